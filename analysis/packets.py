@@ -1,0 +1,83 @@
+"""The columnar packet table: one numpy column per header field, one row per captured frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+NO_FLOW: Final = np.uint32(0xFFFFFFFF)
+NO_HOST: Final = np.uint16(0xFFFF)
+NO_SCALE: Final = np.uint8(255)
+NO_TIME: Final = np.int64(-(2**63))
+
+# Bits of PacketTable.kind
+IPV4: Final = 1
+IPV6: Final = 2
+TCP: Final = 4
+UDP: Final = 8
+ICMP: Final = 16
+FRAGMENT: Final = 32
+"""A later fragment: no transport header, so ports, sequence numbers and payload of TCP are unknown."""
+CUT: Final = 64
+"""Captured bytes end inside a header that the decoder wanted; the columns hold what could be read."""
+REVERSE: Final = 128
+"""The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
+
+# Bits of PacketTable.tcp_flags, as on the wire
+FIN: Final = 0x01
+SYN: Final = 0x02
+RST: Final = 0x04
+PSH: Final = 0x08
+ACK: Final = 0x10
+URG: Final = 0x20
+
+
+@dataclass(frozen=True, slots=True)
+class PacketTable:
+    """Decoded headers of N packets, in file order. All arrays have shape (N,).
+
+    ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` where the format records none), ``orig_len`` the length on the wire in bytes (captured link
+    layer included), ``cap_len`` what was captured of it, ``ip_len`` the datagram length after the rule for super-segments (METRICS.md section 2).
+    ``payload`` is the transport payload in bytes. ``src``/``dst`` index ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered
+    5-tuple (a connection that reuses its ports is split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN
+    options (``NO_SCALE``, 0 when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
+    """
+
+    time_ns: npt.NDArray[np.int64]
+    orig_len: npt.NDArray[np.uint32]
+    cap_len: npt.NDArray[np.uint32]
+    kind: npt.NDArray[np.uint8]
+    src: npt.NDArray[np.uint16]
+    dst: npt.NDArray[np.uint16]
+    sport: npt.NDArray[np.uint16]
+    dport: npt.NDArray[np.uint16]
+    flow: npt.NDArray[np.uint32]
+    payload: npt.NDArray[np.uint32]
+    seq: npt.NDArray[np.uint32]
+    ack: npt.NDArray[np.uint32]
+    window: npt.NDArray[np.uint16]
+    tcp_flags: npt.NDArray[np.uint8]
+    wscale: npt.NDArray[np.uint8]
+    mss: npt.NDArray[np.uint16]
+    fingerprint: npt.NDArray[np.uint32]
+    hosts: tuple[str, ...] = ()
+    """Textual IP addresses."""
+    flow_endpoints: npt.NDArray[np.uint16] = field(default_factory=lambda: np.zeros((0, 4), np.uint16))
+    """Shape (F, 4): host A, port A, host B, port B."""
+    flow_protocol: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """Shape (F,): IP protocol number."""
+    btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    """Shape (H, 3): packet index, jobid, vpid of every Open MPI BTL handshake seen (METRICS.md section 6)."""
+    source: dict[str, Any] = field(default_factory=dict)
+    """What the reader knows of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all columns in bytes."""
+        return sum(a.nbytes for name in self.__slots__ if isinstance(a := getattr(self, name), np.ndarray))
