@@ -1,0 +1,28 @@
+"""The Celery application. Tasks live in workers/tasks.py."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import beat_init, celeryd_init, setup_logging
+from django.conf import settings
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+app = Celery("rankwire")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["workers"])
+
+
+@setup_logging.connect
+def keep_logging(**_: Any) -> None:
+    """A connected receiver keeps Celery from replacing the handlers of config/log.py."""
+
+
+@celeryd_init.connect
+@beat_init.connect
+def refuse_without_services(**_: Any) -> None:
+    """Without an address Celery would try a guessed one for ever."""
+    if not settings.SERVICES_KNOWN:
+        # Celery swallows what a receiver raises, except this.
+        raise SystemExit("rankwire: DATABASE_URL and REDIS_URL not set, and no embedded services run.")

@@ -1,0 +1,107 @@
+"""Settings from the environment: each is read, checked and named here, so that a test can demand its documentation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off", ""}
+
+
+class Environment:
+    """Typed access to environment variables; a wrong value raises `ImproperlyConfigured` with one line.
+
+    `names` collects every variable that was asked for.
+    """
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self.names: set[str] = set()
+
+    @classmethod
+    def load(cls, dotenv: Path) -> Environment:
+        """The process's environment over the file `.env`, where there is one."""
+        return cls({**read_dotenv(dotenv), **os.environ})
+
+    def text(self, name: str, default: str = "") -> str:
+        self.names.add(name)
+        return self._variables.get(name, "").strip() or default
+
+    def items(self, name: str, default: str = "") -> list[str]:
+        """A comma-separated list."""
+        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def integer(self, name: str, default: int, *, least: int = 0) -> int:
+        raw = self.text(name, str(default))
+        try:
+            value = int(raw)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name} must be a whole number, not {raw!r}.") from None
+        if value < least:
+            raise ImproperlyConfigured(f"{name} must be at least {least}, not {value}.")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        raw = self.text(name, "1" if default else "0").lower()
+        if raw not in TRUE | FALSE:
+            raise ImproperlyConfigured(f"{name} must be 1 or 0, not {raw!r}.")
+        return raw in TRUE
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of `choices`; the first is the default."""
+        raw = self.text(name, choices[0])
+        if raw not in choices:
+            raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {raw!r}.")
+        return raw
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """`NAME=value` lines; blank lines and lines that begin with # are skipped, one pair of quotes is taken off."""
+    values: dict[str, str] = {}
+    if not path.is_file():
+        return values
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        if not equals or not name.strip().isidentifier():
+            raise ImproperlyConfigured(f"{path.name} line {number} is not NAME=value.")
+        value = value.strip()
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        values[name.strip()] = value
+    return values
+
+
+def database(url: str) -> dict[str, Any]:
+    """Django's DATABASES entry of `postgresql://user:password@host:port/name?option=value`.
+
+    Only PostgreSQL: the claim of a trial and the lease of hosts rely on its locking (docs/architecture.md).
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+        raise ImproperlyConfigured("DATABASE_URL must read postgresql://user:password@host:port/name.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": dict(parse_qsl(parts.query)),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def redis_address(url: str) -> str:
+    """`url`, checked to be an address of Redis."""
+    if urlsplit(url).scheme not in ("redis", "rediss", "unix"):
+        raise ImproperlyConfigured("REDIS_URL must read redis://:password@host:port/number.")
+    return url

@@ -1,0 +1,176 @@
+"""Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config.environment import Environment, database, redis_address
+from config.log import configure_logging
+from config.secrets import read_or_create_secret
+from config.services.state import read_state
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENVIRONMENT = Environment.load(BASE_DIR / ".env")
+
+# Everything the installation writes lies below one directory: embedded services, captures, secrets.
+VAR = (BASE_DIR / ENVIRONMENT.text("RANKWIRE_VAR", "var")).resolve()
+DEBUG = ENVIRONMENT.flag("RANKWIRE_DEBUG")
+SECRET_KEY = ENVIRONMENT.text("RANKWIRE_SECRET_KEY") or read_or_create_secret(VAR / "secret-key")
+
+# PostgreSQL and Redis: given, or the embedded ones that script/server, script/run and script/manage start.
+_embedded = read_state(VAR)
+DATABASE_URL = ENVIRONMENT.text("DATABASE_URL", _embedded.database_url)
+REDIS_URL = ENVIRONMENT.text("REDIS_URL", _embedded.redis_url)
+# Commands that need neither (collectstatic, makemigrations, mypy) run before the services do.
+SERVICES_KNOWN = bool(DATABASE_URL and REDIS_URL)
+DATABASES = {"default": database(DATABASE_URL or "postgresql://127.0.0.1:1/rankwire")}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),
+        "KEY_PREFIX": "rankwire",
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Limits
+MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
+CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
+CAPTURES = VAR / "captures"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_filters",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "experiments",
+    "dashboard",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = ENVIRONMENT.text("RANKWIRE_TIME_ZONE", "UTC")
+
+# Who may reach it, and how
+ALLOWED_HOSTS = ENVIRONMENT.items("RANKWIRE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = ENVIRONMENT.items("RANKWIRE_TRUSTED_ORIGINS")
+if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    SECURE_HSTS_SECONDS = 30 * 24 * 3600
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # a container's own health check speaks plain HTTP
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+X_FRAME_OPTIONS = "DENY"
+
+# Static files: our own, and the files of node_modules that config/staticfiles.py names.
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "config.staticfiles.NodeModulesFinder",
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "config.staticfiles.ManifestStorage"
+    },
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 50,
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+if (BASE_DIR / "dashboard" / "api" / "authentication.py").exists():
+    REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"].insert(0, "dashboard.api.authentication.TokenAuthentication")  # type: ignore[attr-defined]
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Rankwire",
+    "DESCRIPTION": "The repository of experiments, MPI trials and what was heard on the wire.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# Celery. A trial is acknowledged when it is taken: redelivery would launch mpirun twice (docs/architecture.md).
+CELERY_BROKER_URL = REDIS_URL or "redis://127.0.0.1:1/0"
+CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "rankwire:", "socket_timeout": 30, "socket_keepalive": True}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_DEFAULT_QUEUE = "trials"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
+
+LOGGING_CONFIG = None
+configure_logging(
+    level=ENVIRONMENT.choice("RANKWIRE_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
+    style=ENVIRONMENT.choice("RANKWIRE_LOG_FORMAT", ("console", "json")),
+)
+
+
+def require_services() -> None:
+    """Raise `ImproperlyConfigured` with one line unless PostgreSQL and Redis are known."""
+    missing = [n for n, v in (("DATABASE_URL", DATABASE_URL), ("REDIS_URL", REDIS_URL)) if not v]
+    if missing:
+        raise ImproperlyConfigured(f"{' and '.join(missing)} not set, and no embedded services run; use script/server.")

@@ -1,0 +1,56 @@
+"""The front-end files of node_modules that pages use, named one by one: the packages hold ten times as many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.staticfiles.finders import BaseFinder
+from django.core.files.storage import FileSystemStorage, Storage
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+# static folder -> (folder in node_modules, patterns)
+FILES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "vendor/tabler": ("@tabler/core/dist/css", ("tabler.min.css",)),
+    "vendor/plotly": ("plotly.js-cartesian-dist-min", ("plotly-cartesian.min.js",)),
+    "vendor/plex-sans": ("@fontsource-variable/ibm-plex-sans/files", ("ibm-plex-sans-*-wght-normal.woff2",)),
+    "vendor/plex-mono": ("@fontsource/ibm-plex-mono/files", ("ibm-plex-mono-*-[456]00-normal.woff2",)),
+}
+
+
+class ManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise has no types
+    """File names carry their content's hash; compressed beforehand; source maps are neither served nor looked for."""
+
+    patterns = tuple(
+        (glob, tuple(rule for rule in rules if "sourceMappingURL" not in str(rule)))
+        for glob, rules in CompressedManifestStaticFilesStorage.patterns
+    )
+
+
+class NodeModulesFinder(BaseFinder):
+    """Serves `FILES` under their static folders."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.root = Path(settings.BASE_DIR) / "node_modules"
+
+    def check(self, **kwargs: Any) -> list[Any]:
+        return []
+
+    def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
+        found = [str(self.root / folder / name) for target, folder, name in self._files() if f"{target}/{name}" == path]
+        return found if find_all else next(iter(found), [])
+
+    def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
+        for target, folder, name in self._files():
+            storage = FileSystemStorage(location=self.root / folder)
+            storage.prefix = target  # type: ignore[attr-defined]  # what collectstatic puts before the name
+            yield name, storage
+
+    def _files(self) -> Iterator[tuple[str, str, str]]:
+        for target, (folder, patterns) in FILES.items():
+            base = self.root / folder
+            for pattern in patterns:
+                for file in sorted(base.glob(pattern)):
+                    yield target, folder, file.relative_to(base).as_posix()

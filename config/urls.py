@@ -1,0 +1,12 @@
+"""Addresses: the pages, REST, Django's admin and a health check."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from config.health import health
+
+urlpatterns = [
+    path("healthz", health, name="health"),
+    path("admin/", admin.site.urls),
+    path("", include("dashboard.urls")),
+]

@@ -1,0 +1,24 @@
+#!/usr/bin/env python
+"""Django's command line. `script/manage` is the same with the embedded services up."""
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db.utils import OperationalError
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"rankwire: {error}")
+    except OperationalError as error:
+        # One line is enough: the rest of libpq's text repeats it per address that it tried.
+        sys.exit(f"rankwire: the database does not answer ({str(error).splitlines()[0]}); script/manage starts it")
+
+
+if __name__ == "__main__":
+    main()
