@@ -1,0 +1,1 @@
+"""The repository: what was asked and what was found."""

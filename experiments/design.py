@@ -1,0 +1,186 @@
+"""From a specification to its configurations and ordered trials. Pure: the live preview and the stored rows come from the same call."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from experiments import workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.expressions import Expression
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, Link, canonical, sentence
+
+if TYPE_CHECKING:
+    from experiments.spec import ExperimentSpec
+
+Kind = Literal["warmup", "measured", "control"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationPlan:
+    """One point of the sweep. ``parameters`` hold every parameter in base units, defaults included; ``hash`` is canonical."""
+
+    parameters: Mapping[str, Any]
+    hash: str
+
+    @property
+    def hosts(self) -> int:
+        return int(self.parameters["hosts"])
+
+    @property
+    def ranks(self) -> int:
+        return self.hosts * int(self.parameters["ranks_per_host"])
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """One run: ``configuration`` indexes the design's list, ``repetition`` counts from 1 within its kind."""
+
+    configuration: int
+    kind: Kind
+    repetition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """All configurations, and all trials in the order in which they run."""
+
+    configurations: tuple[ConfigurationPlan, ...]
+    trials: tuple[TrialPlan, ...]
+
+    def argv(self, spec: ExperimentSpec, index: int) -> tuple[str, ...]:
+        """Return the ranks' program of one configuration."""
+        plan = self.configurations[index]
+        return workloads.get(spec.workload).command(
+            workload_parameters(spec.workload, plan.parameters), ranks=plan.ranks
+        )
+
+
+def expand(spec: ExperimentSpec) -> Design:
+    """Return the design of a checked specification."""
+    plans = tuple(_plan(spec, values) for values in _points(spec))
+    return Design(plans, tuple(_order(spec, len(plans))))
+
+
+def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
+    """Return what is wrong with the configurations: too many, none left, or values that do not go together."""
+    per_configuration = spec.repetitions + spec.warmups + spec.control
+    too_many = FieldError(
+        "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
+    )
+    errors: list[FieldError] = []
+    count = 0
+    try:
+        for values in _points(spec, limit=20 * max_trials):
+            count += 1
+            if count * per_configuration > max_trials:
+                return [too_many]
+            errors.extend(e for e in _joint_problems(spec, values) if e not in errors)
+            if len(errors) > 20:
+                break
+    except InvalidSpec as error:
+        return list(error.errors)
+    if not count:
+        return [FieldError("where", "leaves no configuration")]
+    return errors
+
+
+def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
+    """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes."""
+    canonical_form = {"workload": workload, "parameters": {name: _plain(value) for name, value in parameters.items()}}
+    return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
+    """Return the workload's own typed parameters out of a configuration's."""
+    model = workloads.get(workload).parameters_type
+    return model.model_validate({name: parameters[name] for name in model.model_fields if name in parameters})
+
+
+def link_of(parameters: Mapping[str, Any]) -> Link:
+    """Return the link that a configuration asks for."""
+    return Link.model_validate({name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS})
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the swept values of every kept configuration, the last parameter changing fastest."""
+    swept = spec.values()
+    keep = None if spec.where is None else Expression(spec.where, spec.known_parameters())
+    constants = _constants(spec)
+    axes: list[list[dict[str, Any]]] = []
+    grouped = {name: group for group in spec.zip for name in group}
+    for name, values in swept.items():
+        group = grouped.get(name)
+        if group is None:
+            axes.append([{name: value} for value in values])
+        elif name == group[0]:
+            rows = zip(*(swept[member] for member in group), strict=True)
+            axes.append([dict(zip(group, row, strict=True)) for row in rows])
+    for seen, point in enumerate(itertools.product(*axes)):
+        if limit is not None and seen >= limit:
+            raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values")])
+        values_here = {**constants, **{name: value for part in point for name, value in part.items()}}
+        try:
+            if keep is None or keep(values_here):
+                yield values_here
+        except ValueError as error:
+            raise InvalidSpec([FieldError("where", str(error))]) from None
+
+
+def _constants(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return defaults and constants of all parameters, in base units."""
+    defaults = workloads.get(spec.workload).parameters_type.model_construct().model_dump()
+    cluster = {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
+    link = {f"link.{name}": value for name, value in spec.link.model_dump().items()}
+    own = {name: canonical(spec.workload, name, value) for name, value in spec.parameters.items()}
+    return {**cluster, **defaults, **link, **own}
+
+
+def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what is wrong with values that are each allowed but do not go together."""
+    try:
+        link_of(values)
+    except ValidationError as error:
+        yield FieldError("link", sentence(error.errors()[0]))
+    ranks = values["hosts"] * values["ranks_per_host"]
+    if ranks > MAX_RANKS:
+        yield FieldError(
+            "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts", f"{ranks} ranks; the limit is {MAX_RANKS}"
+        )
+    try:
+        workload_parameters(spec.workload, values)
+    except ValidationError as error:
+        for each in error.errors():
+            name = ".".join(map(str, each["loc"]))
+            yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(each))
+
+
+def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
+    return ConfigurationPlan(dict(values), configuration_hash(spec.workload, values))
+
+
+def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
+    """Yield the trials in running order. In rounds the control runs come right after the first, to meet the same conditions."""
+    kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
+    kinds += [("measured", 1), *([("control", 1)] if spec.control else [])]
+    kinds += [("measured", k) for k in range(2, spec.repetitions + 1)]
+    indices = list(range(configurations))
+    if spec.order == "sequential":
+        yield from (TrialPlan(index, kind, k) for index in indices for kind, k in kinds)
+        return
+    shuffle = random.Random(spec.seed).shuffle  # noqa: S311 (a stored seed makes the order repeatable; nothing secret)
+    for kind, k in kinds:
+        if spec.order == "randomised":
+            shuffle(indices)
+        yield from (TrialPlan(index, kind, k) for index in indices)

@@ -1,0 +1,57 @@
+"""What can be wrong with a request to the repository.
+
+RepositoryError
+├── InvalidSpec        a specification with one or more errors, each at its field
+├── ReadOnly           a published experiment was to be changed
+├── StaleTrial         the trial is no longer in the state that the caller believes
+└── OutputError        a workload's output does not hold what its parser needs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class RepositoryError(Exception):
+    """Base of all expected errors of this package; its text is for the reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One error of a specification: dotted ``path`` of the field, a sentence, and the YAML line where there is one."""
+
+    path: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = ", ".join(part for part in (self.line and f"line {self.line}", self.path) if part)
+        return f"{where}: {self.message}" if where else self.message
+
+
+class InvalidSpec(RepositoryError):
+    """The specification cannot be run as written."""
+
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__("; ".join(map(str, self.errors)))
+
+    def by_path(self) -> dict[str, list[str]]:
+        """Return the messages grouped by field path, for forms and REST."""
+        grouped: dict[str, list[str]] = {}
+        for error in self.errors:
+            grouped.setdefault(error.path, []).append(error.message)
+        return grouped
+
+
+class ReadOnly(RepositoryError):
+    """Published results are cited, never changed."""
+
+
+class StaleTrial(RepositoryError):
+    """Another process moved the trial on; whoever gets this must stop working on it."""
+
+
+class OutputError(RepositoryError):
+    """The workload ended well but its output lacks what the parser needs."""

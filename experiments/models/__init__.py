@@ -1,0 +1,31 @@
+"""The repository's tables. Import models from here."""
+
+from experiments.models.access import ApiToken
+from experiments.models.artifact import Artifact
+from experiments.models.cluster import Cluster, Lease
+from experiments.models.configuration import Configuration
+from experiments.models.environment import Environment
+from experiments.models.experiment import Experiment, ExperimentVersion
+from experiments.models.measurement import Measurement
+from experiments.models.project import Membership, Project
+from experiments.models.trial import ACTIVE, UNFINISHED, Kind, State, Trial, TrialResult
+
+__all__ = [
+    "ACTIVE",
+    "UNFINISHED",
+    "ApiToken",
+    "Artifact",
+    "Cluster",
+    "Configuration",
+    "Environment",
+    "Experiment",
+    "ExperimentVersion",
+    "Kind",
+    "Lease",
+    "Measurement",
+    "Membership",
+    "Project",
+    "State",
+    "Trial",
+    "TrialResult",
+]

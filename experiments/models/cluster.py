@@ -1,0 +1,49 @@
+"""Clusters: where trials run, and the lease that keeps them exclusive."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, ClassVar
+
+from django.db import models
+
+
+class Cluster(models.Model):
+    """A place that can run trials. ``settings`` are for its launcher, ``facts`` (clock, cores, price, watts) for its readers."""
+
+    class Kind(models.TextChoices):
+        TESTBED = "testbed", "Virtual test-bed"
+        LOCAL = "local", "This machine"
+        SSH = "ssh", "Hosts over ssh"
+        SLURM = "slurm", "Slurm"
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=10, choices=Kind)
+    settings: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    facts: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    enabled = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def resources(self) -> list[str]:
+        """Return what a trial here must have for itself: the whole machine for local kinds, else the listed hosts."""
+        if self.kind in (self.Kind.TESTBED, self.Kind.LOCAL):
+            return [f"machine:{socket.gethostname()}"]
+        return sorted(f"host:{host}" for host in self.settings.get("hosts", [])) or [f"cluster:{self.slug}"]
+
+
+class Lease(models.Model):
+    """One resource held by one running trial. The unique key is the mutual exclusion."""
+
+    resource = models.CharField(max_length=255, unique=True)
+    trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="leases")
+    acquired_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["resource"]
+
+    def __str__(self) -> str:
+        return f"{self.resource} held by trial {self.trial_id}"

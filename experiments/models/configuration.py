@@ -1,0 +1,29 @@
+"""Configurations: the points of a sweep."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+
+from experiments.models.experiment import Experiment
+
+
+class Configuration(models.Model):
+    """One point of an experiment's sweep. ``parameters`` hold every value in base units; ``hash`` identifies them across experiments."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="configurations")
+    hash = models.CharField(max_length=64, db_index=True)
+    parameters: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField()
+    hosts = models.PositiveIntegerField()
+    ranks = models.PositiveIntegerField()
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["position", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "hash"], name="one_configuration_per_hash")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.experiment_id}: {self.hosts} hosts, {self.ranks} ranks"

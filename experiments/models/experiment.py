@@ -1,0 +1,169 @@
+"""Experiments: a versioned specification and the trials that answer it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models, transaction
+from django.utils.text import slugify
+
+from experiments import design
+from experiments.errors import ReadOnly
+from experiments.models.cluster import Cluster
+from experiments.models.project import Project
+from experiments.spec import ExperimentSpec, parse
+
+
+def specification_hash(spec: ExperimentSpec) -> str:
+    """Return the SHA-256 (hex) of a specification's canonical JSON."""
+    return hashlib.sha256(json.dumps(spec.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+class Experiment(models.Model):
+    """What is asked. ``specification`` is the current version; earlier ones are in ``versions``."""
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="experiments")
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=120)
+    workload = models.CharField(max_length=80, db_index=True)
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="experiments", null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    specification: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
+    specification_hash = models.CharField(max_length=64, db_index=True)
+    tags: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
+    published = models.BooleanField(default=False, help_text="Results of a publication: cited, never changed.")
+    source: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
+        default=dict, blank=True, help_text="Published results: title, authors, year, notes."
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="experiments"
+    )
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"/experiments/{self.slug}/"
+
+    @property
+    def spec(self) -> ExperimentSpec:
+        """The current version as a checked specification. Published experiments have none."""
+        return parse(self.specification)
+
+    @classmethod
+    def submit(
+        cls, spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None
+    ) -> Experiment:
+        """Store a checked specification with all its configurations and queued trials, in one transaction.
+
+        Raise Cluster.DoesNotExist when the cluster is unknown or switched off.
+        """
+        cluster = Cluster.objects.get(slug=spec.cluster, enabled=True)
+        with transaction.atomic():
+            experiment = cls.objects.create(
+                project=project,
+                slug=free_slug(slug or slugify(spec.name) or "experiment"),
+                name=spec.name,
+                workload=spec.workload,
+                cluster=cluster,
+                specification=spec.to_dict(),
+                specification_hash=specification_hash(spec),
+                tags=list(spec.tags),
+                owner=owner,
+            )
+            experiment.versions.create(
+                number=1, specification=experiment.specification, hash=experiment.specification_hash, author=owner
+            )
+            experiment.add_design(design.expand(spec))
+        return experiment
+
+    def add_design(self, plan: design.Design) -> None:
+        """Add the configurations and queued trials of ``plan`` that this experiment does not have yet."""
+        self.require_editable()
+        from_hash = self._add_configurations(plan)
+        trials = self._queued_trials(plan, from_hash)
+        self.trials.model.objects.bulk_create(trials, batch_size=2000)
+
+    def _add_configurations(self, plan: design.Design) -> dict[str, int]:
+        model = self.configurations.model
+        known = set(self.configurations.values_list("hash", flat=True))
+        new = [
+            model(
+                experiment=self,
+                hash=point.hash,
+                parameters=dict(point.parameters),
+                hosts=point.hosts,
+                ranks=point.ranks,
+                position=position,
+            )
+            for position, point in enumerate(plan.configurations)
+            if point.hash not in known
+        ]
+        model.objects.bulk_create(new, batch_size=2000)
+        return dict(self.configurations.values_list("hash", "pk"))
+
+    def _queued_trials(self, plan: design.Design, from_hash: dict[str, int]) -> list[Any]:
+        known = set(self.trials.values_list("configuration_id", "kind", "repetition"))
+        last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
+        return [
+            self.trials.model(
+                experiment=self,
+                configuration_id=configuration,
+                cluster_id=self.cluster_id,
+                kind=trial.kind,
+                repetition=trial.repetition,
+                position=last + number,
+            )
+            for number, trial in enumerate(plan.trials, start=1)
+            if (configuration := from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition)
+            not in known
+        ]
+
+    def require_editable(self) -> None:
+        """Raise ReadOnly for published results."""
+        if self.published:
+            raise ReadOnly(f"{self.name} holds published results; clone it to run your own")
+
+    def cancel(self) -> int:
+        """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
+        self.require_editable()
+        return self.trials.unfinished().cancel()
+
+
+def free_slug(wanted: str) -> str:
+    """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has."""
+    wanted = wanted[:90].strip("-")
+    taken = set(Experiment.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
+    number = 1
+    while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
+        number += 1
+    return slug
+
+
+class ExperimentVersion(models.Model):
+    """An immutable version of an experiment's specification."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    specification: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField()
+    hash = models.CharField(max_length=64)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["experiment", "number"], name="one_version_per_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.experiment} version {self.number}"

@@ -1,0 +1,29 @@
+"""Measurements: the values of catalogued metrics and figures of merit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class Measurement(models.Model):
+    """The value of one metric for one trial, over all traffic or over MPI traffic only."""
+
+    class Scope(models.TextChoices):
+        ALL = "all", "All traffic"
+        MPI = "mpi", "MPI traffic"
+
+    trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="measurements")
+    metric = models.CharField(max_length=80)
+    scope = models.CharField(max_length=3, choices=Scope, default=Scope.ALL)
+    value = models.FloatField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trial", "metric", "scope"], name="one_value_per_metric")
+        ]
+        indexes: ClassVar = [models.Index(fields=["metric", "scope", "value"], name="measurement_by_metric")]
+
+    def __str__(self) -> str:
+        return f"{self.metric} = {self.value:g}"

@@ -1,0 +1,302 @@
+"""Trials: the state machine of one run. Every change of state is a named method, and every one is a conditional UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from experiments.errors import StaleTrial
+from experiments.models.artifact import Artifact
+from experiments.models.cluster import Cluster, Lease
+from experiments.models.configuration import Configuration
+from experiments.models.environment import Environment
+from experiments.models.experiment import Experiment
+from experiments.models.measurement import Measurement
+
+MISSED_ROUNDS_UNTIL_LOST: Final = 4
+
+
+class State(models.TextChoices):
+    """The life of a trial (ARCHITECTURE: States)."""
+
+    QUEUED = "queued", "Waiting"
+    PREPARING = "preparing", "Preparing"
+    RUNNING = "running", "Running"
+    ANALYSING = "analysing", "Analysing"
+    FINISHED = "finished", "Finished"
+    FAILED = "failed", "Failed"
+    ERRORED = "errored", "Errored"
+    CANCELLED = "cancelled", "Cancelled"
+    LOST = "lost", "Lost"
+
+
+ACTIVE: Final = (State.PREPARING, State.RUNNING, State.ANALYSING)
+UNFINISHED: Final = (State.QUEUED, *ACTIVE)
+_FROM: Final[dict[State, tuple[State, ...]]] = {
+    State.RUNNING: (State.PREPARING,),
+    State.ANALYSING: (State.RUNNING,),
+    State.FINISHED: (State.ANALYSING,),
+    State.FAILED: ACTIVE,
+    State.ERRORED: ACTIVE,
+    State.CANCELLED: ACTIVE,
+    State.LOST: ACTIVE,
+}
+
+
+class Kind(models.TextChoices):
+    """What a trial is for."""
+
+    MEASURED = "measured", "Measured"
+    WARMUP = "warmup", "Warm-up"
+    CONTROL = "control", "Without capture"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """Everything that a finished trial adds to the repository. ``measurements`` maps scope -> metric id -> value."""
+
+    measurements: Mapping[str, Mapping[str, float]]
+    not_available: Mapping[str, str]
+    trust: str
+    trust_reasons: Sequence[str] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Sequence[Artifact] = ()
+    tables: Mapping[str, Any] = field(default_factory=dict)
+
+
+class TrialQuerySet(models.QuerySet["Trial"]):
+    """Sets of trials by what they mean to the reader."""
+
+    def unfinished(self) -> TrialQuerySet:
+        return self.filter(state__in=UNFINISHED)
+
+    def active(self) -> TrialQuerySet:
+        return self.filter(state__in=ACTIVE)
+
+    def current(self) -> TrialQuerySet:
+        """Without the attempts that a newer attempt replaced."""
+        return self.filter(superseded=False)
+
+    def counted(self) -> TrialQuerySet:
+        """The trials that statistics are made of."""
+        return self.filter(state=State.FINISHED, kind=Kind.MEASURED)
+
+    def cancel(self) -> int:
+        """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
+        waiting = self.filter(state=State.QUEUED).update(
+            state=State.CANCELLED, ended_at=Now(), message="Cancelled before it started."
+        )
+        return waiting + self.filter(state__in=ACTIVE, cancel_requested_at=None).update(cancel_requested_at=Now())
+
+
+class Trial(models.Model):
+    """One run of one configuration."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="trials")
+    configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="trials")
+    cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="trials", null=True, blank=True)
+    kind = models.CharField(max_length=8, choices=Kind, default=Kind.MEASURED)
+    repetition = models.PositiveIntegerField(default=1)
+    attempt = models.PositiveIntegerField(default=1)
+    position = models.PositiveIntegerField(default=0, help_text="Place in the order of the experiment.")
+    superseded = models.BooleanField(default=False, help_text="A newer attempt stands for this one.")
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+
+    queued_at = models.DateTimeField(db_default=Now())
+    preparing_at = models.DateTimeField(null=True, blank=True)
+    running_at = models.DateTimeField(null=True, blank=True)
+    analysing_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True, db_index=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+
+    worker = models.CharField(max_length=200, blank=True, help_text="Who claimed it: host:pid:start of the process.")
+    beats = models.PositiveIntegerField(default=0, help_text="Grows while its worker lives.")
+    reaper_beats = models.PositiveIntegerField(default=0)
+    reaper_rounds = models.PositiveIntegerField(default=0, help_text="Rounds of the reaper without a new beat.")
+    progress: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
+
+    message = models.TextField(blank=True, help_text="Why it did not finish, for the reader.")
+    traceback = models.TextField(blank=True)
+    command: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
+    conditions: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    certificate: models.JSONField[Any, Any] = models.JSONField(null=True, blank=True)
+    trust = models.CharField(max_length=10, blank=True)
+    trust_reasons: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
+    not_available: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(default=dict, blank=True)
+    tables: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
+    environment = models.ForeignKey(
+        Environment, on_delete=models.SET_NULL, null=True, blank=True, related_name="trials"
+    )
+
+    objects = TrialQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["experiment_id", "position", "attempt"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["configuration", "kind", "repetition", "attempt"], name="one_trial_per_repetition_and_attempt"
+            )
+        ]
+        indexes: ClassVar = [
+            # The queue: what claim_next reads. Partial, so that finished trials cost it nothing.
+            models.Index(fields=["cluster", "experiment", "position"], name="trial_queue", condition=Q(state="queued")),
+            models.Index(
+                fields=["state", "beats"],
+                name="trial_active",
+                condition=Q(state__in=["preparing", "running", "analysing"]),
+            ),
+            models.Index(fields=["experiment", "state"], name="trial_by_experiment_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"trial {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return f"/trials/{self.pk}/"
+
+    @property
+    def is_over(self) -> bool:
+        return self.state not in UNFINISHED
+
+    @classmethod
+    def claim_next(cls, cluster: Cluster, worker: str) -> Trial | None:
+        """Claim the first waiting trial of a cluster together with its hosts, or return None when there is none or the hosts are taken."""
+        with transaction.atomic():
+            trial = (
+                cls.objects.select_for_update(skip_locked=True, of=("self",))
+                .filter(cluster=cluster, state=State.QUEUED)
+                .order_by("experiment_id", "position")
+                .first()
+            )
+            if trial is None or not trial._take_hosts(cluster):
+                return None
+            changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(
+                state=State.PREPARING, worker=worker, preparing_at=Now(), beats=F("beats") + 1
+            )
+            if not changed:
+                raise StaleTrial(f"{trial} was taken while its row was locked")
+        trial.refresh_from_db()
+        return trial
+
+    def _take_hosts(self, cluster: Cluster) -> bool:
+        try:
+            with transaction.atomic():
+                Lease.objects.bulk_create(Lease(resource=resource, trial=self) for resource in cluster.resources())
+        except IntegrityError:
+            return False
+        return True
+
+    def start_running(self, *, command: Sequence[str], conditions: Mapping[str, Any]) -> None:
+        """The hosts are ready and the launch command starts now."""
+        self._move(State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions))
+
+    def start_analysing(self) -> None:
+        """The launch command ended well; its capture and output are read now."""
+        self._move(State.ANALYSING, analysing_at=Now())
+
+    def finish(self, result: TrialResult) -> None:
+        """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all."""
+        with transaction.atomic():
+            self._end(
+                State.FINISHED,
+                trust=result.trust,
+                trust_reasons=list(result.trust_reasons),
+                not_available=dict(result.not_available),
+                tables=dict(result.tables),
+                environment=Environment.store(dict(result.environment)) if result.environment else None,
+            )
+            Measurement.objects.bulk_create(
+                Measurement(trial=self, scope=scope, metric=metric, value=value)
+                for scope, values in result.measurements.items()
+                for metric, value in values.items()
+            )
+            Artifact.objects.bulk_create(result.artifacts)
+
+    def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
+        """An expected failure, in a sentence for the reader."""
+        with transaction.atomic():
+            self._end(State.FAILED, message=message)
+            Artifact.objects.bulk_create(artifacts)
+
+    def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
+        """A surprise: the traceback is kept for whoever mends it."""
+        with transaction.atomic():
+            self._end(State.ERRORED, message=message, traceback=traceback)
+            Artifact.objects.bulk_create(artifacts)
+
+    def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
+        """The worker stopped this trial because somebody asked for it."""
+        with transaction.atomic():
+            self._end(State.CANCELLED, message="Cancelled while it ran.")
+            Artifact.objects.bulk_create(artifacts)
+
+    def cancel(self) -> int:
+        """Cancel this trial, at once or (while it runs) within seconds. Return 1 when there was something to cancel."""
+        return type(self).objects.filter(pk=self.pk).cancel()
+
+    def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
+        """Show that the worker lives; return whether somebody asked to stop. Raise StaleTrial when the trial is no longer ours."""
+        fields: dict[str, Any] = {} if progress is None else {"progress": dict(progress)}
+        mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE)
+        if not mine.update(beats=F("beats") + 1, **fields):
+            raise StaleTrial(f"{self} is no longer run by {self.worker}")
+        return mine.filter(cancel_requested_at__isnull=False).exists()
+
+    def note_silence(self) -> bool:
+        """Count a round of the reaper without a beat; return whether the silence has lasted too long.
+
+        Rounds and beats are counted, not timed, so that a step of the clock loses no trial.
+        """
+        mine = type(self).objects.filter(pk=self.pk, state__in=ACTIVE)
+        if mine.exclude(reaper_beats=F("beats")).update(reaper_beats=F("beats"), reaper_rounds=0):
+            return False
+        mine.update(reaper_rounds=F("reaper_rounds") + 1)
+        return mine.filter(reaper_rounds__gte=MISSED_ROUNDS_UNTIL_LOST).exists()
+
+    def mark_lost(self, message: str) -> Trial | None:
+        """The worker is gone: free the hosts, and queue a new attempt when the experiment allows one. Return the new attempt."""
+        with transaction.atomic():
+            self._end(State.LOST, message=message)
+            cancelled = self.cancel_requested_at is not None
+            if cancelled or self.attempt > self.experiment.specification.get("retries", 1):
+                return None
+            return self.queue_attempt()
+
+    def queue_attempt(self) -> Trial:
+        """Queue this trial once more; the new attempt stands for it from now on."""
+        self.experiment.require_editable()
+        with transaction.atomic():
+            if (
+                not type(self)
+                .objects.filter(pk=self.pk, superseded=False)
+                .exclude(state__in=UNFINISHED)
+                .update(superseded=True)
+            ):
+                raise StaleTrial(f"{self} is not over, or has a newer attempt")
+            return type(self).objects.create(
+                experiment_id=self.experiment_id,
+                configuration_id=self.configuration_id,
+                cluster_id=self.cluster_id,
+                kind=self.kind,
+                repetition=self.repetition,
+                attempt=self.attempt + 1,
+                position=self.position,
+            )
+
+    def _move(self, to: State, **fields: Any) -> None:
+        mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=_FROM[to])
+        if not mine.update(state=to, beats=F("beats") + 1, **fields):
+            raise StaleTrial(
+                f"{self} cannot become {to.label.lower()}: it is no longer run by {self.worker or 'this worker'}"
+            )
+        self.refresh_from_db()
+
+    def _end(self, to: State, **fields: Any) -> None:
+        """Move to a final state and free the hosts, inside the caller's transaction."""
+        self._move(to, ended_at=Now(), progress={}, **fields)
+        self.leases.all().delete()

@@ -1,0 +1,101 @@
+"""Quantities with units: what people write (``300 Mbit/s``, ``4 ms``, ``0.1 %``) to SI base values and back. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+_NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A kind of quantity: the units people may write, each with its factor to the base unit."""
+
+    name: str
+    base: str
+    units: dict[str, Decimal]
+    shown: tuple[str, ...]
+    """Units used for output, largest first."""
+
+    def parse(self, text: str | int | float) -> float:
+        """Return the value in the base unit. A bare number is in the base unit. Raise ValueError with a reader's sentence."""
+        match = _NUMBER.match(str(text))
+        if match is None:
+            raise ValueError(f"{text!r} is not a {self.name}; write for example {self.example!r}")
+        number, unit = match.groups()
+        factor = Decimal(1) if not unit else self.units.get(unit, self.units.get(unit.lower()))
+        if factor is None:
+            raise ValueError(f"unknown unit {unit!r} for a {self.name}; known: {', '.join(self.units)}")
+        return float(Decimal(number) * factor)
+
+    def format(self, value: float) -> str:
+        """Return the value in the largest unit that keeps it at or above one, without loss."""
+        exact = Decimal(repr(value))
+        unit = next((u for u in self.shown if abs(exact) >= self.units[u]), self.shown[-1])
+        number = (exact / self.units[unit]).normalize()
+        return f"{number:f} {unit}"
+
+    @property
+    def example(self) -> str:
+        """A value as people write it."""
+        return f"10 {self.shown[0]}"
+
+
+def _decimals(units: dict[str, str]) -> dict[str, Decimal]:
+    return {unit: Decimal(factor) for unit, factor in units.items()}
+
+
+BANDWIDTH: Final = Dimension(
+    "bandwidth",
+    "bit/s",
+    _decimals(
+        {
+            "Gbit/s": "1e9",
+            "Mbit/s": "1e6",
+            "kbit/s": "1e3",
+            "bit/s": "1",
+            "gbit/s": "1e9",
+            "mbit/s": "1e6",
+            "Gb/s": "1e9",
+            "Mb/s": "1e6",
+            "kb/s": "1e3",
+            "Gbps": "1e9",
+            "Mbps": "1e6",
+            "kbps": "1e3",
+            "gbit": "1e9",
+            "mbit": "1e6",
+            "kbit": "1e3",
+            "GB/s": "8e9",
+            "MB/s": "8e6",
+            "kB/s": "8e3",
+        }
+    ),
+    ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
+)
+DURATION: Final = Dimension(
+    "time",
+    "s",
+    _decimals({"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "ns": "1e-9", "min": "60", "h": "3600"}),
+    ("s", "ms", "us"),
+)
+FRACTION: Final = Dimension("share", "", _decimals({"%": "0.01", "": "1"}), ("%",))
+SIZE: Final = Dimension(
+    "size",
+    "bytes",
+    _decimals(
+        {
+            "GiB": str(1024**3),
+            "MiB": str(1024**2),
+            "KiB": "1024",
+            "GB": "1e9",
+            "MB": "1e6",
+            "kB": "1e3",
+            "B": "1",
+            "bytes": "1",
+        }
+    ),
+    ("B",),
+)

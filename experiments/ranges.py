@@ -1,0 +1,73 @@
+"""Swept values as people write them: lists, ``2..12``, ``2..12 step 2`` (or ``2..12/2``), doublings ``1..64 x2``. Pure."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any, Final
+
+MAX_VALUES: Final = 1000
+_RANGE = re.compile(
+    r"^(?P<first>[+-]?[\d.]+?)\s*\.\.\s*(?P<last>[+-]?\d*\.?\d+)\s*(?:(?:step\s+|/\s*)(?P<step>\d*\.?\d+)|[x×*]\s*(?P<factor>\d*\.?\d+))?$"
+)
+
+
+def expand_values(written: Any) -> list[Any]:
+    """Return the list of values that ``written`` stands for.
+
+    A list is taken item by item (items may be ranges themselves), a string is split at commas. Raises ValueError with a reader's sentence.
+    """
+    items = written if isinstance(written, list) else str(written).split(",") if isinstance(written, str) else [written]
+    values: list[Any] = []
+    for item in items:
+        values.extend(_expand_item(item))
+        if len(values) > MAX_VALUES:
+            raise ValueError(f"more than {MAX_VALUES} values")
+    if not values:
+        raise ValueError("no values; write a list such as [1, 2, 4] or a range such as 2..12 step 2")
+    seen = [v for i, v in enumerate(values) if v in values[:i]]
+    if seen:
+        raise ValueError(f"{seen[0]!r} stands more than once")
+    return values
+
+
+def _expand_item(item: Any) -> list[Any]:
+    if not isinstance(item, str):
+        if isinstance(item, dict | list) or item is None:
+            raise ValueError(f"{item!r} is not a value")
+        return [item]
+    text = item.strip()
+    if not text:
+        return []
+    match = _RANGE.match(text)
+    return _expand_range(match) if match else [_number_or_text(text)]
+
+
+def _expand_range(match: re.Match[str]) -> list[Any]:
+    first, last = Decimal(match["first"]), Decimal(match["last"])
+    step, factor = match["step"], match["factor"]
+    if last < first:
+        raise ValueError(f"the range {match.group()!r} ends before it starts")
+    if step is not None and Decimal(step) <= 0:
+        raise ValueError(f"the step of {match.group()!r} must be positive")
+    if factor is not None and (Decimal(factor) <= 1 or first <= 0):
+        raise ValueError(f"{match.group()!r} must start above 0 and grow by more than 1")
+    values: list[Any] = []
+    current = first
+    while current <= last:
+        values.append(_number(current))
+        if len(values) > MAX_VALUES:
+            raise ValueError(f"{match.group()!r} has more than {MAX_VALUES} values")
+        current = current * Decimal(factor) if factor else current + Decimal(step or 1)
+    return values
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+def _number_or_text(text: str) -> Any:
+    try:
+        return _number(Decimal(text))
+    except ArithmeticError:
+        return text

@@ -1,0 +1,185 @@
+"""The specification of an experiment: the one validator for browser, YAML, REST and command line. Pure: no Django.
+
+``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field; ``parse_yaml(text)``
+adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from experiments import design, workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.expressions import Expression
+from experiments.parameters import (
+    LINK_PARAMETERS,
+    Capture,
+    Duration,
+    Link,
+    Part,
+    canonical,
+    known_parameters,
+    sentence,
+)
+from experiments.ranges import expand_values
+from experiments.yaml_lines import YamlDocument
+
+__all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml"]
+
+MAX_TRIALS: Final = 10_000
+
+
+class ExperimentSpec(Part):
+    """One version of an experiment. Field descriptions are the help texts of the form."""
+
+    name: str = Field(min_length=1, max_length=120)
+    description: str = Field("", max_length=4000)
+    tags: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
+    workload: str
+    parameters: dict[str, Any] = Field(
+        default_factory=dict, description="Parameters that stay the same in every trial."
+    )
+    sweep: dict[str, Any] = Field(default_factory=dict, description="Parameters that vary: a list or a range for each.")
+    zip: tuple[tuple[str, ...], ...] = Field((), description="Groups of swept parameters that advance together.")
+    where: str | None = Field(None, description="Keep only the configurations for which this holds.")
+    scaling: Literal["strong", "weak", "throughput"] = "strong"
+    grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
+    cluster: str = "testbed"
+    link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
+    capture: Capture = Capture()  # type: ignore[call-arg]
+    repetitions: int = Field(3, ge=1, le=1000)
+    warmups: int = Field(0, ge=0, le=100)
+    control: bool = Field(
+        False, description="One repetition without capture per configuration, to measure the observer effect."
+    )
+    order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
+    seed: int = Field(2007, ge=0, le=2**31 - 1)
+    time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
+    retries: int = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
+
+    @field_validator("name", "workload", "cluster")
+    @classmethod
+    def _no_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("is empty")
+        return value.strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that ``parse`` turns into an equal specification; defaults are left out."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def values(self) -> dict[str, list[Any]]:
+        """Return every swept parameter with its canonical values."""
+        return {
+            name: [canonical(self.workload, name, v) for v in expand_values(written)]
+            for name, written in self.sweep.items()
+        }
+
+    def known_parameters(self) -> set[str]:
+        """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
+        return known_parameters(self.workload)
+
+
+def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
+    """Return the validated specification. Raise InvalidSpec with every error that can be told at once."""
+    if not isinstance(data, Mapping):
+        raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
+    try:
+        spec = ExperimentSpec.model_validate(dict(data))
+    except ValidationError as error:
+        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()) from None
+    errors = list(_check(spec))
+    if not errors:
+        errors = design.problems(spec, max_trials=max_trials)
+    if errors:
+        raise InvalidSpec(errors)
+    return spec
+
+
+def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
+    """Return the specification written in YAML (or JSON). Errors carry the line of their field."""
+    document = YamlDocument(text)
+    try:
+        return parse(document.data, max_trials=max_trials)
+    except InvalidSpec as error:
+        raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location)
+
+
+def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
+    """Yield what is wrong with the names and values, before any configuration is made."""
+    try:
+        workloads.get(spec.workload)
+    except KeyError:
+        known = ", ".join(w.slug for w in workloads.registry())
+        yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {known}")
+        return
+    known_names = spec.known_parameters()
+    for name, value in spec.parameters.items():
+        yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
+        if name in LINK_PARAMETERS:
+            yield FieldError(f"parameters.{name}", "a constant of the link stands under link:, not under parameters:")
+    for name, written in spec.sweep.items():
+        if name in spec.parameters:
+            yield FieldError(f"sweep.{name}", "stands under parameters: too; a parameter is constant or swept")
+        try:
+            values = expand_values(written)
+        except ValueError as error:
+            yield FieldError(f"sweep.{name}", str(error))
+            continue
+        yield from _check_value(spec, known_names, f"sweep.{name}", name, values)
+    yield from _check_zip(spec)
+    yield from _check_scaling(spec)
+    if spec.where is not None:
+        try:
+            Expression(spec.where, known_names)
+        except ValueError as error:
+            yield FieldError("where", str(error))
+
+
+def _check_value(
+    spec: ExperimentSpec, known: set[str], path: str, name: str, values: list[Any]
+) -> Iterator[FieldError]:
+    if name not in known:
+        yield FieldError(
+            path, f"unknown parameter {name!r} of workload {spec.workload!r}; known: {', '.join(sorted(known))}"
+        )
+        return
+    for value in values:
+        try:
+            canonical(spec.workload, name, value)
+        except ValueError as error:
+            yield FieldError(path, str(error))
+
+
+def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
+    used: set[str] = set()
+    for position, group in enumerate(spec.zip):
+        path = f"zip.{position}"
+        missing = [name for name in group if name not in spec.sweep]
+        if missing:
+            yield FieldError(path, f"{missing[0]!r} is not swept")
+        elif len(group) < 2 or used & set(group) or len(set(group)) < len(group):
+            yield FieldError(path, "needs two or more swept parameters, each in one group only")
+        else:
+            try:
+                lengths = {name: len(expand_values(spec.sweep[name])) for name in group}
+            except ValueError:
+                continue  # told at the swept parameter itself
+            if len(set(lengths.values())) > 1:
+                counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
+                yield FieldError(path, f"parameters that advance together need equally many values: {counts}")
+        used |= set(group)
+
+
+def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
+    if spec.scaling == "weak" and spec.grows_with_hosts is None:
+        yield FieldError("grows_with_hosts", "weak scaling must name the parameter that grows with the hosts")
+    if spec.grows_with_hosts is not None and spec.grows_with_hosts not in spec.sweep:
+        yield FieldError("grows_with_hosts", f"{spec.grows_with_hosts!r} is not swept")

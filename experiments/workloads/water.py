@@ -1,0 +1,262 @@
+"""TIP4P water in LAMMPS: the study of Guster, Sultanov, Nordby and Slattery (2007), re-run with a program of today.
+
+The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with long-range electrostatics (PPPM) and rigid molecules (SHAKE).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import Field, field_validator
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, Workload
+
+_LATTICE_A: Final = 3.1
+"""Lattice constant in angstrom that gives water's density with one molecule per cell."""
+
+_INPUT: Final = """\
+units real
+atom_style full
+lattice sc {lattice}
+region box block 0 {nx} 0 {ny} 0 {nz}
+create_box 2 box bond/types 1 angle/types 1 extra/bond/per/atom 2 extra/angle/per/atom 1 extra/special/per/atom 2
+mass 1 15.9994
+mass 2 1.008
+pair_style lj/cut/tip4p/long 1 2 1 1 0.15 8.5
+pair_coeff 1 1 0.16275 3.16435
+pair_coeff 2 2 0.0 0.0
+bond_style harmonic
+bond_coeff 1 450 0.9572
+angle_style harmonic
+angle_coeff 1 55 104.52
+kspace_style pppm/tip4p 1.0e-4
+molecule water water.mol
+create_atoms 0 box mol water 12345
+neighbor 2.0 bin
+neigh_modify every 1 delay 0 check yes
+timestep 1.0
+velocity all create {temperature} 4928459
+fix 1 all shake 0.0001 20 0 b 1 a 1
+fix 2 all nvt temp {temperature} {temperature} 100.0
+thermo {thermo}
+run {steps}
+"""
+
+_MOLECULE: Final = """\
+# one TIP4P water molecule
+
+3 atoms
+2 bonds
+1 angles
+
+Coords
+
+1 0.00000 -0.06556 0.00000
+2 0.75695 0.52032 0.00000
+3 -0.75695 0.52032 0.00000
+
+Types
+
+1 1
+2 2
+3 2
+
+Charges
+
+1 -1.0400
+2 0.5200
+3 0.5200
+
+Bonds
+
+1 1 1 2
+2 1 1 3
+
+Angles
+
+1 1 2 1 3
+
+Shake Flags
+
+1 1
+2 1
+3 1
+
+Shake Atoms
+
+1 1 2 3
+2 1 2 3
+3 1 2 3
+
+Shake Bond Types
+
+1 1 1 1
+2 1 1 1
+3 1 1 1
+
+Special Bond Counts
+
+1 2 0 0
+2 1 1 0
+3 1 1 0
+
+Special Bonds
+
+1 2 3
+2 1 3
+3 1 2
+"""
+
+_LOOP = re.compile(r"^Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
+_PERFORMANCE = re.compile(r"^Performance: (\S+) ns/day, (\S+) hours/ns, (\S+) timesteps/s", re.MULTILINE)
+_CPU_USE = re.compile(r"^(\S+)% CPU use with (\d+) MPI tasks", re.MULTILINE)
+_BREAKDOWN = re.compile(
+    r"^(Pair|Bond|Kspace|Neigh|Comm|Output|Modify|Other)\s*\|\s*(\S*)\s*\|\s*(\S+)\s*\|\s*(\S*)\s*\|\s*(\S*)\s*\|\s*(\S+)\s*$",
+    re.MULTILINE,
+)
+
+
+class WaterParameters(Parameters):
+    """Size and length of the simulation."""
+
+    molecules: int = Field(
+        512,
+        ge=64,
+        le=262_144,
+        title="Molecules",
+        description="Water molecules in the box.",
+        json_schema_extra={"unit": ""},
+    )
+    steps: int = Field(
+        300,
+        ge=1,
+        le=10_000_000,
+        title="Steps",
+        description="Time steps of 1 fs; the study ran 10 000.",
+        json_schema_extra={"unit": ""},
+    )
+    temperature: float = Field(
+        300.0,
+        gt=0,
+        le=2000,
+        title="Temperature",
+        description="Target of the thermostat.",
+        json_schema_extra={"unit": "K"},
+    )
+
+    @field_validator("molecules")
+    @classmethod
+    def _fill_a_box(cls, molecules: int) -> int:
+        if not _is_compact(molecules):
+            near = sorted((n for n in range(64, molecules + 200) if _is_compact(n)), key=lambda n: abs(n - molecules))[
+                :2
+            ]
+            raise ValueError(f"{molecules} molecules fill no box near to a cube; try {min(near)} or {max(near)}")
+        return molecules
+
+
+class Water(Workload):
+    """LAMMPS, pair style ``lj/cut/tip4p/long`` with ``pppm/tip4p`` and SHAKE."""
+
+    slug = "water"
+    title = "TIP4P water"
+    summary = "LAMMPS molecular dynamics; scales until messages dominate"
+    programs: ClassVar[Mapping[str, str]] = {"lmp": "lammps"}
+    parameters_type = WaterParameters
+    figures = (
+        FigureOfMerit("water.loop_time_s", "Loop time", "s", "lower", "LAMMPS's own wall time of the time-step loop."),
+        FigureOfMerit(
+            "water.ns_per_day",
+            "Simulated time per day",
+            "ns/day",
+            "higher",
+            "Simulated nanoseconds per day of wall time.",
+        ),
+        FigureOfMerit(
+            "water.timesteps_per_s", "Time steps per second", "1/s", "higher", "Time steps per second of loop time."
+        ),
+        FigureOfMerit(
+            "water.cpu_use_percent",
+            "CPU use",
+            "%",
+            "higher",
+            "CPU time of the loop over its wall time, mean of the ranks, as printed.",
+        ),
+        *(
+            FigureOfMerit(
+                f"water.{name.lower()}_s",
+                f"{name} time",
+                "s",
+                "lower",
+                f"MPI task timing breakdown, section {name}: mean over the ranks.",
+            )
+            for name in ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
+        ),
+    )
+
+    def command(self, parameters: WaterParameters, *, ranks: int) -> tuple[str, ...]:
+        return ("lmp", "-in", "in.water", "-log", "none")
+
+    def files(self, parameters: WaterParameters, *, ranks: int) -> Mapping[str, str]:
+        nx, ny, nz = box_sides(parameters.molecules)
+        text = _INPUT.format(
+            lattice=_LATTICE_A,
+            nx=nx,
+            ny=ny,
+            nz=nz,
+            temperature=parameters.temperature,
+            steps=parameters.steps,
+            thermo=max(1, parameters.steps // 10),
+        )
+        return {"in.water": text, "water.mol": _MOLECULE}
+
+    def parse(self, output: str) -> Parsed:
+        loop, performance = _LOOP.search(output), _PERFORMANCE.search(output)
+        if loop is None or performance is None:
+            raise OutputError("LAMMPS printed no loop time: the run did not reach its end")
+        figures: dict[str, float] = {
+            "water.loop_time_s": float(loop[1]),
+            "water.ns_per_day": float(performance[1]),
+            "water.timesteps_per_s": float(performance[3]),
+        }
+        cpu = _CPU_USE.search(output)
+        if cpu is not None:
+            figures["water.cpu_use_percent"] = float(cpu[1])
+        rows: list[dict[str, Any]] = []
+        for name, low, mean, high, _varied, share in _BREAKDOWN.findall(output):
+            figures[f"water.{name.lower()}_s"] = float(mean)
+            rows.append(
+                {
+                    "section": name,
+                    "min_s": float(low) if low else None,
+                    "mean_s": float(mean),
+                    "max_s": float(high) if high else None,
+                    "share_percent": float(share),
+                }
+            )
+        return Parsed(figures, {"MPI task timing breakdown": rows})
+
+    def estimate_s(self, parameters: WaterParameters, *, ranks: int) -> float:
+        # 512 molecules x 300 steps took 2.8 s on 4 virtual hosts of a 2-core machine.
+        return 1.0 + 1.2e-5 * parameters.molecules * parameters.steps
+
+
+def _is_compact(molecules: int) -> bool:
+    shortest, _, longest = box_sides(molecules)
+    return longest <= 2 * shortest
+
+
+def box_sides(molecules: int) -> tuple[int, int, int]:
+    """Return the sides of a box of exactly ``molecules`` lattice cells, as near to a cube as its factors allow."""
+    best = (1, 1, molecules)
+    for x in range(1, round(molecules ** (1 / 3)) + 1):
+        if molecules % x:
+            continue
+        rest = molecules // x
+        y = next(y for y in range(int(rest**0.5), 0, -1) if rest % y == 0)
+        if (rest // y) - x < best[2] - best[0]:
+            best = (x, y, rest // y)
+    return best
