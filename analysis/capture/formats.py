@@ -1,0 +1,249 @@
+"""The two capture formats: headers are read here, the records by the framing kernels.
+
+Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offsets out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.errors import UnreadableCapture
+from analysis.kernels import framing
+from analysis.kernels.raw import Buffer
+
+LONGEST_RECORD: Final = 1 << 24
+"""No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
+USUAL_LONGEST_RECORD: Final = 262_144
+"""libpcap's own limit for files that do not announce a larger snap length."""
+MOST_INTERFACES: Final = 65_536
+
+_PCAP_MAGICS: Final[dict[bytes, tuple[bool, int, str]]] = {
+    bytes.fromhex("d4c3b2a1"): (False, 1000, "us"),
+    bytes.fromhex("a1b2c3d4"): (True, 1000, "us"),
+    bytes.fromhex("4d3cb2a1"): (False, 1, "ns"),
+    bytes.fromhex("a1b23c4d"): (True, 1, "ns"),
+}
+_PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
+_BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
+
+
+@dataclass(slots=True)
+class Frames:
+    """Scratch arrays of one framing step; rows beyond the returned count are undefined."""
+
+    capacity: int
+    time_ns: npt.NDArray[np.int64] = field(init=False)
+    orig_len: npt.NDArray[np.uint32] = field(init=False)
+    cap_len: npt.NDArray[np.uint32] = field(init=False)
+    offset: npt.NDArray[np.int64] = field(init=False)
+    link: npt.NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.time_ns, self.offset, self.link = (np.empty(self.capacity, np.int64) for _ in range(3))
+        self.orig_len, self.cap_len = (np.empty(self.capacity, np.uint32) for _ in range(2))
+
+    def room_from(self, first: int) -> tuple[Any, ...]:
+        return (
+            self.time_ns[first:],
+            self.orig_len[first:],
+            self.cap_len[first:],
+            self.offset[first:],
+            self.link[first:],
+        )
+
+
+class PcapFormat:
+    """The classic savefile: one header of 24 bytes, one link type, one snap length."""
+
+    header_bytes: Final = 24
+
+    def __init__(self, header: bytes) -> None:
+        self.big_endian, self._ns_per_fraction, self.time_unit = _PCAP_MAGICS[header[:4]]
+        order: Any = "big" if self.big_endian else "little"
+        self.snap_length = int.from_bytes(header[16:20], order)
+        self.link_types = {int.from_bytes(header[20:24], order) & 0xFFFF}  # flags lie above bit 16
+        self._link = next(iter(self.link_types))
+        self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
+        self.damage: str | None = None
+
+    def frame(self, data: Buffer, start: int, end: int, frames: Frames) -> tuple[int, int, int]:
+        """Frame ``data[start:end]``: (rows written, position behind the last, MORE, FULL or DAMAGED)."""
+        n, at, status = framing.frame_pcap(
+            data, start, end, self.big_endian, self._ns_per_fraction, self.longest, self._link, *frames.room_from(0)
+        )
+        if status == framing.DAMAGED:
+            self.damage = "a record header claims more bytes than any packet has"
+        return n, at, status
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "format": "pcap",
+            "byte_order": "big" if self.big_endian else "little",
+            "time_resolution": self.time_unit,
+            "snap_length": self.snap_length,
+        }
+
+
+class PcapngFormat:
+    """Blocks: any number of sections, each with its byte order and its interfaces."""
+
+    header_bytes: Final = 0
+    """A section header is a block like the others and is read as one."""
+
+    def __init__(self, header: bytes) -> None:
+        self.big_endian = False
+        self.longest = LONGEST_RECORD
+        self.link_types: set[int] = set()
+        self.sections = 0
+        self.snap_length = 0
+        self.damage: str | None = None
+        self._interfaces = np.zeros((0, 5), np.int64)
+        self._count = 0
+        self._statistics: dict[tuple[int, int], dict[int, int]] = {}
+        self._resolutions: set[str] = set()
+
+    def frame(self, data: Buffer, start: int, end: int, frames: Frames) -> tuple[int, int, int]:
+        """Frame ``data[start:end]``: (rows written, position behind the last, MORE, FULL or DAMAGED)."""
+        n, at = 0, start
+        while True:
+            rows, at, status = framing.frame_pcapng(
+                data, at, end, self.big_endian, self.longest, self._interfaces[: self._count], *frames.room_from(n)
+            )
+            n += rows
+            if status != framing.CONTROL:
+                if status == framing.DAMAGED:
+                    self.damage = self.damage or "a block contradicts its own length"
+                return n, at, status
+            length = self._control(data[at:end])
+            if length <= 0:
+                return n, at, framing.MORE if length == 0 else framing.DAMAGED
+            at += length
+
+    def _control(self, data: Buffer) -> int:
+        """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
+        if len(data) < 12:
+            return 0
+        head = data[:12].tobytes()
+        big_endian = self.big_endian
+        if head[:4] == _PCAPNG_MAGIC:
+            big_endian = head[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big")
+            if not big_endian and head[8:12] != _BYTE_ORDER_MAGIC.to_bytes(4, "little"):
+                return self._damaged("a section header without a byte-order mark")
+        order: Any = "big" if big_endian else "little"
+        length = int.from_bytes(head[4:8], order)
+        if length < 12 or length % 4 or length > LONGEST_RECORD:
+            return self._damaged("a block contradicts its own length")
+        if len(data) < length:
+            return 0
+        block = data[:length].tobytes()
+        if block[-4:] != head[4:8]:
+            return self._damaged("a block contradicts its own length")
+        self.big_endian = big_endian
+        kind = int.from_bytes(head[:4], order)
+        if kind == framing.SECTION_HEADER:
+            self.sections += 1
+            self._count = 0
+            return length
+        return self._interface(block, order, length) if kind == framing.INTERFACE else self._statistic(block, order)
+
+    def _damaged(self, why: str) -> int:
+        self.damage = why
+        return -1
+
+    def _interface(self, block: bytes, order: Any, length: int) -> int:
+        if length < 20 or self._count >= MOST_INTERFACES:
+            return self._damaged("an interface block that is too short, or too many of them")
+        link = int.from_bytes(block[8:10], order)
+        snap = int.from_bytes(block[12:16], order)
+        options = _options(block[16:-4], order)
+        resolution = options[9][0] if options.get(9) else 6
+        offset_s = int.from_bytes(options[14][:8], order, signed=True) if len(options.get(14, b"")) >= 8 else 0
+        exponent = resolution & 0x7F
+        if exponent > (63 if resolution & 0x80 else 19):
+            return self._damaged("an interface block with an impossible time resolution")
+        if resolution & 0x80:
+            rule, value = framing.TICKS_BINARY, exponent
+        elif exponent <= 9:
+            rule, value = framing.TICKS_TIMES, 10 ** (9 - exponent)
+        else:
+            rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
+        limit = framing.TIME_LIMIT
+        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit)]
+        if self._count == len(self._interfaces):
+            grown = np.zeros((max(4, 2 * self._count), 5), np.int64)
+            grown[: self._count] = self._interfaces
+            self._interfaces = grown
+        self._interfaces[self._count] = row
+        self._count += 1
+        self.link_types.add(link)
+        self.snap_length = max(self.snap_length, snap)
+        self._resolutions.add(f"{2 if resolution & 0x80 else 10}^-{exponent} s")
+        return length
+
+    def _statistic(self, block: bytes, order: Any) -> int:
+        """Interface statistics: 4 received, 5 dropped by the interface, 6 accepted by the filter, 7 dropped by the kernel."""
+        if len(block) < 24:
+            return self._damaged("a statistics block that is too short")
+        number = int.from_bytes(block[8:12], order)
+        counters = {
+            code: int.from_bytes(value[:8], order)
+            for code, value in _options(block[20:-4], order).items()
+            if code in (4, 5, 6, 7, 8) and len(value) >= 8
+        }
+        if len(self._statistics) < MOST_INTERFACES:
+            self._statistics[self.sections, number] = counters  # the last block of an interface holds the totals
+        return len(block)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "format": "pcapng",
+            "byte_order": "big" if self.big_endian else "little",
+            "time_resolution": ", ".join(sorted(self._resolutions)),
+            "snap_length": self.snap_length,
+            "sections": self.sections,
+            **self._drop_counters(),
+        }
+
+    def _drop_counters(self) -> dict[str, int]:
+        names = {4: "received", 7: "dropped", 5: "dropped_by_interface"}
+        found: dict[str, int] = {}
+        for counters in self._statistics.values():
+            for code, name in names.items():
+                if code in counters:
+                    found[name] = found.get(name, 0) + counters[code]
+        return found
+
+
+def _options(data: bytes, order: Any) -> dict[int, bytes]:
+    """pcapng options, the last of each code; what does not fit is left out."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at + 4 <= len(data):
+        code = int.from_bytes(data[at : at + 2], order)
+        length = int.from_bytes(data[at + 2 : at + 4], order)
+        if code == 0 or at + 4 + length > len(data):
+            break
+        found[code] = data[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+    return found
+
+
+CaptureFormat = PcapFormat | PcapngFormat
+
+
+def recognise(header: bytes) -> CaptureFormat:
+    """The format that a file with these first 24 bytes (or fewer, when it is shorter) has.
+
+    Raises UnreadableCapture.
+    """
+    if header[:4] == _PCAPNG_MAGIC:
+        return PcapngFormat(header)
+    if header[:4] in _PCAP_MAGICS:
+        if len(header) < PcapFormat.header_bytes:
+            raise UnreadableCapture("the file ends inside its pcap header")
+        return PcapFormat(header)
+    raise UnreadableCapture("the file is neither pcap nor pcapng" if header else "the file is empty")

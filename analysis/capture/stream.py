@@ -1,0 +1,155 @@
+"""A capture file as a stream of packet tables, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.capture.decoder import NATIVE_LINK_TYPES, Decoder
+from analysis.capture.formats import CaptureFormat, Frames, recognise
+from analysis.capture.source import open_source
+from analysis.errors import UnsupportedCapture
+from analysis.kernels import framing
+from analysis.packets import PacketTable
+
+BUFFER_BYTES: Final = 1 << 22
+"""Small enough to stay in the processor's cache between reading and decoding."""
+MOST_ROWS: Final = 1 << 16
+
+
+class CaptureReader:
+    """Reads one capture file, also while it grows.
+
+    ``tables()`` yields what is complete so far and may be called again after more was written; ``finish()`` says that
+    nothing more will come, so that an incomplete record at the end counts as truncated.
+    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder may know).
+    """
+
+    def __init__(
+        self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS
+    ) -> None:
+        self._source = open_source(path)
+        self._data = np.empty(buffer_bytes, np.uint8)
+        self._start = self._end = 0
+        self._frames = Frames(most_rows)
+        self._format: CaptureFormat | None = None
+        self._decoder = Decoder()
+        self._damaged = False
+        self._unread = 0
+        self._truncated = False
+        self.packets = 0
+
+    def __enter__(self) -> CaptureReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._source.close()
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Bytes of the file consumed, bytes of the file."""
+        return self._source.position(), self._source.size
+
+    def tables(self) -> Iterator[PacketTable]:
+        """Tables of at most ``most_rows`` packets, until the present end of the file."""
+        while not self._damaged:
+            if self._format is None and not self._read_header():
+                return
+            assert self._format is not None
+            rows, at, status = self._format.frame(self._data, self._start, self._end, self._frames)
+            if rows:
+                self._refuse_unknown_links(rows)
+                table = self._decoder.decode(self._data, self._frames, rows)
+                table.source.update(first_packet=self.packets)
+                self.packets += rows
+                self._start = at
+                yield table
+            self._start = at
+            if status == framing.DAMAGED:
+                self._damaged = True
+            elif status == framing.MORE and not self._fill():
+                return
+
+    def _read_header(self) -> bool:
+        """False while too little of the file is there to tell its format."""
+        while self._end < 24 and self._fill():
+            pass
+        if self._end < 24 and self._source.problem is None and self._end < 4:
+            return False
+        header = self._data[: min(self._end, 24)].tobytes()
+        self._format = recognise(header)
+        self._start = self._format.header_bytes
+        return True
+
+    def _refuse_unknown_links(self, rows: int) -> None:
+        """A pcapng file may announce interfaces that never carried a packet; only used link types matter."""
+        assert self._format is not None
+        unknown = self._format.link_types - NATIVE_LINK_TYPES
+        if unknown:
+            used = unknown & set(np.unique(self._frames.link[:rows]).tolist())
+            if used:
+                raise UnsupportedCapture(
+                    f"the native decoder does not know link type {', '.join(map(str, sorted(used)))}"
+                )
+
+    def _fill(self) -> bool:
+        """Read on behind the bytes not yet used; False at the present end."""
+        left = self._end - self._start
+        if self._start:
+            self._data[:left] = self._data[self._start : self._end].copy()
+            self._start, self._end = 0, left
+        if self._end == len(self._data):  # one record fills the buffer; the formats bound its length
+            self._data = np.concatenate([self._data, np.empty_like(self._data)])
+        count = 0
+        while self._end < len(self._data):
+            piece = self._source.readinto(memoryview(self._data)[self._end :])
+            if piece == 0:
+                break
+            self._end += piece
+            count += piece
+        return count > 0
+
+    def finish(self) -> None:
+        """Account for every byte that was not read: after damage all the rest, otherwise an incomplete record."""
+        if self._format is None:
+            self._format = recognise(self._data[: self._end].tobytes())
+        self._unread = self._end - self._start
+        self._truncated = not self._damaged and (self._unread > 0 or self._source.problem is not None)
+        while self._damaged and (piece := self._source.readinto(memoryview(self._data))):
+            self._unread += piece
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the file: see PacketTable.source."""
+        assert self._format is not None
+        notes = [text for text in (self._source.problem,) if text]
+        if self._format.damage:
+            notes.append(f"damaged behind packet {self.packets}: {self._format.damage}")
+        return {
+            **self._format.facts(),
+            **self._decoder.facts(),
+            "compression": self._source.compression,
+            "file_bytes": self._source.size,
+            "link_types": sorted(self._format.link_types),
+            "packets": self.packets,
+            "truncated_tail": self._truncated,
+            "damaged": self._damaged,
+            "unread_bytes": self._unread,
+            "notes": notes,
+        }
+
+
+def stream(
+    path: str | Path, *, facts: dict[str, Any] | None = None, progress: Callable[[int, int], None] | None = None
+) -> Iterator[PacketTable]:
+    """All packets of ``path`` in tables; ``facts`` is filled at the end, ``progress`` gets (bytes read, bytes)."""
+    with CaptureReader(path) as reader:
+        for table in reader.tables():
+            if progress:
+                progress(*reader.progress)
+            yield table
+        reader.finish()
+        if facts is not None:
+            facts.update(reader.facts())

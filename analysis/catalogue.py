@@ -1,0 +1,184 @@
+"""The table of all metrics. Pages, REST, CSV headers, the command line and docs/metrics.md are generated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Direction = Literal["lower", "higher", "neutral"]
+Section = Literal["run", "volume", "interarrival", "tcp", "matrices", "trust", "legacy"]
+Shape = Literal["number", "curve", "table", "verdict"]
+
+SECTION_TITLES: Final[dict[Section, str]] = {
+    "run": "Run metrics (from the launcher, not from packets)",
+    "volume": "Volume and rate",
+    "interarrival": "Inter-arrival",
+    "tcp": "TCP",
+    "matrices": "Matrices",
+    "trust": "Trust of the capture",
+    "legacy": "The 2011 report",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One catalogued quantity. ``unit`` is for readers ("1" for a ratio or count); the id carries it as suffix."""
+
+    id: str
+    label: str
+    unit: str
+    direction: Direction
+    definition: str
+    source: str
+    section: Section
+    headline: bool = False
+    """One of the six metrics of the published table."""
+    shape: Shape = "number"
+    """Numbers stand in ``CaptureAnalysis.metrics``; curves and tables in the structure that the definition names."""
+
+
+Row = tuple[str, str, str, Direction, str, str]
+
+
+def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = ()) -> list[Metric]:
+    return [Metric(*row, section=section, headline=row[0] in headline) for row in rows]
+
+
+_RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
+_WIRE = "frames of the capture, original length"
+_TCPTRACE = "tcptrace 6.6 (Ostermann)"
+
+_RUN: Final[list[Row]] = [
+    ("elapsed_s", "Elapsed time", "s", "lower", "Wall time of the MPI launch command.", "monotonic clock of the launcher"),
+    ("cpu_user_s", "CPU time, user", "s", "lower", "User CPU time summed over ranks.", _RUSAGE),
+    ("cpu_system_s", "CPU time, system", "s", "lower", "System CPU time summed over ranks.", _RUSAGE),
+    ("cpu_s", "CPU time", "s", "lower", "User and system CPU time summed over ranks.", _RUSAGE),
+    ("cpu_max_rank_s", "CPU time, busiest rank", "s", "lower", "Largest CPU time of any rank.", _RUSAGE),
+    ("cpu_imbalance", "CPU imbalance", "1", "lower", "Largest CPU time of a rank / mean over ranks - 1.", _RUSAGE),
+    ("cpu_utilisation", "CPU utilisation", "1", "higher", "cpu_s / (elapsed_s x ranks).", _RUSAGE),
+    ("max_rss_bytes", "Largest resident set", "B", "lower", "Largest resident set of any rank.", _RUSAGE),
+    ("context_switches_voluntary", "Context switches, voluntary", "1", "neutral", "Times a rank gave up its processor to wait, summed over ranks.", _RUSAGE),
+    ("context_switches_involuntary", "Context switches, involuntary", "1", "lower", "Times a rank lost its processor to another, summed over ranks.", _RUSAGE),
+    ("host_cpu_user_share", "Host CPU, user", "1", "neutral", "Share of the host's processor time in user mode, sampled at 1 Hz.", "/proc/stat of each host"),
+    ("host_cpu_system_share", "Host CPU, system", "1", "lower", "Share of the host's processor time in the kernel, sampled at 1 Hz.", "/proc/stat of each host"),
+]
+
+_VOLUME: Final[list[Row]] = [
+    ("packets", "Packets", "1", "lower", "N: frames in the capture.", "capinfos -c"),
+    ("wire_bytes", "Bytes on the wire", "B", "lower", "Sum of original frame lengths, captured link layer included.", "capinfos -d"),
+    ("payload_bytes", "Payload", "B", "neutral", "Sum of transport payloads P: IP total length - IP header - TCP (or UDP) header; Ethernet padding never counts.", "tshark tcp.len, udp.length - 8"),
+    ("duration_s", "Duration", "s", "neutral", "T = t_N - t_1, in file order.", "capinfos -u"),
+    ("goodput_bytes", "Goodput volume", "B", "neutral", "Bytes of the union of the sequence ranges of every flow direction: each byte once.", f"{_TCPTRACE}: unique bytes sent"),
+    ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", "METRICS.md section 3"),
+    ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes/T, as in the published tables.", "capinfos -y"),
+    ("throughput_bps", "Throughput", "bit/s", "higher", "8 wire_bytes/T.", "capinfos -i"),
+    ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes/T.", "METRICS.md section 3"),
+    ("line_rate_bps", "Line rate", "bit/s", "neutral", "8 sum(max(orig_len, 60) + 24)/T: with FCS, preamble and inter-frame gap.", "IEEE 802.3 framing"),
+    ("peak_1ms_bps", "Peak rate, 1 ms", "bit/s", "neutral", "Largest rate in any window of 1 ms, windows sliding.", _WIRE),
+    ("peak_10ms_bps", "Peak rate, 10 ms", "bit/s", "neutral", "Largest rate in any window of 10 ms, windows sliding.", _WIRE),
+    ("peak_100ms_bps", "Peak rate, 100 ms", "bit/s", "neutral", "Largest rate in any window of 100 ms, windows sliding.", _WIRE),
+    ("burstiness", "Burstiness", "1", "lower", "peak_10ms_bps / throughput_bps.", _WIRE),
+    ("packet_size_mean_bytes", "Packet size, mean", "B", "higher", "Mean original length.", "capinfos -z"),
+    ("packet_size_p50_bytes", "Packet size, median", "B", "neutral", "Median original length (Hyndman-Fan type 7).", _WIRE),
+    ("packet_size_p95_bytes", "Packet size, 95th percentile", "B", "neutral", "95 % quantile of the original length (Hyndman-Fan type 7).", _WIRE),
+    ("small_packet_share", "Small packets", "1", "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
+    ("pure_ack_share", "Pure ACKs", "1", "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
+    ("management_share", "Connection management", "1", "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
+    ("non_mpi_share", "Not MPI", "1", "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open with a BTL handshake).", "METRICS.md section 3"),
+]
+
+_INTERARRIVAL: Final[list[Row]] = [
+    ("interarrival_mean_s", "Inter-arrival, mean", "s", "neutral", "T/(N-1).", "METRICS.md section 4"),
+    ("interarrival_median_s", "Inter-arrival, median", "s", "neutral", "Median of d_i = t_(i+1) - t_i.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_p95_s", "Inter-arrival, 95th percentile", "s", "neutral", "95 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_p99_s", "Inter-arrival, 99th percentile", "s", "neutral", "99 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_cv", "Inter-arrival, variation", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", "METRICS.md section 4"),
+    ("iteration_period_s", "Iteration period", "s", "neutral", "Strongest peak of the autocorrelation of packets per bin, when significant.", "METRICS.md section 4"),
+    ("hurst", "Hurst exponent", "1", "neutral", "Variance-time estimate; suppressed when a period is found.", "Leland et al. 1994"),
+]
+
+_TCP: Final[list[Row]] = [
+    ("connections", "Connections", "1", "neutral", "Connections (4-tuple and initial sequence number), aborted BTL connects not counted.", f"{_TCPTRACE}: TCP connections traced, less aborted_connections"),
+    ("flows_without_handshake", "Flows without handshake", "1", "neutral", "Connections whose SYN was not captured.", "METRICS.md section 5"),
+    ("aborted_connections", "Aborted connections", "1", "lower", "Connections that Open MPI's simultaneous connects left behind after one handshake.", "METRICS.md section 5"),
+    ("retransmitted_segments", "Retransmitted segments", "1", "lower", "Segments whose range overlaps bytes already seen from that side; keep-alives and zero-window probes apart.", f"{_TCPTRACE}: rexmt data pkts"),
+    ("retransmitted_bytes", "Retransmitted bytes", "B", "lower", "Overlap of retransmitted segments with bytes already seen.", f"{_TCPTRACE}: rexmt data bytes"),
+    ("keep_alives", "Keep-alives", "1", "neutral", "Segments of at most one byte just below the highest sequence number sent.", "tshark tcp.analysis.keep_alive"),
+    ("zero_window_probes", "Zero-window probes", "1", "lower", "One-byte segments into a closed window.", "tshark tcp.analysis.zero_window_probe"),
+    ("out_of_order_segments", "Out-of-order segments", "1", "lower", "Segments that start before a recorded one and fill a gap never seen before.", f"{_TCPTRACE}: outoforder pkts"),
+    ("ambiguous_segments", "Ambiguous segments", "1", "lower", "Segments where retransmission and reordering cannot be told apart.", "METRICS.md section 5"),
+    ("duplicate_acks", "Duplicate ACKs", "1", "lower", "ACK = highest so far, no payload, same window, data outstanding.", "RFC 5681 section 2"),
+    ("triple_duplicate_acks", "Triple duplicate ACKs", "1", "lower", "Third duplicate ACK in a row.", "RFC 5681 section 3.2"),
+    ("zero_window_events", "Zero windows", "1", "lower", "Segments with window 0 without SYN, FIN or RST.", "tshark tcp.analysis.zero_window"),
+    ("window_full_events", "Full windows", "1", "lower", "Times the outstanding bytes reached the peer's scaled window.", "tshark tcp.analysis.window_full"),
+    ("window_mean_bytes", "Window, mean", "B", "higher", "Mean advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
+    ("window_min_bytes", "Window, smallest", "B", "higher", "Smallest advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
+    ("bytes_in_flight_max", "Bytes in flight, largest", "B", "neutral", "Largest (highest end sent - highest ACK received).", "METRICS.md section 5"),
+    ("bytes_in_flight_p95", "Bytes in flight, 95th percentile", "B", "neutral", "95 % quantile of (highest end sent - highest ACK received) over data segments.", "METRICS.md section 5"),
+    ("rtt_handshake_s", "Round trip, handshake", "s", "lower", "t(final ACK) - t(SYN): independent of the capture point.", "METRICS.md section 5"),
+    ("rtt_min_s", "Round trip, smallest", "s", "lower", "Smallest time from data to its ACK.", "Karn and Partridge 1987"),
+    ("rtt_median_s", "Round trip, median", "s", "lower", "Median time from the newest never-retransmitted byte that an ACK covers to that ACK.", "Karn and Partridge 1987"),
+    ("rtt_p95_s", "Round trip, 95th percentile", "s", "lower", "95 % quantile of the same.", "Karn and Partridge 1987"),
+    ("rtt_samples", "Round trip, samples", "1", "neutral", "Number of round-trip samples.", "METRICS.md section 5"),
+    ("rtt_half_a_s", "Half round trip, side A", "s", "lower", "Median from the capture point to the first endpoint and back.", "METRICS.md section 5"),
+    ("rtt_half_b_s", "Half round trip, side B", "s", "lower", "Median from the capture point to the second endpoint and back.", "METRICS.md section 5"),
+    ("response_latency_s", "Response latency", "s", "lower", "Median from data to a piggybacked ACK; includes the peer's computing.", "METRICS.md section 5"),
+    ("bdp_bytes", "Bandwidth-delay product", "B", "neutral", "Goodput x rtt_min of the flow, largest of all flows.", "METRICS.md section 5"),
+]
+
+_TRUST: Final[list[Row]] = [
+    ("captured", "Captured packets", "1", "neutral", "Packets that the capture tool says it wrote.", "report of the capture tool"),
+    ("received_by_filter", "Received packets", "1", "neutral", "Packets that passed the capture filter.", "report of the capture tool, else pcapng statistics block (isb_ifrecv)"),
+    ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else pcapng statistics block (isb_osdrop, isb_ifdrop)"),
+    ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "METRICS.md section 7"),
+    ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", "METRICS.md section 7"),
+    ("super_segment_share", "Super-segments, share", "1", "lower", "super_segments / TCP packets.", "METRICS.md section 7"),
+    ("wire_packets_estimated", "Packets on the wire, estimated", "1", "neutral", "Frames with every super-segment counted as ceil(P/MSS).", "METRICS.md section 7"),
+    ("duplicated_packets", "Duplicated packets", "1", "lower", "Frames whose IP and TCP headers and payload length were seen before within 1 ms.", "METRICS.md section 7"),
+    ("acked_unseen_segments", "ACKs for unseen data", "1", "lower", "ACKs for bytes that were never captured: loss in the capture.", "tshark tcp.analysis.ack_lost_segment"),
+    ("time_reversals", "Time reversals", "1", "lower", "Packets stamped earlier than the one before; order is never changed.", "METRICS.md section 2"),
+    ("truncated_tail", "Truncated tail", "1", "lower", "1 when the last record is incomplete.", "METRICS.md section 2"),
+    ("unread_bytes", "Unread bytes", "B", "lower", "Bytes behind the last record that could be read.", "METRICS.md section 2"),
+    ("observer_effect", "Observer effect", "1", "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "METRICS.md section 7"),
+]
+
+_STRUCTURES: Final[list[Metric]] = [
+    Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
+    Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", "METRICS.md section 4", "interarrival", shape="table"),
+    Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
+    Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
+    Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),
+    Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "METRICS.md section 8", "legacy", shape="table"),
+]
+
+_HEADLINE: Final = (
+    "cpu_s",
+    "elapsed_s",
+    "packets",
+    "interarrival_mean_s",
+    "throughput_Bps",
+    "packet_intensity_pps",
+)  # fmt: skip
+
+METRICS: Final[dict[str, Metric]] = {
+    entry.id: entry
+    for entry in [
+        *_section("run", _RUN, _HEADLINE),
+        *_section("volume", _VOLUME, _HEADLINE),
+        *_section("interarrival", _INTERARRIVAL, _HEADLINE),
+        *_section("tcp", _TCP),
+        *_section("trust", _TRUST),
+        *_STRUCTURES,
+    ]
+}
+
+
+def metric(identifier: str) -> Metric:
+    """The catalogue's entry; KeyError for an identifier that it does not hold."""
+    return METRICS[identifier]
+
+
+def numbers(*sections: Section) -> list[Metric]:
+    """Metrics of these sections (all when none is given) that are single numbers, in catalogue order."""
+    return [m for m in METRICS.values() if m.shape == "number" and (not sections or m.section in sections)]

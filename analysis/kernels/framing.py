@@ -1,0 +1,172 @@
+"""Where the records of a capture file begin: pcap records and pcapng blocks to offsets, lengths and time stamps.
+
+Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import jit
+from analysis.kernels.raw import Buffer, u32, u32_file
+from analysis.packets import NO_TIME
+
+MORE = 0
+"""The next record is not complete in the buffer."""
+FULL = 1
+"""The output arrays are full."""
+CONTROL = 2
+"""pcapng: a block that the caller must read (section, interface, statistics)."""
+DAMAGED = 3
+"""The next record's header contradicts itself; nothing behind it can be believed."""
+
+SECTION_HEADER, INTERFACE, PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
+
+TICKS_TIMES, TICKS_DIVIDED, TICKS_BINARY = 0, 1, 2
+NO_LINK = -1
+
+TIME_LIMIT = 2**62
+"""Stamps are held inside +-2^62 ns (146 years), so that differences of two never overflow."""
+
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+
+
+@jit
+def frame_pcap(
+    data: Buffer,
+    start: int,
+    end: int,
+    big_endian: bool,
+    ns_per_fraction: int,
+    longest: int,
+    link: int,
+    time_ns: Int64,
+    orig_len: UInt32,
+    cap_len: UInt32,
+    offset: Int64,
+    link_type: Int64,
+) -> tuple[int, int, int]:
+    """Records of ``data[start:end]`` into the arrays; returns (records, position behind the last one, status)."""
+    n = 0
+    at = start
+    while n < len(offset):
+        if end - at < 16:
+            return n, at, MORE
+        captured = u32_file(data, at + 8, big_endian)
+        if captured > longest:
+            return n, at, DAMAGED
+        if end - at - 16 < captured:
+            return n, at, MORE
+        seconds = u32_file(data, at, big_endian)
+        time_ns[n] = seconds * 1_000_000_000 + u32_file(data, at + 4, big_endian) * ns_per_fraction
+        cap_len[n] = captured
+        orig_len[n] = u32_file(data, at + 12, big_endian)
+        offset[n] = at + 16
+        link_type[n] = link
+        at += 16 + captured
+        n += 1
+    return n, at, FULL
+
+
+@jit
+def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> int:
+    """A 64-bit count of ticks as nanoseconds, exactly (rounded towards the past), held inside +-TIME_LIMIT.
+
+    ``rule`` and ``value``: ns = ticks * value, ticks / value, or ticks * 10^9 / 2^value (if_tsresol); value < 64.
+    """
+    ticks = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
+    limit = np.uint64(TIME_LIMIT)
+    if rule == TICKS_TIMES:
+        ns = limit if ticks > limit // np.uint64(value) else ticks * np.uint64(value)
+    elif rule == TICKS_DIVIDED:
+        ns = min(ticks // np.uint64(value), limit)
+    else:
+        bits = np.uint64(value)
+        seconds = ticks >> bits
+        part = ticks & ((np.uint64(1) << bits) - np.uint64(1))
+        billion = np.uint64(1_000_000_000)
+        if value <= 32:
+            fraction = (part * billion) >> bits
+        else:  # part * 10^9 needs 94 bits: upper and lower half separately
+            carry = ((part & np.uint64(0xFFFFFFFF)) * billion) >> np.uint64(32)
+            fraction = ((part >> np.uint64(32)) * billion + carry) >> (bits - np.uint64(32))
+        ns = limit if seconds > np.uint64(4_000_000_000) else min(seconds * billion + fraction, limit)
+    return min(max(np.int64(ns) + shift_ns, -TIME_LIMIT), TIME_LIMIT)
+
+
+@jit
+def frame_pcapng(
+    data: Buffer,
+    start: int,
+    end: int,
+    big_endian: bool,
+    longest: int,
+    interfaces: Int64,
+    time_ns: Int64,
+    orig_len: UInt32,
+    cap_len: UInt32,
+    offset: Int64,
+    link_type: Int64,
+) -> tuple[int, int, int]:
+    """Packet blocks of ``data[start:end]`` into the arrays; returns (records, position behind the last one, status).
+
+    ``interfaces`` has shape (I, 5): link type, snap length, tick rule, tick value, time offset in ns.
+    """
+    n = 0
+    at = start
+    while n < len(offset):
+        if end - at < 12:
+            return n, at, MORE
+        kind = u32_file(data, at, big_endian)
+        if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
+            return n, at, CONTROL
+        block = u32_file(data, at + 4, big_endian)
+        if block < 12 or block % 4 or block > longest + 64:
+            return n, at, DAMAGED
+        if end - at < block:
+            return n, at, MORE
+        if u32_file(data, at + block - 4, big_endian) != block:
+            return n, at, DAMAGED
+        if kind in (ENHANCED_PACKET, PACKET):
+            if block < 32:
+                return n, at, DAMAGED
+            number = u32_file(data, at + 8, big_endian)
+            if kind == PACKET:  # obsolete form: 16 bits of interface, 16 bits of drop count
+                both = u32(data, at + 8)
+                number = both >> 16 if big_endian else ((both >> 16) & 0xFF) << 8 | both >> 24
+            captured = u32_file(data, at + 20, big_endian)
+            if captured > block - 32:
+                return n, at, DAMAGED
+            orig_len[n] = u32_file(data, at + 24, big_endian)
+            offset[n] = at + 28
+            if number < len(interfaces):
+                link_type[n] = interfaces[number, 0]
+                high = u32_file(data, at + 12, big_endian)
+                low = u32_file(data, at + 16, big_endian)
+                time_ns[n] = ticks_to_ns(
+                    high, low, interfaces[number, 2], interfaces[number, 3], interfaces[number, 4]
+                )
+            else:
+                link_type[n] = NO_LINK
+                time_ns[n] = NO_TIME
+            cap_len[n] = captured
+            n += 1
+        elif kind == SIMPLE_PACKET:
+            if block < 16:
+                return n, at, DAMAGED
+            original = u32_file(data, at + 8, big_endian)
+            captured = min(original, block - 16)
+            link_type[n] = NO_LINK
+            if len(interfaces) > 0:  # simple packet blocks belong to the first interface and obey its snap length
+                link_type[n] = interfaces[0, 0]
+                if interfaces[0, 1] > 0:
+                    captured = min(captured, interfaces[0, 1])
+            orig_len[n] = original
+            cap_len[n] = captured
+            offset[n] = at + 12
+            time_ns[n] = NO_TIME
+            n += 1
+        at += block
+    return n, at, FULL

@@ -1,0 +1,384 @@
+"""One pass over the packets: every connection's state machine. Definitions: METRICS.md section 5, docstring of analysis.tcp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from analysis.kernels import jit
+from analysis.kernels.segments import acknowledge_bytes, gap_below, release, see_bytes, send_bytes
+from analysis.kernels.tcp_state import (
+    CONNECTIONS,
+    CONNECTIONS_FULL,
+    DRAW_LIMIT,
+    FREE_NODES,
+    HANDSHAKE_DONE,
+    HANDSHAKE_NONE,
+    HANDSHAKE_SYN,
+    HANDSHAKE_SYN_ACK,
+    HANDSHAKE_UNTIMED,
+    IN_FLIGHT_BYTES,
+    MAX_GAPS,
+    NO_NODE,
+    NO_SYN,
+    NODES_FULL,
+    NODES_USED,
+    RESPONSE_NS,
+    RTT_NS,
+    SAMPLES,
+    SAMPLES_PER_PACKET,
+    SERIES,
+    UNKNOWN,
+    UNTRACKED,
+)
+from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
+
+_SPACE = 1 << 32
+_HALF = 1 << 31
+_MASK = _SPACE - 1
+_GOLDEN = 2654435769  # 2**32 / golden ratio: successive ordinals spread evenly, and no period of the traffic can match them
+_MAX_SHIFT = 14  # RFC 7323 section 2.3: a larger shift counts as 14
+_NONE = 0xFFFFFFFF
+
+
+@jit
+def unwrap(number: int, base: int, near: int) -> int:
+    """Offset from ``base`` of the 32-bit sequence number, in the copy of the sequence space closest to offset ``near``."""
+    return near + ((number - base - near + _HALF) & _MASK) - _HALF
+
+
+@jit
+def log_sample(samples: Any, header: Any, series: int, ordinal: int, value: int) -> None:
+    draw = (ordinal * _GOLDEN) & _MASK
+    if draw < header[DRAW_LIMIT]:
+        sample = samples[header[SAMPLES]]
+        sample.series = series
+        sample.draw = draw
+        sample.value = value
+        header[SAMPLES] += 1
+
+
+@jit
+def thin_samples(samples: Any, header: Any) -> None:
+    """Halve the share of samples that are kept; who stays depends on the sample's ordinal alone, never on the chunks."""
+    header[DRAW_LIMIT] //= 2
+    kept = 0
+    for i in range(header[SAMPLES]):
+        if samples[i].draw < header[DRAW_LIMIT]:
+            samples[kept] = samples[i]
+            kept += 1
+    header[SAMPLES] = kept
+
+
+@jit
+def _open_connection(connections: Any, sides: Any, header: Any, flow: int) -> int:
+    index = header[CONNECTIONS]
+    header[CONNECTIONS] = index + 1
+    connection = connections[index]
+    connection.flow = flow
+    connection.initiator = UNKNOWN
+    connection.handshake = HANDSHAKE_NONE
+    connection.first_ns = NO_TIME
+    connection.last_ns = NO_TIME
+    connection.final_ack_ns = NO_TIME
+    connection.jobid = UNKNOWN
+    for k in range(2 * index, 2 * index + 2):
+        side = sides[k]
+        side.isn = UNKNOWN
+        side.base = UNKNOWN
+        side.oldest = NO_NODE
+        side.newest = NO_NODE
+        side.runs_below = NO_NODE
+        side.last_window = UNKNOWN
+        side.last_window_bytes = UNKNOWN
+        side.wscale = NO_SYN
+        side.window_min = _SPACE
+        side.syn_window_min = _SPACE
+        side.syn_ns = NO_TIME
+        side.rtt_min_ns = UNKNOWN
+        side.vpid = UNKNOWN
+    return index
+
+
+@jit
+def _starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
+    """Whether this SYN opens another connection on ports that were used before (an ISN of its own, or none known)."""
+    if side.isn == seq:
+        return False
+    if flags & ACK:
+        answers = peer.isn != UNKNOWN and ack == ((peer.isn + 1) & _MASK)
+        return not (answers and side.payload_bytes == 0) and side.packets + peer.packets > 0
+    if side.isn != UNKNOWN:
+        return True
+    return side.packets > 0 or peer.packets > peer.syns
+
+
+@jit
+def _read_syn(connection: Any, side: Any, direction: int, flags: int, seq: int, wscale: int, cut: bool, time_ns: int) -> None:
+    side.syns += 1
+    if side.isn != seq:
+        side.isn = seq
+        side.base = seq
+        side.highest = 0
+        side.acked_known = 0
+    if side.syn_ns == NO_TIME:
+        side.syn_ns = time_ns
+    if not cut:
+        side.wscale = UNKNOWN if wscale == 255 else min(wscale, _MAX_SHIFT)
+    if flags & ACK:
+        if connection.initiator == UNKNOWN:
+            connection.initiator = 1 - direction
+        if connection.handshake == HANDSHAKE_SYN:
+            connection.handshake = HANDSHAKE_SYN_ACK
+    elif connection.initiator == UNKNOWN:
+        connection.initiator = direction
+        connection.handshake = HANDSHAKE_SYN
+
+
+@jit
+def _end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
+    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
+    if direction != connection.initiator:
+        return
+    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
+    if timed:
+        connection.final_ack_ns = time_ns
+    connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED
+
+
+@jit
+def _read_window(side: Any, peer: Any, flags: int, window: int, cut: bool) -> None:
+    """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
+    if flags & SYN:
+        side.syn_window_sum += window
+        side.syn_window_count += 1
+        side.syn_window_min = min(side.syn_window_min, window)
+        side.last_window = window
+        side.last_window_bytes = window
+        return
+    side.window_sum += window
+    side.window_count += 1
+    side.window_min = min(side.window_min, window)
+    side.last_window = window
+    if window == 0:
+        side.last_window_bytes = 0
+        if not flags & FIN:
+            side.zero_window_events += 1
+    elif side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
+        side.last_window_bytes = window
+    elif side.wscale != NO_SYN and peer.wscale != NO_SYN:
+        side.last_window_bytes = window << side.wscale
+    else:
+        side.last_window_bytes = UNKNOWN
+
+
+@jit
+def _repeats_ack(side: Any, peer: Any, flags: int, payload: int, window: int) -> None:
+    """The ACK number is the highest so far: a duplicate ACK when nothing else is said and data are outstanding."""
+    if payload == 0 and not flags & (SYN | FIN) and window == side.last_window and peer.highest > peer.acked:
+        side.duplicate_acks += 1
+        side.repeats += 1
+        if side.repeats == 3:
+            side.triple_duplicate_acks += 1
+
+
+@jit
+def _read_ack(
+    side: Any, peer: Any, nodes: Any, samples: Any, header: Any, series: int,
+    flags: int, payload: int, ack: int, window: int, time_ns: int,
+) -> None:  # fmt: skip
+    """``side`` acknowledges bytes of ``peer``; ``series`` is the number of the peer's RTT series."""
+    if peer.base == UNKNOWN:
+        peer.base = ack
+        peer.highest = 0
+    upto = unwrap(ack, peer.base, peer.highest)
+    if not peer.acked_known:
+        peer.acked_known = 1
+        peer.acked = min(upto, peer.highest) if peer.syns else upto
+    if upto == peer.acked:
+        _repeats_ack(side, peer, flags, payload, window)
+    if upto <= peer.acked:
+        return
+    side.repeats = 0
+    if upto > peer.highest or (peer.runs_below != NO_NODE and gap_below(peer, nodes, peer.acked, upto)):
+        side.acked_unseen_segments += 1
+    peer.highest = max(peer.highest, upto)
+    peer.acked = upto
+    sent_ns = acknowledge_bytes(peer, nodes, header, upto)
+    if sent_ns == NO_TIME or time_ns < sent_ns:
+        return
+    if payload > 0 or flags & (SYN | FIN):
+        log_sample(samples, header, series + 2 * RESPONSE_NS, peer.response_samples, time_ns - sent_ns)
+        peer.response_samples += 1
+        return
+    log_sample(samples, header, series + 2 * RTT_NS, peer.rtt_samples, time_ns - sent_ns)
+    peer.rtt_samples += 1
+    if peer.rtt_min_ns == UNKNOWN or time_ns - sent_ns < peer.rtt_min_ns:
+        peer.rtt_min_ns = time_ns - sent_ns
+
+
+@jit
+def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> bool:
+    """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them."""
+    if flags & (SYN | FIN) or not side.acked_known:
+        return False
+    below = start == side.highest - 1 and payload <= 1 and side.acked >= side.highest and side.packets > 1
+    closed = peer.last_window == 0
+    if below and not closed:
+        side.keep_alives += 1
+    elif closed and (below or (payload > 0 and start == side.acked)):
+        side.zero_window_probes += 1
+    else:
+        return False
+    return True
+
+
+@jit
+def _is_reordering_certain(connection: Any, side: Any, peer: Any, time_ns: int) -> bool:
+    """A gap filled sooner than any round trip: the sender cannot have learnt of a loss, so this was no retransmission."""
+    bound = UNKNOWN
+    if connection.handshake == HANDSHAKE_DONE and connection.final_ack_ns != NO_TIME:
+        syn_ns = side.syn_ns if connection.final_ack_ns == NO_TIME else min(side.syn_ns, peer.syn_ns)
+        bound = connection.final_ack_ns - syn_ns
+    if side.rtt_min_ns != UNKNOWN and (bound == UNKNOWN or side.rtt_min_ns < bound):
+        bound = side.rtt_min_ns
+    return bound != UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound
+
+
+@jit
+def _read_data(
+    connection: Any, side: Any, peer: Any, nodes: Any, samples: Any, header: Any, series: int,
+    payload: int, start: int, probe: bool, time_ns: int,
+) -> None:  # fmt: skip
+    """Account for the bytes [start, start + payload) of ``side``; ``series`` is the number of its RTT series."""
+    end = start + payload
+    fresh = side.run_end if side.runs else start
+    side.data_segments += 1
+    overlap = see_bytes(side, nodes, header, start, end, time_ns)
+    side.goodput_bytes += payload - overlap
+    if not probe:
+        if overlap > 0:
+            side.retransmitted_segments += 1
+            side.retransmitted_bytes += overlap
+        elif start < fresh:
+            side.out_of_order_segments += 1
+            if not _is_reordering_certain(connection, side, peer, time_ns):
+                side.ambiguous_segments += 1
+    send_bytes(side, nodes, header, start, end, fresh, time_ns)
+    side.highest = max(side.highest, end)
+    if not side.acked_known:
+        return
+    in_flight = max(0, side.highest - side.acked)
+    side.in_flight_max = max(side.in_flight_max, in_flight)
+    log_sample(samples, header, series + 2 * IN_FLIGHT_BYTES, side.data_segments, in_flight)
+    if not probe and peer.last_window_bytes != UNKNOWN and end - side.acked >= peer.last_window_bytes:
+        side.window_full_events += 1
+
+
+@jit
+def _read_packet(
+    connection: Any, index: int, direction: int, sides: Any, nodes: Any, samples: Any, header: Any,
+    time_ns: int, wire: int, payload: int, seq: int, ack: int, window: int, flags: int, wscale: int, cut: bool,
+) -> None:  # fmt: skip
+    side = sides[2 * index + direction]
+    peer = sides[2 * index + 1 - direction]
+    side.packets += 1
+    side.wire_bytes += wire
+    if time_ns != NO_TIME:
+        if connection.first_ns == NO_TIME or time_ns < connection.first_ns:
+            connection.first_ns = time_ns
+        connection.last_ns = max(connection.last_ns, time_ns)
+    if flags & RST:  # often forged or with a number of no stream: it says nothing about bytes, ACKs or windows
+        side.rsts += 1
+        side.payload_bytes += payload
+        return
+    side.payload_bytes += payload
+    pure = payload == 0 and flags & ACK != 0 and not flags & (SYN | FIN)
+    if pure:
+        side.pure_acks += 1
+    if flags & SYN:
+        _read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
+    elif connection.handshake == HANDSHAKE_SYN_ACK:
+        _end_handshake(connection, side, peer, direction, pure, ack, time_ns)
+    if side.base == UNKNOWN:
+        side.base = seq
+        side.highest = 0
+    series = SERIES * 2 * index
+    start = unwrap(seq, side.base, side.highest)
+    probe = payload <= 1 + _NONE * (peer.last_window == 0) and _is_probe(side, peer, flags, payload, start)
+    if flags & SYN:
+        start += 1
+    if flags & ACK:
+        _read_ack(side, peer, nodes, samples, header, series + 1 - direction, flags, payload, ack, window, time_ns)
+    if payload > 0:
+        _read_data(
+            connection, side, peer, nodes, samples, header, series + direction, payload, start, probe, time_ns
+        )
+    if flags & FIN:
+        side.fins += 1
+        start += 1
+    side.highest = max(side.highest, start + payload)
+    if flags & (ACK | SYN) and not (cut and window == 0):
+        _read_window(side, peer, flags, window, cut)
+
+
+@jit
+def _find_connection(
+    connections: Any, sides: Any, nodes: Any, header: Any, current: Any,
+    flow: int, direction: int, seq: int, ack: int, flags: int,
+) -> int:  # fmt: skip
+    """Index of the packet's connection, opened when this packet is its first; UNKNOWN when there is no room for one more."""
+    index = np.int64(current[flow])
+    if index != UNKNOWN:
+        side = sides[2 * index + direction]
+        peer = sides[2 * index + 1 - direction]
+        if not flags & SYN or flags & RST or not _starts_anew(side, peer, flags, seq, ack):
+            return index
+        release(side, nodes, header)
+        release(peer, nodes, header)
+    if header[CONNECTIONS] == len(connections):
+        header[UNTRACKED] += 1
+        current[flow] = UNKNOWN
+        return UNKNOWN
+    index = _open_connection(connections, sides, header, flow)
+    current[flow] = index
+    return index
+
+
+@jit
+def follow_packets(
+    first: int, time_ns: Any, orig_len: Any, kind: Any, flow: Any, payload: Any, seq: Any, ack: Any, window: Any,
+    tcp_flags: Any, wscale: Any, skip: Any, current: Any, connections: Any, sides: Any, nodes: Any, samples: Any,
+    header: Any, connection_of: Any,
+) -> int:  # fmt: skip
+    """Process rows ``first`` .. N-1. Returns N, or the row before which the caller must make room and call again."""
+    for i in range(first, len(time_ns)):
+        connection_of[i] = _NONE
+        if not kind[i] & TCP or kind[i] & FRAGMENT or flow[i] == NO_FLOW or (len(skip) and skip[i]):
+            continue
+        flags = np.int64(tcp_flags[i])
+        if flags == 0 and kind[i] & CUT:
+            continue
+        spare = len(nodes) - header[NODES_USED] + header[FREE_NODES]
+        if (
+            (header[CONNECTIONS] == len(connections) and not header[CONNECTIONS_FULL])
+            or (spare < header[MAX_GAPS] + 8 and not header[NODES_FULL])
+            or header[SAMPLES] + SAMPLES_PER_PACKET > len(samples)
+        ):
+            return i
+        direction = 1 if kind[i] & REVERSE else 0
+        number = np.int64(seq[i])
+        acked = np.int64(ack[i])
+        index = _find_connection(
+            connections, sides, nodes, header, current, np.int64(flow[i]), direction, number, acked, flags
+        )
+        if index == UNKNOWN:
+            continue
+        connection_of[i] = index
+        _read_packet(
+            connections[index], index, direction, sides, nodes, samples, header,
+            time_ns[i], np.int64(orig_len[i]), np.int64(payload[i]), number, acked, np.int64(window[i]), flags,
+            np.int64(wscale[i]), kind[i] & CUT != 0,
+        )  # fmt: skip
+    return len(time_ns)

@@ -1,0 +1,97 @@
+"""Memory layout of the TCP pass: one record per connection, two per connection for its directions, shared list nodes.
+
+Row ``2 * connection`` of the directions is the side that sends without ``REVERSE``, row ``2 * connection + 1`` the other.
+Sequence numbers are kept unwrapped: 64-bit offsets from ``base``, the first number seen, so that 4 GiB are no boundary.
+Times are nanoseconds; lengths, windows and offsets are bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+NO_NODE: Final = -1
+UNKNOWN: Final = -1
+
+COUNTERS: Final = (
+    "packets", "wire_bytes", "payload_bytes", "data_segments", "pure_acks", "syns", "fins", "rsts", "goodput_bytes",
+    "retransmitted_segments", "retransmitted_bytes", "out_of_order_segments", "ambiguous_segments", "keep_alives",
+    "zero_window_probes", "duplicate_acks", "triple_duplicate_acks", "zero_window_events", "window_full_events",
+    "acked_unseen_segments", "rtt_samples", "response_samples", "gaps_forgotten", "segments_forgotten",
+)  # fmt: skip
+"""Columns of DIRECTION that add up over directions, connections and captures."""
+
+DIRECTION: Final = np.dtype(
+    [(name, np.int64) for name in COUNTERS]
+    + [
+        # windows: raw fields summed, because the scale is known only when both SYNs have been seen
+        ("window_sum", np.int64), ("window_count", np.int64), ("window_min", np.int64),
+        ("syn_window_sum", np.int64), ("syn_window_count", np.int64), ("syn_window_min", np.int64),
+        ("in_flight_max", np.int64), ("rtt_min_ns", np.int64),
+        # sequence space of this side's bytes
+        ("isn", np.int64), ("base", np.int64), ("highest", np.int64), ("acked", np.int64), ("acked_known", np.int64),
+        # bytes seen: the topmost run here, the runs below it in a list, highest first
+        ("run_start", np.int64), ("run_end", np.int64), ("run_opened_ns", np.int64),
+        ("runs", np.int64), ("runs_below", np.int64), ("gap_opened_ns", np.int64),
+        # bytes sent and not acknowledged yet, lowest first
+        ("oldest", np.int64), ("newest", np.int64), ("outstanding", np.int64),
+        # what this side said last
+        ("last_window", np.int64), ("last_window_bytes", np.int64), ("repeats", np.int64), ("wscale", np.int64),
+        ("syn_ns", np.int64), ("vpid", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+
+NO_SYN: Final = -2
+"""``wscale`` before a SYN of that side was seen; UNKNOWN (-1) when its SYN carried no window scale option."""
+
+CONNECTION: Final = np.dtype(
+    [
+        ("flow", np.int64), ("initiator", np.int64), ("handshake", np.int64),
+        ("first_ns", np.int64), ("last_ns", np.int64), ("final_ack_ns", np.int64), ("jobid", np.int64),
+        ("btl_handshakes", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+
+# Values of CONNECTION.handshake
+HANDSHAKE_NONE: Final = 0
+HANDSHAKE_SYN: Final = 1
+HANDSHAKE_SYN_ACK: Final = 2
+HANDSHAKE_DONE: Final = 3
+HANDSHAKE_UNTIMED: Final = 4
+"""Open for data, but the pure ACK that ends the handshake was not the next packet of the initiator: no round trip."""
+
+NODE: Final = np.dtype(
+    [("start", np.int64), ("end", np.int64), ("time_ns", np.int64), ("next", np.int32), ("repeated", np.int32)], align=True
+)
+
+SAMPLE: Final = np.dtype([("series", np.uint32), ("draw", np.uint32), ("value", np.int64)], align=True)
+"""One observation: ``series`` = (connection * SERIES + kind) * 2 + direction; ``draw`` decides who stays when room runs out."""
+
+SERIES: Final = 3
+RTT_NS: Final = 0
+RESPONSE_NS: Final = 1
+IN_FLIGHT_BYTES: Final = 2
+
+# Slots of the header, the pass's few scalars that live from chunk to chunk
+CONNECTIONS: Final = 0
+NODES_USED: Final = 1
+FREE_NODE: Final = 2
+FREE_NODES: Final = 3
+SAMPLES: Final = 4
+DRAW_LIMIT: Final = 5
+MAX_OUTSTANDING: Final = 6
+MAX_GAPS: Final = 7
+CONNECTIONS_FULL: Final = 8
+NODES_FULL: Final = 9
+UNTRACKED: Final = 10
+HEADER_SIZE: Final = 11
+
+SAMPLES_PER_PACKET: Final = 2
+
+
+def nodes_per_packet(max_gaps: int) -> int:
+    """Most list nodes one packet can need: every gap it spans, two cut ends, its own new tail."""
+    return max_gaps + 8
