@@ -4,8 +4,10 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init, setup_logging
+from celery.signals import beat_embedded_init, beat_init, celeryd_init, setup_logging, worker_process_init
 from django.conf import settings
+
+from config.services.children import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -26,3 +28,10 @@ def refuse_without_services(**_: Any) -> None:
     if not settings.SERVICES_KNOWN:
         # Celery swallows what a receiver raises, except this.
         raise SystemExit("rankwire: DATABASE_URL and REDIS_URL not set, and no embedded services run.")
+
+
+@worker_process_init.connect
+@beat_embedded_init.connect
+def die_with_worker(**_: Any) -> None:
+    """A killed worker would leave its pool and beat running: a trial that nobody watches, a second scheduler."""
+    die_with_parent(os.getppid())

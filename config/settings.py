@@ -160,6 +160,8 @@ CELERY_TASK_DEFAULT_QUEUE = "trials"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
+# Lost trials and lost messages are found within seconds; a sweep that waited that long is worth nothing.
+CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.tasks.sweep", "schedule": 5.0, "options": {"expires": 5.0}}}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
 
 LOGGING_CONFIG = None

@@ -1,0 +1,113 @@
+"""Child processes that never outlive who started them, and never run as root where that is not wanted."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who a service runs as."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def of_directory(cls, directory: Path) -> Account | None:
+        """Who a service keeping its data in `directory` runs as; None means as ourselves.
+
+        Root never: then it is the owner of existing data, else the system's `postgres` or `nobody`.
+        """
+        if os.geteuid() != 0:
+            return None
+        with suppress(FileNotFoundError):
+            owner = directory.stat()
+            if owner.st_uid != 0:
+                return cls(owner.st_uid, owner.st_gid)
+        for name in ("postgres", "nobody"):
+            with suppress(KeyError):
+                entry = pwd.getpwnam(name)
+                return cls(entry.pw_uid, entry.pw_gid)
+        return cls(65534, 65534)
+
+
+def die_with_parent(parent: int, with_signal: signal.Signals = signal.SIGKILL) -> None:
+    """Ask the kernel to send this process a signal when the thread that started it ends, however it ends.
+
+    To be called in the child, after any change of user (which clears the request). `parent` is the expected parent's
+    process id: when it is gone already the signal would never come, so the child ends at once.
+    """
+    if _libc.prctl(PR_SET_PDEATHSIG, int(with_signal), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    log: Path | None,
+    death_signal: signal.Signals,
+    account: Account | None = None,
+    executable: str | None = None,
+    cwd: Path | str = "/",
+    environment: Mapping[str, str] | None = None,
+    stdin: int = subprocess.DEVNULL,
+    pass_fds: Iterable[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a program in its own session; its output is appended to `log`, or goes where ours goes."""
+    output = None if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+    try:
+        return subprocess.Popen(
+            argv,
+            executable=executable,
+            cwd=cwd,
+            env=environment,
+            stdin=stdin,
+            stdout=output,
+            stderr=output if output is None else subprocess.STDOUT,
+            start_new_session=True,
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
+            pass_fds=tuple(pass_fds),
+            preexec_fn=_before_exec(death_signal),  # runs after the change of user
+        )
+    finally:
+        if output is not None:
+            os.close(output)
+
+
+def _before_exec(death_signal: signal.Signals) -> Callable[[], None]:
+    parent = os.getpid()
+
+    def prepare() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())  # our own waiting loops block signals
+        die_with_parent(parent, death_signal)
+
+    return prepare
+
+
+def stop(process: subprocess.Popen[bytes], ladder: Sequence[tuple[signal.Signals, float]]) -> None:
+    """Signals in turn, each with its grace in seconds, then SIGKILL for the process's whole group."""
+    for number, grace_s in ladder:
+        if process.poll() is not None:
+            break
+        process.send_signal(number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+    # The group may have members left even when its leader has ended.
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,138 @@
+"""The embedded PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from config.services.children import Account, start
+from config.services.errors import MissingProgram, ServiceError
+from config.services.service import Service
+
+OLDEST_MAJOR = 14  # Django 5.2's minimum
+USER = DATABASE = "rankwire"
+DEBIAN_BINARIES = Path("/usr/lib/postgresql")
+
+
+class Postgres(Service):
+    """A cluster of our own, on loopback with a password, made with the newest installed PostgreSQL.
+
+    `durable=False` trades safety against power cuts for speed (tests).
+    """
+
+    name = "PostgreSQL"
+    pid_file = "postmaster.pid"
+    death_signal = signal.SIGINT  # "fast": sessions are ended, data is written
+    stop_ladder = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))
+
+    def __init__(self, directory: Path, *, password: str, log: Path, durable: bool = True) -> None:
+        super().__init__(directory, log=log, durable=durable)
+        self.password = password
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
+
+    def prepare(self) -> None:
+        version = self.directory / "PG_VERSION"
+        if not version.exists():
+            self._initialise()
+        self.binaries = find_binaries(version.read_text().strip())
+
+    def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": str(self.port),
+            "unix_socket_directories": "",  # a socket's path is limited to 107 bytes, a clone's is not
+            "max_connections": "200",
+            "jit": "off",  # compiles longer than our queries run
+        }
+        if not self.durable:
+            settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        return start(
+            [str(self.binaries / "postgres"), "-D", f"/proc/self/fd/{directory_fd}", *options],
+            log=self.log,
+            death_signal=self.death_signal,
+            account=self.account,
+            pass_fds=[directory_fd],
+        )
+
+    def answers(self) -> bool:
+        """Takes connections; makes the database on the first one."""
+        address = self.url.removesuffix(DATABASE) + "postgres"
+        try:
+            with psycopg.connect(address, connect_timeout=5, autocommit=True) as connection:
+                if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        except psycopg.OperationalError as error:
+            # A dying server of ours may have lost its port to a stranger, who asks for another password.
+            if "password authentication failed" in str(error) and not self._ended_within(1.0):
+                raise ServiceError(f"the password of {self.directory} was lost; see docs/administrator.md") from None
+            return False
+        return True
+
+    def _ended_within(self, seconds: float) -> bool:
+        try:
+            return self.process is None or self.process.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
+    def _initialise(self) -> None:
+        """initdb beside the data directory, renamed when it is complete: an interrupted one leaves no half of it."""
+        new = self.directory.with_name(f"{self.directory.name}.new")
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(mode=0o700)
+        account = self.account
+        directory_fd = os.open(new, os.O_PATH | os.O_DIRECTORY)
+        password_fd = os.memfd_create("password")
+        try:
+            os.write(password_fd, self.password.encode() + b"\n")
+            if account:
+                os.chown(new, account.uid, account.gid)
+                os.fchown(password_fd, account.uid, account.gid)
+            self._run_initdb(directory_fd, password_fd, account)
+            new.rename(self.directory)  # over the empty one; refused when it is not empty
+        except OSError as error:
+            raise ServiceError(f"{self.directory} cannot be filled: {error.strerror}") from None
+        finally:
+            os.close(directory_fd)
+            os.close(password_fd)
+
+    def _run_initdb(self, directory_fd: int, password_fd: int, account: Account | None) -> None:
+        arguments = [f"--pgdata=/proc/self/fd/{directory_fd}", f"--pwfile=/proc/self/fd/{password_fd}"]
+        arguments += [f"--username={USER}", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
+        process = start(
+            [str(find_binaries() / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
+            log=self.log,
+            death_signal=signal.SIGKILL,
+            account=account,
+            pass_fds=[directory_fd, password_fd],
+        )
+        if process.wait() != 0:
+            raise ServiceError(f"initdb failed; see {self.log}")
+
+
+def find_binaries(major: str | None = None) -> Path:
+    """The directory of PostgreSQL's programs: of version `major`, or of the newest one installed.
+
+    Debian keeps them out of PATH, one directory for each major version.
+    """
+    found = {path.parent.parent.name: path.parent for path in DEBIAN_BINARIES.glob("*/bin/postgres")}
+    if not found and (program := shutil.which("postgres")):
+        answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+        found = {answer.split()[2].split(".")[0]: Path(program).resolve().parent}
+    usable = {int(name): path for name, path in found.items() if name.isdigit() and int(name) >= OLDEST_MAJOR}
+    if major is None:
+        if not usable:
+            raise MissingProgram(f"PostgreSQL {OLDEST_MAJOR} or newer", "postgresql")
+        return usable[max(usable)]
+    if int(major) not in usable:
+        raise MissingProgram(f"PostgreSQL {major}, which made the data under var/,", f"postgresql-{major}")
+    return usable[int(major)]

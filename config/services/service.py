@@ -1,0 +1,145 @@
+"""What PostgreSQL and Redis have in common: a data directory, a loopback port, a process, readiness, a predecessor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import psutil
+
+from config.services.children import Account, stop
+from config.services.errors import ServiceError
+
+START_DEADLINE_S = 90.0  # replaying the log after a power cut takes its time
+POLL_S = 0.02
+
+
+class Service(ABC):
+    """One private server that keeps its data in `directory`.
+
+    The server gets the directory as an open descriptor (`/proc/self/fd/N`), not as a path: it runs as another user
+    than root, who may not be allowed to walk down the path to it (a clone below /root, mode 0700).
+    """
+
+    name: str
+    pid_file: str
+    death_signal: signal.Signals
+    stop_ladder: tuple[tuple[signal.Signals, float], ...]
+
+    def __init__(self, directory: Path, *, log: Path, durable: bool = True) -> None:
+        self.directory = directory
+        self.log = log
+        self.durable = durable
+        self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address with the password."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make the data directory ready for `launch`; called with the directory present and owned by `account`."""
+
+    @abstractmethod
+    def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
+        """Start the server on `self.port`."""
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether the server takes commands."""
+
+    @property
+    def account(self) -> Account | None:
+        return Account.of_directory(self.directory)
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start and wait until it answers; a second start keeps the port, so that open addresses stay true."""
+        self._make_directory()
+        self._await_predecessor()
+        self.prepare()
+        deadline = time.monotonic() + START_DEADLINE_S
+        chosen = self.port
+        while True:
+            self.port = chosen or free_port()
+            log_position = self.log.stat().st_size if self.log.exists() else 0
+            if self._launch_and_wait(deadline):
+                return
+            # Ended by itself: the port was taken meanwhile, or a killed predecessor's children still hold its memory.
+            if time.monotonic() > deadline - START_DEADLINE_S + 15:
+                raise ServiceError(f"{self.name} does not start: {self._last_words(log_position)}")
+            time.sleep(0.25)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            stop(self.process, self.stop_ladder)
+            self.process = None
+
+    def _launch_and_wait(self, deadline: float) -> bool:
+        descriptor = os.open(self.directory, os.O_PATH | os.O_DIRECTORY)
+        try:
+            self.process = self.launch(descriptor)
+        finally:
+            os.close(descriptor)
+        while self.running:
+            if self.answers():
+                return True
+            if time.monotonic() > deadline:
+                self.stop()
+                raise ServiceError(f"{self.name} does not answer; see {self.log}")
+            time.sleep(POLL_S)
+        return False
+
+    def _make_directory(self) -> None:
+        account = self.account
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if account:
+                os.chown(self.directory, account.uid, account.gid)
+            elif self.directory.stat().st_uid != os.geteuid():
+                raise PermissionError
+        except PermissionError:
+            raise ServiceError(
+                f"{self.directory} belongs to another user; start as that user or set RANKWIRE_VAR"
+            ) from None
+
+    def _await_predecessor(self) -> None:
+        """Wait for a server that lost its keeper a moment ago; drop the pid file of one that is gone.
+
+        After a power cut the number in a pid file may belong to any process, which PostgreSQL would take for itself.
+        """
+        file = self.directory / self.pid_file
+        try:
+            process = psutil.Process(int(file.read_text().split()[0]))
+            ours = os.path.samestat(Path(f"/proc/{process.pid}/cwd").stat(), self.directory.stat())
+        except (OSError, ValueError, IndexError, psutil.Error):
+            ours = False
+        if ours:
+            try:
+                process.wait(20)
+            except psutil.TimeoutExpired:
+                process.kill()
+                process.wait(5)
+        file.unlink(missing_ok=True)
+
+    def _last_words(self, position: int) -> str:
+        lines = self.log.read_bytes()[position:].decode(errors="replace").strip().splitlines()
+        telling = [line for line in lines if "FATAL" in line or "error" in line.lower() or "Can't" in line]
+        return (telling or lines or ["no message"])[-1].strip()
+
+
+def free_port() -> int:
+    """A loopback TCP port that is free now."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

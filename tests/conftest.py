@@ -1,0 +1,156 @@
+"""Real services for the tests: a PostgreSQL and a Redis of this session's own, started when a test first needs them.
+
+Nothing has to run beforehand, sessions can run side by side, and pure tests pay nothing. All files lie below
+`settings.VAR`, which is a directory of this session.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from config.celery import app as celery_app
+from config.services.postgres import Postgres
+from config.services.redis import Redis
+from tests.worker_process import CeleryWorker
+
+SESSIONS = settings.BASE_DIR / "var" / "tests"
+SESSION = SESSIONS / str(os.getpid())
+
+settings.VAR = SESSION
+settings.CAPTURES = SESSION / "captures"
+settings.CELERY_BEAT_SCHEDULE_FILENAME = str(SESSION / "celerybeat-schedule")
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Pages in tests use the files as they lie in the sources, not what collectstatic once gathered.
+settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
+
+
+@dataclass(frozen=True)
+class Services:
+    """The session's servers; fault tests may stop and start them, they keep their addresses."""
+
+    postgres: Postgres
+    redis: Redis
+
+
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(SESSION, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def services() -> Iterator[Services]:
+    remove_dead_sessions()
+    SESSION.mkdir(parents=True, exist_ok=True)
+    password = secrets.token_urlsafe(16)
+    running = Services(
+        postgres=Postgres(SESSION / "postgres", password=password, log=SESSION / "postgres.log", durable=False),
+        redis=Redis(SESSION / "redis", password=password, log=SESSION / "redis.log", durable=False),
+    )
+    try:
+        running.postgres.start()
+        running.redis.start()
+        settings.DATABASE_URL, settings.REDIS_URL = running.postgres.url, running.redis.url
+        settings.CACHES["default"]["LOCATION"] = running.redis.url
+        settings.CELERY_BROKER_URL = celery_app.conf.broker_url = running.redis.url
+        yield running
+    finally:
+        running.redis.stop()
+        running.postgres.stop()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(services: Services) -> None:
+    """Points Django at the session's PostgreSQL before the test database is made in it."""
+    address = {"HOST": "127.0.0.1", "PORT": str(services.postgres.port), "PASSWORD": services.postgres.password}
+    # Kept connections would hold the server's threads of a live server open between tests.
+    connections.settings["default"].update(address, USER="rankwire", NAME="rankwire", CONN_MAX_AGE=0)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """The whole server goes away at the end: dropping the database first would only wait for open sessions."""
+    return True
+
+
+@pytest.fixture
+def empty_redis(services: Services) -> Redis:
+    """The session's Redis with nothing in it: no queued task, no cached value of an earlier test."""
+    services.redis.flush()
+    return services.redis
+
+
+@pytest.fixture(scope="session")
+def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
+    """Starts real worker processes on the *test* database; whoever is left at the end of the session is killed.
+
+    For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s.
+    """
+    started: list[CeleryWorker] = []
+
+    def start(**options: object) -> CeleryWorker:
+        database = connections["default"].settings_dict["NAME"]
+        worker = CeleryWorker(
+            log=SESSION / f"worker-{len(started)}.log",
+            environment={
+                **os.environ,
+                "DATABASE_URL": services.postgres.url.rpartition("/")[0] + f"/{database}",
+                "REDIS_URL": services.redis.url,
+                "RANKWIRE_VAR": str(SESSION),
+                "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
+                "DJANGO_SETTINGS_MODULE": "config.settings",
+            },
+        )
+        started.append(worker)
+        worker.start(**options)
+        return worker
+
+    yield start
+    for worker in started:
+        worker.kill()
+
+
+@pytest.fixture(scope="session")
+def shared_celery_worker(start_celery_worker: Callable[..., CeleryWorker]) -> list[CeleryWorker]:
+    return []
+
+
+@pytest.fixture
+def celery_worker(
+    transactional_db: None,
+    empty_redis: Redis,
+    start_celery_worker: Callable[..., CeleryWorker],
+    shared_celery_worker: list[CeleryWorker],
+) -> Iterator[CeleryWorker]:
+    """A running worker, shared by the tests that leave it idle and alive; rows must be committed for it to see them."""
+    if not (shared_celery_worker and shared_celery_worker[0].alive):
+        shared_celery_worker[:] = [start_celery_worker()]
+    worker = shared_celery_worker[0]
+    yield worker
+    celery_app.control.purge()
+    # A task of this test must not touch the tables while they are emptied for the next one.
+    if not worker.wait_until_idle(timeout_s=10):
+        worker.kill()
+
+
+def remove_dead_sessions() -> None:
+    """What sessions that were killed left behind; their servers died with them."""
+    for directory in SESSIONS.glob("[0-9]*"):
+        if not psutil.pid_exists(int(directory.name)):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def session_directory() -> Path:
+    """This session's `settings.VAR`, gone after it."""
+    SESSION.mkdir(parents=True, exist_ok=True)
+    return SESSION

@@ -1,0 +1,74 @@
+"""A real Celery worker in a process of its own, for the tests."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from config.celery import app
+from config.services.children import start
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class CeleryWorker:
+    """One worker; `environment` says which database and Redis it works on."""
+
+    def __init__(self, *, log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        self.environment = environment
+
+    def start(self, *, concurrency: int = 2, queues: str | None = None, beat: bool = False) -> None:
+        """Start it and wait until it takes tasks."""
+        self.name = f"test-{self.log.stem}@localhost"
+        argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--loglevel=INFO", f"--hostname={self.name}"]
+        argv += [f"--concurrency={concurrency}", "--without-mingle", "--without-gossip"]
+        argv += [f"--queues={queues}"] if queues else []
+        argv += ["--beat"] if beat else []
+        self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
+        deadline = time.monotonic() + 40
+        while not self._replies_to_ping():
+            if not self.alive or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"the Celery worker did not start:\n{self.output()[-3000:]}")
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def wait_until_idle(self, *, timeout_s: float) -> bool:
+        """Whether it ends its tasks in time; a worker that does not answer counts as busy."""
+        deadline = time.monotonic() + timeout_s
+        while self.alive and time.monotonic() < deadline:
+            answers = app.control.inspect(destination=[self.name], timeout=1.0).active()
+            if answers and not answers.get(self.name):
+                return True
+        return False
+
+    def kill(self) -> None:
+        """SIGKILL for the worker; its pool processes die with it (config/celery.py) and are waited for."""
+        try:
+            family = psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            family = []
+        if self.alive:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        _, left = psutil.wait_procs(family, timeout=10)
+        assert not left, f"outlived their worker: {left}"
+
+    def _replies_to_ping(self) -> bool:
+        return bool(app.control.ping(destination=[self.name], timeout=0.2))
