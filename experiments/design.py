@@ -173,7 +173,9 @@ def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
 def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
     """Yield the trials in running order. In rounds the control runs come right after the first, to meet the same conditions."""
     kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
-    kinds += [("measured", 1), *([("control", 1)] if spec.control else [])]
+    kinds.append(("measured", 1))
+    if spec.control:
+        kinds.append(("control", 1))
     kinds += [("measured", k) for k in range(2, spec.repetitions + 1)]
     indices = list(range(configurations))
     if spec.order == "sequential":

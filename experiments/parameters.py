@@ -35,7 +35,10 @@ class Part(BaseModel):
 
 
 class Link(Part):
-    """What the network between hosts is asked to be. ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share."""
+    """What the network between hosts is asked to be.
+
+    ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu`` in bytes.
+    """
 
     bandwidth: Bandwidth | None = Field(1e9, description="Rate of every host's port; empty: unlimited.")
     delay: Delay = Field(0.0, description="One-way delay.")

@@ -1,7 +1,7 @@
 """The specification of an experiment: the one validator for browser, YAML, REST and command line. Pure: no Django.
 
-``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field; ``parse_yaml(text)``
-adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
+``parse(data)`` turns a plain mapping into an ``ExperimentSpec`` or raises ``InvalidSpec`` with every error at its field;
+``parse_yaml(text)`` adds the line numbers. ``ExperimentSpec.to_dict()`` gives a mapping that parses to the same specification.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""TIP4P water in LAMMPS: the study of Guster, Sultanov, Nordby and Slattery (2007), re-run with a program of today.
+"""TIP4P water in LAMMPS: the study of Guster, Sultanov, Nordby and Slattery (2007), re-run today.
 
-The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with long-range electrostatics (PPPM) and rigid molecules (SHAKE).
+The model is Jorgensen's four-site water (charge site 0.15 A from the oxygen) with
+long-range electrostatics (PPPM) and rigid molecules (SHAKE).
 """
 
 from __future__ import annotations

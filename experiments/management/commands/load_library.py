@@ -1,0 +1,19 @@
+"""Load the default project, the clusters of this machine and the published results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from experiments.library import load_defaults, load_published
+
+
+class Command(BaseCommand):
+    """``manage.py load_library``: safe to run at every start."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        load_defaults()
+        self.stdout.write(f"published results loaded: {load_published()}")

@@ -1,0 +1,226 @@
+"""What pages and REST read: each function answers one question with a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Final
+
+from django.db.models import Count, F, Max, Min, Q, QuerySet
+
+from experiments.models import ACTIVE, Configuration, Experiment, Kind, Measurement, State, Trial
+
+_BAD: Final = (State.FAILED, State.ERRORED, State.LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an experiment is. Attempts that a newer one replaced are not counted."""
+
+    total: int = 0
+    queued: int = 0
+    active: int = 0
+    finished: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    flagged: int = 0
+    warmups: int = 0
+    first_start: Any = None
+    last_end: Any = None
+
+    @property
+    def over(self) -> int:
+        return self.finished + self.failed + self.cancelled
+
+    @property
+    def is_over(self) -> bool:
+        return not self.queued and not self.active
+
+    @property
+    def status(self) -> str:
+        """One word for the chip: running, waiting, finished, failed, cancelled or empty."""
+        if not self.total:
+            return "empty"
+        if self.active or (self.queued and self.over):
+            return "running"
+        if self.queued:
+            return "waiting"
+        if self.finished:
+            return "finished"
+        return "cancelled" if self.cancelled else "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialMark:
+    """One square of the strip."""
+
+    pk: int
+    state: str
+    kind: str
+    repetition: int
+    attempt: int
+    trust: str
+    message: str
+
+
+@dataclass(slots=True)
+class ConfigurationRow:
+    """One configuration with all its trials and, per metric, the values of those that count (finished, measured)."""
+
+    pk: int
+    hash: str
+    hosts: int
+    ranks: int
+    parameters: Mapping[str, Any]
+    trials: list[TrialMark] = field(default_factory=list)
+    values: dict[str, list[float]] = field(default_factory=dict)
+    trial_ids: dict[str, list[int]] = field(default_factory=dict)
+    """Per metric, the trials that the values belong to, in the same order."""
+
+    def median(self, metric: str) -> float | None:
+        values = self.values.get(metric)
+        return median(values) if values else None
+
+    def range(self, metric: str) -> tuple[float, float] | None:
+        values = self.values.get(metric)
+        return (min(values), max(values)) if values else None
+
+
+def experiments(*, text: str = "", workload: str = "", published: bool | None = None) -> QuerySet[Experiment]:
+    """Return experiments, newest first, for a list page."""
+    found = Experiment.objects.select_related("cluster", "owner", "project")
+    if text:
+        found = found.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
+    if workload:
+        found = found.filter(workload=workload)
+    if published is not None:
+        found = found.filter(published=published)
+    return found
+
+
+def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
+    """Return the progress of each experiment by key, in one query."""
+
+    def count(condition: Q) -> Count:
+        return Count("pk", filter=condition)
+
+    rows = (
+        Trial.objects.current()
+        .filter(experiment__in=[e.pk for e in experiments])
+        .values("experiment_id")
+        .annotate(
+            total=Count("pk"),
+            queued=count(Q(state=State.QUEUED)),
+            active=count(Q(state__in=ACTIVE)),
+            finished=count(Q(state=State.FINISHED)),
+            failed=count(Q(state__in=_BAD)),
+            cancelled=count(Q(state=State.CANCELLED)),
+            flagged=count(Q(state=State.FINISHED, trust__in=["degraded", "unusable"])),
+            warmups=count(Q(kind=Kind.WARMUP)),
+            first_start=Min("preparing_at"),
+            last_end=Max("ended_at"),
+        )
+        .order_by()
+    )
+    found = {row.pop("experiment_id"): Progress(**row) for row in rows}
+    return {e.pk: found.get(e.pk, Progress()) for e in experiments}
+
+
+def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
+    """Return an experiment's configurations with their trials and the raw values of ``metrics``, in three queries."""
+    rows = {
+        c.pk: ConfigurationRow(c.pk, c.hash, c.hosts, c.ranks, c.parameters)
+        for c in Configuration.objects.filter(experiment=experiment)
+    }
+    marks = Trial.objects.current().filter(experiment=experiment).order_by("kind", "repetition")
+    for trial in marks.values_list(
+        "configuration_id", "pk", "state", "kind", "repetition", "attempt", "trust", "message", named=True
+    ):
+        rows[trial.configuration_id].trials.append(
+            TrialMark(
+                trial.pk,
+                trial.state,
+                trial.kind,
+                trial.repetition,
+                trial.attempt,
+                trial.trust,
+                trial.message.partition("\n")[0],
+            )
+        )
+    values = (
+        Measurement.objects.filter(
+            trial__experiment=experiment,
+            trial__state=State.FINISHED,
+            trial__kind=Kind.MEASURED,
+            trial__superseded=False,
+            metric__in=metrics,
+            scope=scope,
+        )
+        .order_by("trial__repetition", "trial_id")
+        .values_list("trial__configuration_id", "trial_id", "metric", "value")
+    )
+    for configuration, trial_id, metric, value in values:
+        rows[configuration].values.setdefault(metric, []).append(value)
+        rows[configuration].trial_ids.setdefault(metric, []).append(trial_id)
+    return list(rows.values())
+
+
+def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
+    """Return the names of the parameters that differ between configurations, ``hosts`` first."""
+    seen: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for name, value in row.parameters.items():
+            seen[name].add(repr(value))
+    names = [name for name, values in seen.items() if len(values) > 1]
+    return sorted(names, key=lambda name: (name != "hosts", names.index(name)))
+
+
+def published_like(experiment: Experiment) -> QuerySet[Experiment]:
+    """Return the published experiments of the same workload, which the charts lay beside an own one."""
+    return Experiment.objects.filter(published=True, workload=experiment.workload).exclude(pk=experiment.pk)
+
+
+def running_trials() -> QuerySet[Trial]:
+    """Return the trials that a worker holds now, with what their panel shows."""
+    return Trial.objects.active().select_related("experiment", "configuration", "cluster").order_by("preparing_at")
+
+
+def waiting() -> list[dict[str, Any]]:
+    """Return the waiting trials per experiment, in the order of the queue."""
+    return list(
+        Trial.objects.filter(state=State.QUEUED)
+        .values("experiment_id", slug=F("experiment__slug"), name=F("experiment__name"), cluster_name=F("cluster__name"))
+        .annotate(count=Count("pk"), since=Min("queued_at"))
+        .order_by("experiment_id")
+    )
+
+
+def neighbours(trial: Trial) -> tuple[int | None, int | None]:
+    """Return the keys of the previous and next trial in the order of the experiment."""
+    order = list(
+        Trial.objects.current()
+        .filter(experiment_id=trial.experiment_id)
+        .order_by("position")
+        .values_list("pk", flat=True)
+    )
+    if trial.pk not in order:
+        return None, None
+    here = order.index(trial.pk)
+    return (order[here - 1] if here else None), (order[here + 1] if here + 1 < len(order) else None)
+
+
+def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
+    """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles."""
+    found: dict[str, list[tuple[int, float]]] = {metric: [] for metric in metrics}
+    rows = Measurement.objects.filter(
+        trial__configuration_id=trial.configuration_id,
+        trial__state=State.FINISHED,
+        trial__kind=Kind.MEASURED,
+        metric__in=metrics,
+        scope="all",
+    ).values_list("metric", "trial_id", "value")
+    for metric, trial_id, value in rows:
+        found[metric].append((trial_id, value))
+    return found

@@ -1,0 +1,71 @@
+"""The heartbeat of a trial: a thread that shows the worker lives, carries the live progress, and hears whether to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import structlog
+from django.db import DatabaseError, close_old_connections, connection
+
+from experiments.errors import StaleTrial
+from experiments.models import Trial
+
+BEAT_S: Final = 1.0
+log = structlog.get_logger()
+
+
+class Stopped(Exception):
+    """Somebody cancelled the trial."""
+
+
+class Heart:
+    """Beats once a second from its own thread and database connection while the pipeline works.
+
+    A beat that the database does not take is tried again: an outage of PostgreSQL must not end a measurement that goes well.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._progress: Mapping[str, Any] | None = None
+        self._end = threading.Event()
+        self._stop_asked = threading.Event()
+        self._stale = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"heart of {trial}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def show(self, progress: Mapping[str, Any]) -> None:
+        """Take over what the page shows with the next beat."""
+        self._progress = progress
+
+    def check(self) -> None:
+        """Raise Stopped when the trial was cancelled, StaleTrial when it is no longer ours."""
+        if self._stale.is_set():
+            raise StaleTrial(f"{self._trial} is no longer run by {self._trial.worker}")
+        if self._stop_asked.is_set():
+            raise Stopped
+
+    def _beat(self) -> None:
+        try:
+            while not self._end.wait(BEAT_S):
+                try:
+                    if self._trial.beat(self._progress):
+                        self._stop_asked.set()
+                except StaleTrial:
+                    self._stale.set()
+                except DatabaseError as error:
+                    log.warning("beat_not_stored", trial=self._trial.pk, reason=str(error))
+                    close_old_connections()
+        finally:
+            connection.close()

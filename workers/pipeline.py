@@ -1,0 +1,96 @@
+"""One trial, top to bottom: lease the hosts' session, capture, launch, sample, decode, compute, parse, store."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import structlog
+from django.db import OperationalError
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
+
+from analysis import CaptureError
+from experiments.errors import OutputError, StaleTrial
+from experiments.files import trial_directory
+from experiments.models import Artifact, Trial
+from workers.errors import TrialFailed
+from workers.heart import Heart, Stopped
+from workers.launchers import SessionPool
+from workers.results import collect
+from workers.run import TrialRun
+from workers.sentences import storage_failure
+
+POOL: Final = SessionPool()
+"""One live session per worker process: trials that share hosts and link share the fabric."""
+log = structlog.get_logger()
+
+
+def execute(trial: Trial) -> None:
+    """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
+    directory = trial_directory(trial)
+    with Heart(trial) as heart:
+        try:
+            _clear(directory)
+            run = TrialRun(trial, directory, heart)
+            with POOL.lease(run.launcher_kind, host_count=run.hosts, link=run.link) as session:
+                measured = run.measure(session)
+            trial.start_analysing()
+            result = collect(run, measured)
+            _store(lambda: trial.finish(result))
+        except StaleTrial as error:
+            log.warning("trial_given_up", trial=trial.pk, reason=str(error))
+        except Stopped:
+            _store(lambda: trial.end_cancelled(_artifacts(trial, directory)))
+        except (TrialFailed, OutputError, CaptureError) as error:
+            message = str(error)
+            _store(lambda: trial.fail(message, _artifacts(trial, directory)))
+        except Exception as error:
+            _fail_by_surprise(trial, directory, error)
+    log.info("trial_ended", trial=trial.pk, state=trial.state)
+
+
+def _fail_by_surprise(trial: Trial, directory: Path, error: Exception) -> None:
+    told = storage_failure(error) if isinstance(error, OSError) else None
+    if told is not None:
+        _store(lambda: trial.fail(told))
+        return
+    text = "".join(traceback.format_exception(error))
+    log.error("trial_errored", trial=trial.pk, traceback=text)
+    _store(lambda: trial.error(f"{type(error).__name__}: {error}", text, _artifacts(trial, directory)))
+
+
+def _store(write: Callable[[], object]) -> None:
+    """Write to PostgreSQL, waiting out an outage: what was measured must not be lost for a restart of the database."""
+
+    @retry(
+        retry=retry_if_exception_type(OperationalError),
+        wait=wait_exponential(multiplier=0.2, max=5),
+        stop=stop_after_delay(600),
+        reraise=True,
+    )
+    def attempt() -> None:
+        write()
+
+    try:
+        attempt()
+    except StaleTrial as error:
+        log.warning("trial_given_up", trial=str(error))
+
+
+def _clear(directory: Path) -> None:
+    """Begin with an empty directory: a lost attempt of an earlier trial with this key cannot exist, but its files may."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+
+
+def _artifacts(trial: Trial, directory: Path) -> list[Artifact]:
+    """Describe what a trial that did not finish left behind."""
+    kinds = {"stdout.txt": "stdout", "stderr.txt": "stderr", "capture.pcapng.zst": "capture"}
+    return [
+        Artifact.describe(trial.pk, kind, directory / name)
+        for name, kind in kinds.items()
+        if (directory / name).is_file()
+    ]

@@ -1,0 +1,53 @@
+"""The queue is the table of trials; Redis only carries the doorbell.
+
+A message says "cluster N has work", never "run trial M". Whoever hears it claims the first waiting trial with a
+conditional UPDATE, so a message that is lost, doubled or late can neither lose nor double a trial, and ten thousand
+waiting trials cost one message.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import structlog
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from experiments.models import Cluster, Experiment, Project, State
+from experiments.spec import ExperimentSpec
+
+WORK: Final = "workers.tasks.work"
+EXPIRES_S: Final = 30
+"""A bell that nobody heard for so long is worthless: the sweep rings again, and bells must not pile up behind a long trial."""
+
+log = structlog.get_logger()
+
+
+def submit(spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None) -> Experiment:
+    """Store an experiment with its queued trials and ring for a worker. Raise Cluster.DoesNotExist for an unknown cluster."""
+    experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+    if experiment.cluster_id is not None:
+        ring(experiment.cluster_id)
+    return experiment
+
+
+def ring(cluster_id: int) -> None:
+    """Tell the workers, once the transaction is committed, that a cluster has waiting trials."""
+    transaction.on_commit(lambda: _send(cluster_id))
+
+
+def ring_all_waiting() -> None:
+    """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
+    waiting = Cluster.objects.filter(trials__state=State.QUEUED).distinct()
+    for cluster_id in waiting.values_list("pk", flat=True):
+        ring(cluster_id)
+
+
+def _send(cluster_id: int) -> None:
+    try:
+        # By name: the task itself rings when it is done, so importing it here would close a circle.
+        current_app.send_task(WORK, args=[cluster_id], expires=EXPIRES_S, retry=False)
+    except OperationalError as error:
+        # The trials are stored; the sweep rings again as soon as Redis answers.
+        log.warning("doorbell_not_rung", cluster=cluster_id, reason=str(error))

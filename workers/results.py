@@ -1,0 +1,91 @@
+"""From raw results to what the repository keeps: metrics of the run and of the packets, figures of merit, files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import analysis
+from analysis.catalogue import METRICS
+from experiments.errors import OutputError
+from experiments.files import ANALYSIS_NAME, write_analysis
+from experiments.models import Artifact, TrialResult
+from workers.run import BTL_PORTS, Measured, TrialRun
+from workers.sampling import shares
+from workers.sentences import with_output
+from workers.usage import run_metrics
+
+_FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
+"""Sections of the catalogue that need a capture."""
+
+
+@dataclass(slots=True)
+class _Packets:
+    """What the capture gave, or why there is none."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    mpi_metrics: Mapping[str, float] = field(default_factory=dict)
+    not_available: Mapping[str, str] = field(default_factory=dict)
+    trust: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+def collect(run: TrialRun, measured: Measured) -> TrialResult:
+    """Decode, compute and parse; return everything for one transaction. Raise OutputError or CaptureError."""
+    output = run.stdout.read_text(errors="replace")
+    try:
+        parsed = run.workload.parse(output)
+    except OutputError as error:
+        raise OutputError(with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)) from None
+    packets = _analyse(run, measured)
+    all_traffic = {**run_metrics(measured.elapsed_s, measured.usages, run.ranks), **packets.metrics, **parsed.figures}
+    return TrialResult(
+        measurements={"all": all_traffic, "mpi": packets.mpi_metrics},
+        not_available=packets.not_available,
+        trust=packets.trust,
+        trust_reasons=packets.reasons,
+        environment=measured.environment,
+        artifacts=_keep_files(run, measured),
+        tables=parsed.tables,
+    )
+
+
+def _analyse(run: TrialRun, measured: Measured) -> _Packets:
+    if measured.capture is None or measured.capture_file is None:
+        reason = measured.no_capture
+        return _Packets(not_available={m.id: reason for m in METRICS.values() if m.section in _FROM_PACKETS})
+    report = measured.capture
+    first, count = BTL_PORTS
+    result = analysis.analyse(
+        measured.capture_file,
+        mpi_ports=(first, first + count - 1),
+        drops=analysis.DropCounters(report.captured, report.received, report.dropped),
+        mtu=run.link.mtu,
+    )
+    reasons = list(result.trust.reasons)
+    verdict = result.trust.verdict
+    if report.died:
+        verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
+    write_analysis(run.directory / ANALYSIS_NAME, result.to_dict())
+    return _Packets(result.metrics, result.mpi.metrics, result.not_available, verdict, tuple(reasons))
+
+
+def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
+    """Write the samples, drop what was only needed to run, and describe every file that stays."""
+    samples = run.directory / "samples.json"
+    samples.write_text(json.dumps(shares(measured.samples)))
+    files: list[tuple[str, Any]] = [("stdout", run.stdout), ("stderr", run.stderr), ("samples", samples)]
+    for written in measured.inputs:
+        files.append(("input", written.rename(run.directory / written.name)))
+    if measured.capture_file is not None:
+        files.append(("analysis", run.directory / ANALYSIS_NAME))
+        if run.spec.capture.keep:
+            files.append(("capture", measured.capture_file))
+        else:
+            measured.capture_file.unlink()
+    shutil.rmtree(run.directory / "work")
+    shutil.rmtree(run.directory / "ranks")
+    return [Artifact.describe(run.trial.pk, kind, file) for kind, file in files]

@@ -1,0 +1,167 @@
+"""The measuring part of a trial: from a ready session to raw results on disk. No analysis happens here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from experiments import design, workloads
+from experiments.models import Kind, Trial
+from experiments.parameters import Capture as CaptureSettings
+from experiments.parameters import Link
+from experiments.spec import ExperimentSpec, parse
+from workers import launchers
+from workers.capture import Capture, CaptureReport
+from workers.errors import CaptureUnavailable, TrialFailed
+from workers.heart import Heart
+from workers.launchers import Job, Process, Session
+from workers.sampling import Sample, shares
+from workers.sentences import tail, timed_out, why_failed, with_output
+from workers.usage import RankUsage, read_rank_usage
+
+BTL_PORTS: Final = (41000, 1000)
+"""First port and number of ports of MPI's TCP transport: fixed, so that its traffic can be told from the rest."""
+TERM_GRACE_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class Measured:
+    """The raw results of a run that ended well."""
+
+    elapsed_s: float
+    usages: Sequence[RankUsage]
+    samples: Sequence[Sample]
+    environment: dict[str, Any]
+    capture: CaptureReport | None
+    capture_file: Path | None
+    no_capture: str = ""
+    """Why there is no capture; empty when there is one."""
+    inputs: list[Path] = field(default_factory=list)
+
+
+class TrialRun:
+    """One trial's specification made concrete: what to launch, where, and for how long."""
+
+    def __init__(self, trial: Trial, directory: Path, heart: Heart) -> None:
+        if trial.cluster is None:
+            raise TrialFailed("The experiment has no cluster to run on.")
+        self.trial = trial
+        self.directory = directory
+        self.heart = heart
+        self.spec: ExperimentSpec = parse(trial.experiment.specification)
+        self.workload = workloads.get(self.spec.workload)
+        self.parameters = trial.configuration.parameters
+        self.own_parameters = design.workload_parameters(self.spec.workload, self.parameters)
+        self.link: Link = design.link_of(self.parameters)
+        self.launcher_kind: str = trial.cluster.kind
+        self.hosts: int = trial.configuration.hosts
+        self.ranks: int = trial.configuration.ranks
+        self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"
+
+    def measure(self, session: Session) -> Measured:
+        """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped or StaleTrial."""
+        missing = workloads.missing_packages(self.workload)
+        if missing:
+            raise TrialFailed(
+                f"{self.workload.title} needs the package {' and '.join(missing)}, which is not installed."
+            )
+        inputs = self._write_inputs()
+        job = self._job(session)
+        environment = session.environment(Path(job.program[0]))
+        with ExitStack() as stack:
+            capture, no_capture = self._start_capture(session, stack)
+            launcher = launchers.get(self.launcher_kind)
+            self.trial.start_running(
+                command=launcher.argv(job), conditions={**session.facts, "link_asked": self.link.describe()}
+            )
+            process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
+            try:
+                samples = self._watch(session, process, capture)
+            finally:
+                process.terminate(TERM_GRACE_S)
+            report = capture.stop() if capture is not None else None
+            capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
+        usages = read_rank_usage(job.report_dir)
+        self._require_good_end(process, usages, len(usages))
+        return Measured(
+            process.elapsed_s, usages, samples, environment, report, capture_file, no_capture=no_capture, inputs=inputs
+        )
+
+    def _write_inputs(self) -> list[Path]:
+        work = self.directory / "work"
+        work.mkdir()
+        written = []
+        for name, text in self.workload.files(self.own_parameters, ranks=self.ranks).items():
+            (work / name).write_text(text)
+            written.append(work / name)
+        return written
+
+    def _job(self, session: Session) -> Job:
+        program = self.workload.command(self.own_parameters, ranks=self.ranks)
+        return Job(
+            program=program,
+            ranks=self.ranks,
+            ranks_per_host=int(self.parameters["ranks_per_host"]),
+            hosts=tuple(session.hosts[: self.hosts]),
+            workdir=self.directory / "work",
+            report_dir=self.directory / "ranks",
+            environment={"OMP_NUM_THREADS": "1"},
+            btl_ports=BTL_PORTS,
+        )
+
+    def _start_capture(self, session: Session, stack: ExitStack) -> tuple[Capture | None, str]:
+        settings: CaptureSettings = self.spec.capture
+        if self.trial.kind == Kind.CONTROL:
+            return None, "a control run, made without capture to measure the observer effect"
+        if not settings.enabled:
+            return None, "the experiment captures no packets"
+        try:
+            return stack.enter_context(session.capture(snap_length=settings.snap_length)), ""
+        except CaptureUnavailable as error:
+            return None, str(error)
+
+    def _watch(self, session: Session, process: Process, capture: Capture | None) -> list[Sample]:
+        """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
+        samples = [session.sample()]
+        deadline = time.monotonic() + self.spec.time_limit_s
+        next_sample = time.monotonic() + 1.0
+        while process.wait(max(0.01, min(next_sample, deadline) - time.monotonic())) is None:
+            self.heart.check()
+            now = time.monotonic()
+            if now >= deadline:
+                process.terminate(TERM_GRACE_S)
+                sentence = timed_out(self.workload.title, self.spec.time_limit_s)
+                raise TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
+            if now >= next_sample:
+                next_sample = now + 1.0
+                samples.append(session.sample())
+                self.heart.show(self._progress(process, samples, capture))
+        samples.append(session.sample())
+        return samples
+
+    def _progress(self, process: Process, samples: list[Sample], capture: Capture | None) -> dict[str, Any]:
+        rows = shares(samples[-2:])
+        packets = capture.progress().packets if capture is not None else None
+        return {
+            "elapsed_s": round(process.elapsed_s, 1),
+            "packets": packets,
+            "Bps": sum(row["tx_Bps"] for row in rows),
+            "pps": sum(row["tx_pps"] for row in rows),
+            "hosts": rows,
+            "stdout_tail": tail(self.stdout, lines=20),
+        }
+
+    def _require_good_end(self, process: Process, usages: Sequence[RankUsage], reported: int) -> None:
+        code = process.returncode
+        if code is None or code != 0 or any(u.exit_status or u.signal for u in usages):
+            raise TrialFailed(
+                why_failed(
+                    self.workload.title, code or 0, usages, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
+                )
+            )
+        if reported < self.ranks:
+            raise TrialFailed(f"Only {reported} of {self.ranks} ranks reported their CPU time.")

@@ -1,0 +1,76 @@
+"""Why a run failed, in one sentence for the reader, with the last lines of its output. Pure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from workers.usage import RankUsage
+
+TAIL_LINES: Final = 12
+TAIL_BYTES: Final = 8192
+_STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
+    """Return the last lines of a text file; empty when there is none."""
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL_BYTES))
+            text = stream.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def why_failed(
+    program: str, returncode: int, usages: Sequence[RankUsage], *, ranks: int, stdout: Path, stderr: Path
+) -> str:
+    """Return what went wrong with a launch command that ended with ``returncode``."""
+    return with_output(f"{_cause(program, returncode, usages, ranks)}.", stdout=stdout, stderr=stderr)
+
+
+def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
+    """Return ``sentence`` followed by the last lines that the run printed."""
+    said = tail(stderr) or tail(stdout)
+    return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed nothing."
+
+
+def timed_out(program: str, limit_s: float) -> str:
+    """Return the sentence for a run that reached its time limit."""
+    return f"{program} did not end within the time limit of {limit_s:g} s and was stopped."
+
+
+def storage_failure(error: OSError) -> str | None:
+    """Return the sentence for an error of the storage that a person can mend, or None for any other error."""
+    if error.errno not in _STORAGE:
+        return None
+    where = f" at {Path(str(error.filename)).name}" if error.filename else ""
+    return f"The results could not be stored: {error.strerror}{where}."
+
+
+def _cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+    # The first rank to die took the others with it: mpirun ends them with SIGTERM or SIGKILL.
+    bad = sorted((u for u in usages if u.exit_status or u.signal), key=lambda u: u.ended_ns)
+    if bad:
+        first = bad[0]
+        end = (
+            f"was killed by {_signal_name(first.signal)}"
+            if first.signal
+            else f"ended with exit status {first.exit_status}"
+        )
+        return f"{program} failed: rank {first.rank} of {ranks} on {first.host} {end}"
+    if returncode < 0:
+        return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
+    return f"The launch command of {program} ended with exit status {returncode}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
