@@ -1,0 +1,104 @@
+"""Run an experiment from a YAML file to its end, and print what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from dashboard.report import configurations_table, failures
+from experiments import selectors
+from experiments.errors import InvalidSpec
+from experiments.exports import experiment_result
+from experiments.library import load_defaults
+from experiments.models import Cluster, Experiment, State
+from experiments.spec import parse_yaml
+from workers import queue
+
+POLL_S: Final = 0.3
+
+
+class Command(BaseCommand):
+    """``manage.py run_experiment SPEC.yaml [--json FILE]``: exit status 0 only when every trial finished."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("specification", type=Path, help="a YAML file")
+        parser.add_argument("--json", type=Path, metavar="FILE", help="write the full result to FILE")
+
+    def handle(self, *args: Any, specification: Path, json: Path | None = None, **options: Any) -> None:
+        _require_writable(json)
+        experiment = _submit(specification)
+        console = Console()
+        console.print(f"{experiment.name} ({experiment.slug})")
+        # SIGTERM ends like Ctrl-C: the trials are cancelled, not left to run on without a reader.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            _wait(experiment, console)
+        except KeyboardInterrupt:
+            cancelled = experiment.cancel()
+            raise CommandError(
+                f"interrupted: {cancelled} trials cancelled, finished ones are kept", returncode=130
+            ) from None
+        console.print(configurations_table(experiment))
+        if json is not None:
+            _write(json, experiment)
+        problems = failures(experiment)
+        for line in problems:
+            console.print(line, markup=False)
+        if problems:
+            raise CommandError(f"{len(problems)} of {experiment.trials.current().count()} trials did not finish")
+
+
+def _submit(file: Path) -> Experiment:
+    try:
+        spec = parse_yaml(file.read_text(), max_trials=settings.MAX_TRIALS)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}", returncode=2) from None
+    except InvalidSpec as error:
+        raise CommandError("\n".join(f"{file}: {e}" for e in error.errors), returncode=2) from None
+    try:
+        return queue.submit(spec, project=load_defaults(), slug=file.stem)
+    except Cluster.DoesNotExist:
+        known = ", ".join(Cluster.objects.filter(enabled=True).values_list("slug", flat=True))
+        raise CommandError(f"{file}: cluster: unknown cluster {spec.cluster!r}; known: {known}", returncode=2) from None
+
+
+def _require_writable(file: Path | None) -> None:
+    """Find out before an hour of measuring, not after it."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise CommandError(f"--json {file}: the directory does not exist", returncode=2)
+
+
+def _wait(experiment: Experiment, console: Console) -> None:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        progress = selectors.progress_of([experiment])[experiment.pk]
+        task = bar.add_task("waiting for a worker", total=progress.total)
+        while not progress.is_over:
+            time.sleep(POLL_S)
+            progress = selectors.progress_of([experiment])[experiment.pk]
+            bar.update(task, completed=progress.over, total=progress.total, description=_now(experiment))
+
+
+def _now(experiment: Experiment) -> str:
+    trial = experiment.trials.active().select_related("configuration").first()
+    if trial is None:
+        return "waiting"
+    hosts = trial.configuration.hosts
+    return f"{State(trial.state).label.lower()}: {hosts} host{'s'[: hosts != 1]}, repetition {trial.repetition}"
+
+
+def _write(file: Path, experiment: Experiment) -> None:
+    temporary = file.with_name(f".{file.name}.part")
+    temporary.write_text(json.dumps(experiment_result(experiment), indent=1))
+    temporary.replace(file)
