@@ -15,7 +15,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_expo
 from analysis import CaptureError
 from experiments.errors import OutputError, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import Artifact, Trial
+from experiments.models import Trial
+from workers import leftovers
 from workers.errors import TrialFailed
 from workers.heart import Heart, Stopped
 from workers.launchers import SessionPool
@@ -43,23 +44,24 @@ def execute(trial: Trial) -> None:
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
-            _store(lambda: trial.end_cancelled(_artifacts(trial, directory)))
+            _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
         except (TrialFailed, OutputError, CaptureError) as error:
             message = str(error)
-            _store(lambda: trial.fail(message, _artifacts(trial, directory)))
+            _store(lambda: trial.fail(message, leftovers.describe(trial)))
         except Exception as error:
-            _fail_by_surprise(trial, directory, error)
+            _fail_by_surprise(trial, error)
+    leftovers.remove_scratch(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)
 
 
-def _fail_by_surprise(trial: Trial, directory: Path, error: Exception) -> None:
+def _fail_by_surprise(trial: Trial, error: Exception) -> None:
     told = storage_failure(error) if isinstance(error, OSError) else None
     if told is not None:
         _store(lambda: trial.fail(told))
         return
     text = "".join(traceback.format_exception(error))
     log.error("trial_errored", trial=trial.pk, traceback=text)
-    _store(lambda: trial.error(f"{type(error).__name__}: {error}", text, _artifacts(trial, directory)))
+    _store(lambda: trial.error(f"{type(error).__name__}: {error}", text, leftovers.describe(trial)))
 
 
 def _store(write: Callable[[], object]) -> None:
@@ -84,13 +86,3 @@ def _clear(directory: Path) -> None:
     """Begin with an empty directory: a lost attempt of an earlier trial with this key cannot exist, but its files may."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-
-
-def _artifacts(trial: Trial, directory: Path) -> list[Artifact]:
-    """Describe what a trial that did not finish left behind."""
-    kinds = {"stdout.txt": "stdout", "stderr.txt": "stderr", "capture.pcapng.zst": "capture"}
-    return [
-        Artifact.describe(trial.pk, kind, directory / name)
-        for name, kind in kinds.items()
-        if (directory / name).is_file()
-    ]

@@ -6,6 +6,7 @@ import structlog
 
 from experiments.errors import StaleTrial
 from experiments.models import Trial
+from workers import leftovers
 from workers.worker_identity import is_gone
 
 log = structlog.get_logger()
@@ -22,9 +23,11 @@ def reap() -> int:
         else:
             continue
         try:
-            attempt = trial.mark_lost(reason)
+            attempt = trial.mark_lost(reason, leftovers.describe(trial))
         except StaleTrial:
             continue  # it ended, or another reaper was faster
+        if is_gone(trial.worker):
+            leftovers.remove_scratch(trial)
         lost += 1
         log.warning("trial_lost", trial=trial.pk, reason=reason, new_attempt=attempt.pk if attempt else None)
     return lost

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -74,7 +73,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
-    """Write the samples, drop what was only needed to run, and describe every file that stays."""
+    """Write the samples, move the inputs out of the scratch directory, and describe every file that stays."""
     samples = run.directory / "samples.json"
     samples.write_text(json.dumps(shares(measured.samples)))
     files: list[tuple[str, Any]] = [("stdout", run.stdout), ("stderr", run.stderr), ("samples", samples)]
@@ -86,6 +85,4 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
             files.append(("capture", measured.capture_file))
         else:
             measured.capture_file.unlink()
-    shutil.rmtree(run.directory / "work")
-    shutil.rmtree(run.directory / "ranks")
     return [Artifact.describe(run.trial.pk, kind, file) for kind, file in files]

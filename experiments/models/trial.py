@@ -258,10 +258,11 @@ class Trial(models.Model):
         mine.update(reaper_rounds=F("reaper_rounds") + 1)
         return mine.filter(reaper_rounds__gte=MISSED_ROUNDS_UNTIL_LOST).exists()
 
-    def mark_lost(self, message: str) -> Trial | None:
+    def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
         """The worker is gone: free the hosts, and queue a new attempt when the experiment allows one. Return the new attempt."""
         with transaction.atomic():
             self._end(State.LOST, message=message)
+            Artifact.objects.bulk_create(artifacts)
             cancelled = self.cancel_requested_at is not None
             if cancelled or self.attempt > self.experiment.specification.get("retries", 1):
                 return None
