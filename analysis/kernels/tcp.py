@@ -39,7 +39,7 @@ _HALF = 1 << 31
 _MASK = _SPACE - 1
 _GOLDEN = 2654435769  # 2**32 / golden ratio: successive ordinals spread evenly, and no period of the traffic can match them
 _MAX_SHIFT = 14  # RFC 7323 section 2.3: a larger shift counts as 14
-_NONE = 0xFFFFFFFF
+_NONE = np.uint32(NO_FLOW)
 
 
 @jit
@@ -148,7 +148,7 @@ def _end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: 
 
 
 @jit
-def _read_window(side: Any, peer: Any, flags: int, window: int, cut: bool) -> None:
+def _read_window(side: Any, peer: Any, flags: int, window: int) -> None:
     """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
     if flags & SYN:
         side.syn_window_sum += window
@@ -186,7 +186,7 @@ def _repeats_ack(side: Any, peer: Any, flags: int, payload: int, window: int) ->
 @jit
 def _read_ack(
     side: Any, peer: Any, nodes: Any, samples: Any, header: Any, series: int,
-    flags: int, payload: int, ack: int, window: int, time_ns: int,
+    flags: int, payload: int, ack: int, window: int, probe: bool, time_ns: int,
 ) -> None:  # fmt: skip
     """``side`` acknowledges bytes of ``peer``; ``series`` is the number of the peer's RTT series."""
     if peer.base == UNKNOWN:
@@ -195,8 +195,10 @@ def _read_ack(
     upto = unwrap(ack, peer.base, peer.highest)
     if not peer.acked_known:
         peer.acked_known = 1
-        peer.acked = min(upto, peer.highest) if peer.syns else upto
-    if upto == peer.acked:
+        peer.acked = min(upto, peer.highest)
+        if peer.oldest != NO_NODE:
+            peer.acked = min(peer.acked, nodes[peer.oldest].start)
+    if upto == peer.acked and not probe:
         _repeats_ack(side, peer, flags, payload, window)
     if upto <= peer.acked:
         return
@@ -223,7 +225,7 @@ def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> boo
     """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them."""
     if flags & (SYN | FIN) or not side.acked_known:
         return False
-    below = start == side.highest - 1 and payload <= 1 and side.acked >= side.highest and side.packets > 1
+    below = start == side.highest - 1 and payload <= 1 and side.acked >= side.highest
     closed = peer.last_window == 0
     if below and not closed:
         side.keep_alives += 1
@@ -237,12 +239,10 @@ def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> boo
 @jit
 def _is_reordering_certain(connection: Any, side: Any, peer: Any, time_ns: int) -> bool:
     """A gap filled sooner than any round trip: the sender cannot have learnt of a loss, so this was no retransmission."""
-    bound = UNKNOWN
-    if connection.handshake == HANDSHAKE_DONE and connection.final_ack_ns != NO_TIME:
-        syn_ns = side.syn_ns if connection.final_ack_ns == NO_TIME else min(side.syn_ns, peer.syn_ns)
-        bound = connection.final_ack_ns - syn_ns
-    if side.rtt_min_ns != UNKNOWN and (bound == UNKNOWN or side.rtt_min_ns < bound):
-        bound = side.rtt_min_ns
+    bound = side.rtt_min_ns
+    if connection.final_ack_ns != NO_TIME and side.syn_ns != NO_TIME and peer.syn_ns != NO_TIME:
+        handshake_ns = connection.final_ack_ns - min(side.syn_ns, peer.syn_ns)
+        bound = handshake_ns if bound == UNKNOWN else min(bound, handshake_ns)
     return bound != UNKNOWN and side.gap_opened_ns != NO_TIME and time_ns - side.gap_opened_ns < bound
 
 
@@ -277,26 +277,35 @@ def _read_data(
 
 
 @jit
+def _count_packet(connection: Any, side: Any, flags: int, wire: int, payload: int, time_ns: int) -> bool:
+    """Volume and life time; returns whether this is a pure ACK."""
+    side.packets += 1
+    side.wire_bytes += wire
+    side.payload_bytes += payload
+    if time_ns != NO_TIME:
+        if connection.first_ns == NO_TIME or time_ns < connection.first_ns:
+            connection.first_ns = time_ns
+        connection.last_ns = max(connection.last_ns, time_ns)
+    pure = payload == 0 and flags & (ACK | SYN | FIN | RST) == ACK
+    if pure:
+        side.pure_acks += 1
+    if flags & RST:
+        side.rsts += 1
+    if flags & FIN:
+        side.fins += 1
+    return pure
+
+
+@jit
 def _read_packet(
     connection: Any, index: int, direction: int, sides: Any, nodes: Any, samples: Any, header: Any,
     time_ns: int, wire: int, payload: int, seq: int, ack: int, window: int, flags: int, wscale: int, cut: bool,
 ) -> None:  # fmt: skip
     side = sides[2 * index + direction]
     peer = sides[2 * index + 1 - direction]
-    side.packets += 1
-    side.wire_bytes += wire
-    if time_ns != NO_TIME:
-        if connection.first_ns == NO_TIME or time_ns < connection.first_ns:
-            connection.first_ns = time_ns
-        connection.last_ns = max(connection.last_ns, time_ns)
-    if flags & RST:  # often forged or with a number of no stream: it says nothing about bytes, ACKs or windows
-        side.rsts += 1
-        side.payload_bytes += payload
+    pure = _count_packet(connection, side, flags, wire, payload, time_ns)
+    if flags & RST:  # often forged, or with a number of no stream: it says nothing about bytes, ACKs or windows
         return
-    side.payload_bytes += payload
-    pure = payload == 0 and flags & ACK != 0 and not flags & (SYN | FIN)
-    if pure:
-        side.pure_acks += 1
     if flags & SYN:
         _read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
     elif connection.handshake == HANDSHAKE_SYN_ACK:
@@ -304,23 +313,20 @@ def _read_packet(
     if side.base == UNKNOWN:
         side.base = seq
         side.highest = 0
-    series = SERIES * 2 * index
+    series = 2 * SERIES * index
     start = unwrap(seq, side.base, side.highest)
-    probe = payload <= 1 + _NONE * (peer.last_window == 0) and _is_probe(side, peer, flags, payload, start)
+    probe = (payload <= 1 or peer.last_window == 0) and _is_probe(side, peer, flags, payload, start)
     if flags & SYN:
         start += 1
     if flags & ACK:
-        _read_ack(side, peer, nodes, samples, header, series + 1 - direction, flags, payload, ack, window, time_ns)
+        mirror = series + 1 - direction
+        _read_ack(side, peer, nodes, samples, header, mirror, flags, payload, ack, window, probe, time_ns)
     if payload > 0:
-        _read_data(
-            connection, side, peer, nodes, samples, header, series + direction, payload, start, probe, time_ns
-        )
-    if flags & FIN:
-        side.fins += 1
-        start += 1
-    side.highest = max(side.highest, start + payload)
+        mine = series + direction
+        _read_data(connection, side, peer, nodes, samples, header, mine, payload, start, probe, time_ns)
+    side.highest = max(side.highest, start + payload + (1 if flags & FIN else 0))
     if flags & (ACK | SYN) and not (cut and window == 0):
-        _read_window(side, peer, flags, window, cut)
+        _read_window(side, peer, flags, window)
 
 
 @jit
@@ -355,7 +361,7 @@ def follow_packets(
     """Process rows ``first`` .. N-1. Returns N, or the row before which the caller must make room and call again."""
     for i in range(first, len(time_ns)):
         connection_of[i] = _NONE
-        if not kind[i] & TCP or kind[i] & FRAGMENT or flow[i] == NO_FLOW or (len(skip) and skip[i]):
+        if not kind[i] & TCP or kind[i] & FRAGMENT or flow[i] == _NONE or (len(skip) and skip[i]):
             continue
         flags = np.int64(tcp_flags[i])
         if flags == 0 and kind[i] & CUT:

@@ -1,0 +1,154 @@
+"""From the state of the TCP pass to one row per connection, with names, units and the two sides in their places."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import tcp_state as state
+from analysis.packets import NO_TIME
+
+BTL_HANDSHAKE_BYTES: Final = 24
+"""What Open MPI's TCP BTL sends first on a connection: jobid, vpid, "OPAL-TCP-BTL" (METRICS.md section 6)."""
+
+_IDENTITY: Final = [
+    ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
+    ("handshake", np.int64), ("jobid", np.int64), ("rank_a", np.int64), ("rank_b", np.int64), ("aborted", np.bool_),
+    ("first_ns", np.int64), ("last_ns", np.int64), ("btl_handshakes", np.int64),
+]  # fmt: skip
+_PER_SIDE: Final = ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "rtt_min_s")
+_MEASURED: Final = (
+    "duration_s", "goodput_bps", "rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s", "rtt_min_s", "rtt_median_s", "rtt_p95_s",
+    "response_latency_s", "response_latency_min_s", "response_latency_p95_s", "bytes_in_flight_p95", "bdp_bytes",
+)  # fmt: skip
+FLOW: Final = np.dtype(
+    _IDENTITY
+    + [(f"{name}_{way}", np.int64) for name in state.COUNTERS for way in ("ab", "ba")]
+    + [(f"{name}_{way}", np.float64) for name in _PER_SIDE for way in ("ab", "ba")]
+    + [(name, np.float64) for name in _MEASURED]
+)
+"""A connection. ``host_*`` index the hosts; -1 is unknown in integers, NaN not available in floats; ``_ab`` is what a sent."""
+
+HANDSHAKES: Final = {
+    state.HANDSHAKE_NONE: "none",
+    state.HANDSHAKE_SYN: "partial",
+    state.HANDSHAKE_SYN_ACK: "partial",
+    state.HANDSHAKE_DONE: "complete",
+    state.HANDSHAKE_UNTIMED: "complete",
+}
+Records = npt.NDArray[np.void]
+Floats = npt.NDArray[np.float64]
+
+
+def assemble(
+    connections: Records, sides: Records, described: Floats, endpoints: npt.NDArray[np.uint16]
+) -> tuple[Records, Floats]:
+    """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
+
+    ``described`` (C, kind, 3) holds median, 95 % quantile and minimum of the samples: ns, ns, bytes.
+    """
+    count = len(connections)
+    turned = np.maximum(connections["initiator"], 0)
+    numbers = np.arange(count)
+    a, b = sides[2 * numbers + turned], sides[2 * numbers + 1 - turned]
+    records = np.zeros(count, FLOW)
+    for name in ("flow", "jobid", "btl_handshakes", "handshake", "first_ns", "last_ns"):
+        records[name] = connections[name]
+    ends = endpoints[connections["flow"]].astype(np.int64) if count else np.zeros((0, 4), np.int64)
+    swapped = turned.astype(np.bool_)[:, None]
+    ends = np.where(swapped, ends[:, [2, 3, 0, 1]], ends)
+    for column, name in enumerate(("host_a", "port_a", "host_b", "port_b")):
+        records[name] = ends[:, column]
+    for name in state.COUNTERS:
+        records[f"{name}_ab"], records[f"{name}_ba"] = a[name], b[name]
+    records["rank_a"], records["rank_b"] = a["vpid"], b["vpid"]
+    records["aborted"] = _is_aborted(records)
+    windows = _fill_sides(records, a, b)
+    _fill_times(records, connections, a, b, described)
+    return records, windows
+
+
+def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:
+    """One BTL handshake, nothing else, then closed: the loser of two simultaneous connects (METRICS.md section 5)."""
+    payload = records["payload_bytes_ab"] + records["payload_bytes_ba"]
+    closed = sum(records[f"{name}_{way}"] for name in ("fins", "rsts") for way in ("ab", "ba")) > 0
+    aborted: npt.NDArray[np.bool_] = (
+        (records["btl_handshakes"] == 1) & (payload == BTL_HANDSHAKE_BYTES) & closed
+    )
+    return aborted
+
+
+def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
+    """Windows, flight and smallest round trip of each direction; returns the windows' sum and number per connection."""
+    unscaled = (a["wscale"] == state.UNKNOWN) | (b["wscale"] == state.UNKNOWN)
+    known = unscaled | ((a["wscale"] != state.NO_SYN) & (b["wscale"] != state.NO_SYN))
+    totals = np.zeros((len(records), 2))
+    for way, side in (("ab", a), ("ba", b)):
+        shift = np.where(unscaled | ~known, 0, np.maximum(side["wscale"], 0))
+        number = np.where(known, side["window_count"] + side["syn_window_count"], 0)
+        total = np.where(known, (side["window_sum"] << shift) + side["syn_window_sum"], 0)
+        least = np.minimum(side["window_min"] << shift, side["syn_window_min"])
+        records[f"window_mean_bytes_{way}"] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+        records[f"window_min_bytes_{way}"] = np.where(number > 0, least, np.nan)
+        flown = side["data_segments"] > 0
+        records[f"bytes_in_flight_max_{way}"] = np.where(flown & (side["acked_known"] > 0), side["in_flight_max"], np.nan)
+        records[f"rtt_min_s_{way}"] = np.where(side["rtt_min_ns"] >= 0, side["rtt_min_ns"] * 1e-9, np.nan)
+        totals += np.stack([total, number], axis=1)
+    return totals
+
+
+def _seconds_between(later_ns: Any, earlier_ns: Any) -> Floats:
+    """NaN where either moment is unknown."""
+    known = (later_ns != NO_TIME) & (earlier_ns != NO_TIME)
+    return np.where(known, (np.where(known, later_ns, 0) - np.where(known, earlier_ns, 0)) * 1e-9, np.nan)
+
+
+def _fill_times(records: Records, connections: Records, a: Records, b: Records, described: Floats) -> None:
+    final_ack_ns = connections["final_ack_ns"]
+    answered_ns = np.where(final_ack_ns == NO_TIME, NO_TIME, b["syn_ns"])
+    records["rtt_handshake_s"] = _seconds_between(final_ack_ns, a["syn_ns"])
+    records["rtt_half_a_s"] = _seconds_between(final_ack_ns, b["syn_ns"])
+    records["rtt_half_b_s"] = _seconds_between(answered_ns, a["syn_ns"])
+    records["rtt_median_s"], records["rtt_p95_s"], records["rtt_min_s"] = described[:, state.RTT_NS].T * 1e-9
+    latency = described[:, state.RESPONSE_NS].T * 1e-9
+    records["response_latency_s"], records["response_latency_p95_s"], records["response_latency_min_s"] = latency
+    records["bytes_in_flight_p95"] = described[:, state.IN_FLIGHT_BYTES, 1]
+    # the running minimum saw every sample, also those that a full sample store has dropped
+    records["rtt_min_s"] = np.fmin(records["rtt_min_s_ab"], records["rtt_min_s_ba"])
+    duration = _seconds_between(records["last_ns"], records["first_ns"])
+    records["duration_s"] = duration
+    goodput = (records["goodput_bytes_ab"] + records["goodput_bytes_ba"]).astype(np.float64)
+    rate = np.divide(goodput, duration, out=np.full(len(records), np.nan), where=duration > 0)
+    records["goodput_bps"] = 8 * rate
+    records["bdp_bytes"] = rate * records["rtt_min_s"]
+
+
+def _closing(record: Any) -> str:
+    if record["rsts_ab"] or record["rsts_ba"]:
+        return "reset"
+    if record["fins_ab"] and record["fins_ba"]:
+        return "closed"
+    return "half-closed" if record["fins_ab"] or record["fins_ba"] else "open"
+
+
+def rows(records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...]) -> list[dict[str, Any]]:
+    """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``."""
+    result = []
+    names = records.dtype.names or ()
+    for number, record in zip(numbers.tolist(), records, strict=True):
+        row: dict[str, Any] = {
+            "connection": number,
+            "host_a": hosts[record["host_a"]], "port_a": int(record["port_a"]),
+            "host_b": hosts[record["host_b"]], "port_b": int(record["port_b"]),
+            "handshake": HANDSHAKES[int(record["handshake"])], "closing": _closing(record),
+        }  # fmt: skip
+        row |= {name: int(record[name]) if record[name] >= 0 else None for name in ("rank_a", "rank_b", "jobid")}
+        row["start_ns"] = int(record["first_ns"]) if record["first_ns"] != NO_TIME else None
+        row |= {name: int(record[f"{name}_ab"] + record[f"{name}_ba"]) for name in state.COUNTERS}
+        plain = dict(zip(names, record.item(), strict=True))
+        skipped = {name for name, _ in _IDENTITY} - {"flow", "aborted"}
+        row |= {name: None if value != value else value for name, value in plain.items() if name not in skipped}
+        result.append(row)
+    return result
