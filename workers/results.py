@@ -36,7 +36,7 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     """Decode, compute and parse; return everything for one transaction. Raise OutputError or CaptureError."""
     output = run.stdout.read_text(errors="replace")
     try:
-        parsed = run.workload.parse(output)
+        parsed = run.workload.parse(output, _written_files(run))
     except OutputError as error:
         raise OutputError(with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)) from None
     packets = _analyse(run, measured)
@@ -72,6 +72,11 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     return _Packets(result.metrics, result.mpi.metrics, result.not_available, verdict, tuple(reasons))
 
 
+def _written_files(run: TrialRun) -> dict[str, str]:
+    work = run.directory / "work"
+    return {name: (work / name).read_text(errors="replace") for name in run.workload.outputs if (work / name).is_file()}
+
+
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     """Write the samples, move the inputs out of the scratch directory, and describe every file that stays."""
     samples = run.directory / "samples.json"
@@ -79,6 +84,9 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     files: list[tuple[str, Any]] = [("stdout", run.stdout), ("stderr", run.stderr), ("samples", samples)]
     for written in measured.inputs:
         files.append(("input", written.rename(run.directory / written.name)))
+    for written in (run.directory / "work" / name for name in run.workload.outputs):
+        if written.is_file():
+            files.append(("other", written.rename(run.directory / written.name)))
     if measured.capture_file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:

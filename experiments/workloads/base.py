@@ -45,6 +45,8 @@ class Workload(ABC):
     """Needed programs, each with the Debian package that holds it."""
     parameters_type: ClassVar[type[Parameters]]
     figures: ClassVar[tuple[FigureOfMerit, ...]]
+    outputs: ClassVar[tuple[str, ...]] = ()
+    """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
 
     @abstractmethod
     def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
@@ -55,8 +57,11 @@ class Workload(ABC):
         return {}
 
     @abstractmethod
-    def parse(self, output: str) -> Parsed:
-        """Return what a finished run printed. Raise OutputError when it is not what a good run prints."""
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        """Return what a finished run printed and wrote (``files``: those of ``outputs`` that exist, by name).
+
+        Raise OutputError when it is not what a good run prints.
+        """
 
     @abstractmethod
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:

@@ -214,7 +214,7 @@ class Water(Workload):
         )
         return {"in.water": text, "water.mol": _MOLECULE}
 
-    def parse(self, output: str) -> Parsed:
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
         loop, performance = _LOOP.search(output), _PERFORMANCE.search(output)
         if loop is None or performance is None:
             raise OutputError("LAMMPS printed no loop time: the run did not reach its end")
