@@ -13,10 +13,10 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 # static folder -> (folder in node_modules, patterns)
 FILES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "vendor/tabler": ("@tabler/core/dist/css", ("tabler.min.css",)),
+    "vendor/tabler": ("@tabler/core/dist", ("css/tabler.min.css",)),
     "vendor/plotly": ("plotly.js-cartesian-dist-min", ("plotly-cartesian.min.js",)),
-    "vendor/plex-sans": ("@fontsource-variable/ibm-plex-sans/files", ("ibm-plex-sans-*-wght-normal.woff2",)),
-    "vendor/plex-mono": ("@fontsource/ibm-plex-mono/files", ("ibm-plex-mono-*-[456]00-normal.woff2",)),
+    "vendor/ibm-plex-sans": ("@fontsource-variable/ibm-plex-sans", ("files/*-latin*-wght-normal.woff2",)),
+    "vendor/ibm-plex-mono": ("@fontsource/ibm-plex-mono", ("files/*-latin*-[456]00-normal.woff2",)),
 }
 
 
