@@ -1,5 +1,7 @@
 """The table of all metrics. Pages, REST, CSV headers, the command line and docs/metrics.md are generated from it."""
 
+# ruff: noqa: E501 - one metric per line reads as the table it is
+
 from __future__ import annotations
 
 from collections.abc import Iterable

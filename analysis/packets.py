@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ CUT: Final = 64
 REVERSE: Final = 128
 """The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
 
+_WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "btl_handshakes", "source")
+
 # Bits of PacketTable.tcp_flags, as on the wire
 FIN: Final = 0x01
 SYN: Final = 0x02
@@ -39,11 +42,12 @@ URG: Final = 0x20
 class PacketTable:
     """Decoded headers of N packets, in file order. All arrays have shape (N,).
 
-    ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` where the format records none), ``orig_len`` the length on the wire in bytes (captured link
-    layer included), ``cap_len`` what was captured of it, ``ip_len`` the datagram length after the rule for super-segments (METRICS.md section 2).
-    ``payload`` is the transport payload in bytes. ``src``/``dst`` index ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered
-    5-tuple (a connection that reuses its ports is split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN
-    options (``NO_SCALE``, 0 when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
+    ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` where the format records none), ``orig_len`` the length on the
+    wire in bytes (captured link layer included), ``cap_len`` what was captured of it. ``payload`` is the transport payload
+    in bytes, by the rule for super-segments where the IP length field is 0 (METRICS.md section 2). ``src``/``dst`` index
+    ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered 5-tuple (a connection that reuses its ports is
+    split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN options (``NO_SCALE``, 0
+    when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
     """
 
     time_ns: npt.NDArray[np.int64]
@@ -81,3 +85,31 @@ class PacketTable:
     def nbytes(self) -> int:
         """Memory of all columns in bytes."""
         return sum(a.nbytes for name in self.__slots__ if isinstance(a := getattr(self, name), np.ndarray))
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """Names of the per-packet columns, in order."""
+        return tuple(f.name for f in fields(cls))[: -len(_WHOLE_TABLE)]
+
+    @classmethod
+    def joined(cls, tables: Sequence[PacketTable], source: dict[str, Any]) -> PacketTable:
+        """Successive tables of one reader (at least one) as a single table."""
+        columns: dict[str, Any] = {name: np.concatenate([getattr(t, name) for t in tables]) for name in cls.columns()}
+        first_rows = np.cumsum([0, *(len(t) for t in tables)])
+        handshakes = [t.btl_handshakes + np.array([row, 0, 0]) for t, row in zip(tables, first_rows, strict=False)]
+        last = tables[-1]
+        return cls(
+            **columns,
+            hosts=last.hosts,
+            flow_endpoints=last.flow_endpoints,
+            flow_protocol=last.flow_protocol,
+            btl_handshakes=np.concatenate(handshakes),
+            source=source,
+        )
+
+    @classmethod
+    def empty(cls, source: dict[str, Any]) -> PacketTable:
+        """A table without packets."""
+        hints = get_type_hints(cls)
+        none: dict[str, Any] = {name: np.zeros(0, hints[name].__args__[1].__args__[0]) for name in cls.columns()}
+        return cls(**none, source=source)

@@ -40,20 +40,20 @@ class Decoder:
         self._hosts = np.empty((MOST_HOSTS, 2), np.uint64)
         self._host_names: tuple[str, ...] = ()
         self._handshakes = np.empty((1024, 3), np.int64)
-        self._allocate_flows(1 << 12)
+        self._flow_slots = np.zeros(1 << 12, np.int32)
+        self._flow_keys = np.empty(1 << 11, np.uint64)
+        self._flow_endpoints = np.empty((1 << 11, 4), np.uint16)
+        self._flow_protocol = np.empty(1 << 11, np.uint8)
 
-    def _allocate_flows(self, slots: int) -> None:
+    def _enlarge_flows(self, slots: int) -> None:
         """Flow tables for ``slots / 2`` flows, half full at most; entered flows are carried over."""
-        count = int(self._state[kernel.FLOWS])
-        size = slots // 2
-        keys = np.empty(size, np.uint64)
-        endpoints = np.empty((size, 4), np.uint16)
+        count, size = int(self._state[kernel.FLOWS]), slots // 2
+        keys, endpoints = np.empty(size, np.uint64), np.empty((size, 4), np.uint16)
         protocols = np.empty(size, np.uint8)
+        keys[:count], endpoints[:count] = self._flow_keys[:count], self._flow_endpoints[:count]
+        protocols[:count] = self._flow_protocol[:count]
         self._flow_slots = np.zeros(slots, np.int32)
-        if count:
-            keys[:count], endpoints[:count] = self._flow_keys[:count], self._flow_endpoints[:count]
-            protocols[:count] = self._flow_protocol[:count]
-            kernel.reenter_flows(self._flow_slots, keys, protocols, count)
+        kernel.reenter_flows(self._flow_slots, keys, protocols, count)
         self._flow_keys, self._flow_endpoints, self._flow_protocol = keys, endpoints, protocols
 
     def decode(self, data: Buffer, frames: Frames, rows: int) -> PacketTable:
@@ -86,7 +86,7 @@ class Decoder:
                 self._handshakes = np.concatenate([self._handshakes, np.empty_like(self._handshakes)])
             full = len(self._flow_keys)
             if self._state[kernel.FLOWS] == full and full < MOST_FLOWS:
-                self._allocate_flows(8 * full)
+                self._enlarge_flows(8 * full)
                 full = len(self._flow_keys)
             room = full if full < MOST_FLOWS else full + 1
             row = kernel.decode(

@@ -131,7 +131,6 @@ class ZstdSource:
         return min(self._file.tell(), self.size)
 
     def close(self) -> None:
-        self._stream.close()
         self._file.close()
 
 

@@ -18,6 +18,8 @@ from analysis.packets import PacketTable
 BUFFER_BYTES: Final = 1 << 22
 """Small enough to stay in the processor's cache between reading and decoding."""
 MOST_ROWS: Final = 1 << 16
+_HEADER_BYTES: Final = 24
+"""A pcap header; no pcapng section header block is shorter."""
 
 
 class CaptureReader:
@@ -28,9 +30,7 @@ class CaptureReader:
     Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder may know).
     """
 
-    def __init__(
-        self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS
-    ) -> None:
+    def __init__(self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS) -> None:
         self._source = open_source(path)
         self._data = np.empty(buffer_bytes, np.uint8)
         self._start = self._end = 0
@@ -56,12 +56,12 @@ class CaptureReader:
     def tables(self) -> Iterator[PacketTable]:
         """Tables of at most ``most_rows`` packets, until the present end of the file."""
         while not self._damaged:
-            if self._format is None and not self._read_header():
+            known = self._format or self._read_header()
+            if known is None:
                 return
-            assert self._format is not None
-            rows, at, status = self._format.frame(self._data, self._start, self._end, self._frames)
+            rows, at, status = known.frame(self._data, self._start, self._end, self._frames)
             if rows:
-                self._refuse_unknown_links(rows)
+                self._refuse_unknown_links(known, rows)
                 table = self._decoder.decode(self._data, self._frames, rows)
                 table.source.update(first_packet=self.packets)
                 self.packets += rows
@@ -73,21 +73,19 @@ class CaptureReader:
             elif status == framing.MORE and not self._fill():
                 return
 
-    def _read_header(self) -> bool:
-        """False while too little of the file is there to tell its format."""
-        while self._end < 24 and self._fill():
-            pass
-        if self._end < 24 and self._source.problem is None and self._end < 4:
-            return False
-        header = self._data[: min(self._end, 24)].tobytes()
-        self._format = recognise(header)
+    def _read_header(self) -> CaptureFormat | None:
+        """None while too little of the file is there to tell its format."""
+        if self._end < _HEADER_BYTES:
+            self._fill()
+        if self._end < _HEADER_BYTES:
+            return None
+        self._format = recognise(self._data[:_HEADER_BYTES].tobytes())
         self._start = self._format.header_bytes
-        return True
+        return self._format
 
-    def _refuse_unknown_links(self, rows: int) -> None:
+    def _refuse_unknown_links(self, known: CaptureFormat, rows: int) -> None:
         """A pcapng file may announce interfaces that never carried a packet; only used link types matter."""
-        assert self._format is not None
-        unknown = self._format.link_types - NATIVE_LINK_TYPES
+        unknown = known.link_types - NATIVE_LINK_TYPES
         if unknown:
             used = unknown & set(np.unique(self._frames.link[:rows]).tolist())
             if used:
@@ -105,7 +103,7 @@ class CaptureReader:
             self._data = np.concatenate([self._data, np.empty_like(self._data)])
         count = 0
         while self._end < len(self._data):
-            piece = self._source.readinto(memoryview(self._data)[self._end :])
+            piece = self._source.readinto(self._data.data[self._end :])
             if piece == 0:
                 break
             self._end += piece
@@ -116,23 +114,24 @@ class CaptureReader:
         """Account for every byte that was not read: after damage all the rest, otherwise an incomplete record."""
         if self._format is None:
             self._format = recognise(self._data[: self._end].tobytes())
+            self._start = min(self._format.header_bytes, self._end)
         self._unread = self._end - self._start
         self._truncated = not self._damaged and (self._unread > 0 or self._source.problem is not None)
-        while self._damaged and (piece := self._source.readinto(memoryview(self._data))):
+        while self._damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
 
     def facts(self) -> dict[str, Any]:
         """What is known of the file: see PacketTable.source."""
-        assert self._format is not None
+        known = self._format or recognise(b"")
         notes = [text for text in (self._source.problem,) if text]
-        if self._format.damage:
-            notes.append(f"damaged behind packet {self.packets}: {self._format.damage}")
+        if known.damage:
+            notes.append(f"damaged behind packet {self.packets}: {known.damage}")
         return {
-            **self._format.facts(),
+            **known.facts(),
             **self._decoder.facts(),
             "compression": self._source.compression,
             "file_bytes": self._source.size,
-            "link_types": sorted(self._format.link_types),
+            "link_types": sorted(known.link_types),
             "packets": self.packets,
             "truncated_tail": self._truncated,
             "damaged": self._damaged,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.raw import Buffer, u8, u16, u32, u32_little, u64
+from analysis.kernels.raw import Buffer, signed, u8, u16, u32, u32_little, u64
 from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, NO_SCALE, REVERSE, SYN, TCP, UDP
 
 # Slots of the state vector
@@ -50,14 +50,14 @@ def find_host(high: np.uint64, low: np.uint64, slots: Int32, hosts: UInt64, stat
     mask = np.uint64(len(slots) - 1)
     slot = mix(high, low * _HASH) & mask
     while slots[slot] != 0:
-        index = np.int64(slots[slot]) - 1
+        index = signed(slots[slot]) - 1
         if hosts[index, 1] == low and hosts[index, 0] == high:
             return index
         slot = (slot + np.uint64(1)) & mask
     if state[HOSTS] == len(hosts):
         state[HOSTS_LOST] += 1
-        return np.int64(NO_HOST)
-    index = state[HOSTS]
+        return signed(NO_HOST)
+    index = signed(state[HOSTS])
     hosts[index, 0] = high
     hosts[index, 1] = low
     slots[slot] = index + 1
@@ -77,14 +77,14 @@ def find_flow(
     mask = np.uint64(len(slots) - 1)
     slot = mix(key, np.uint64(protocol)) & mask
     while slots[slot] != 0:
-        index = np.int64(slots[slot]) - 1
+        index = signed(slots[slot]) - 1
         if keys[index] == key and protocols[index] == protocol:
             return index
         slot = (slot + np.uint64(1)) & mask
     if state[FLOWS] == len(keys):
         state[FLOWS_LOST] += 1
         return -1
-    index = state[FLOWS]
+    index = signed(state[FLOWS])
     keys[index] = key
     protocols[index] = protocol
     endpoints[index, 0] = source
@@ -156,7 +156,7 @@ def ipv6_transport(data: Buffer, at: int, captured: int, header: int) -> tuple[i
 @jit
 def syn_options(data: Buffer, at: int, end: int) -> tuple[int, int]:
     """(window scale or NO_SCALE, MSS or 0) from the TCP options in ``data[at:end]``."""
-    scale, mss = np.int64(NO_SCALE), 0
+    scale, mss = signed(NO_SCALE), 0
     while at < end:
         kind = u8(data, at)
         if kind == 0:
@@ -196,8 +196,8 @@ def decode(
     for i in range(first, len(offsets)):
         if state[FLOWS] >= room_for_flows or state[HANDSHAKES] >= len(handshakes):
             return i
-        at = offsets[i]
-        captured = np.int64(cap_len[i])
+        at = signed(offsets[i])
+        captured = signed(cap_len[i])
         kind[i] = 0
         src[i] = NO_HOST
         dst[i] = NO_HOST
@@ -213,8 +213,8 @@ def decode(
         mss[i] = 0
         fingerprint[i] = 0
 
-        l2, ethertype = link_layer(data, at, captured, links[i])
-        wire_ip = max(np.int64(orig_len[i]) - l2, 0)
+        l2, ethertype = link_layer(data, at, captured, signed(links[i]))
+        wire_ip = max(signed(orig_len[i]) - l2, 0)
         later_fragment = False
         cut = False
         if ethertype == ETHERTYPE_IPV4:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.raw import Buffer, u32, u32_file
+from analysis.kernels.raw import Buffer, signed, u32, u32_file
 from analysis.packets import NO_TIME
 
 MORE = 0
@@ -93,7 +93,7 @@ def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> in
             carry = ((part & np.uint64(0xFFFFFFFF)) * billion) >> np.uint64(32)
             fraction = ((part >> np.uint64(32)) * billion + carry) >> (bits - np.uint64(32))
         ns = limit if seconds > np.uint64(4_000_000_000) else min(seconds * billion + fraction, limit)
-    return min(max(np.int64(ns) + shift_ns, -TIME_LIMIT), TIME_LIMIT)
+    return min(max(signed(ns) + shift_ns, -TIME_LIMIT), TIME_LIMIT)
 
 
 @jit
@@ -146,7 +146,11 @@ def frame_pcapng(
                 high = u32_file(data, at + 12, big_endian)
                 low = u32_file(data, at + 16, big_endian)
                 time_ns[n] = ticks_to_ns(
-                    high, low, interfaces[number, 2], interfaces[number, 3], interfaces[number, 4]
+                    high,
+                    low,
+                    signed(interfaces[number, 2]),
+                    signed(interfaces[number, 3]),
+                    signed(interfaces[number, 4]),
                 )
             else:
                 link_type[n] = NO_LINK
@@ -162,7 +166,7 @@ def frame_pcapng(
             if len(interfaces) > 0:  # simple packet blocks belong to the first interface and obey its snap length
                 link_type[n] = interfaces[0, 0]
                 if interfaces[0, 1] > 0:
-                    captured = min(captured, interfaces[0, 1])
+                    captured = min(captured, signed(interfaces[0, 1]))
             orig_len[n] = original
             cap_len[n] = captured
             offset[n] = at + 12

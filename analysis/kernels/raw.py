@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,27 +15,28 @@ _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @jit
+def signed(value: Any) -> int:
+    """Any number as a 64-bit signed integer: numba makes a float of signed and unsigned 64-bit operands together."""
+    return np.int64(value)  # type: ignore[return-value]
+
+
+@jit
 def u8(data: Buffer, offset: int) -> int:
-    return np.int64(data[np.uint64(offset)])
+    return signed(data[np.uint64(offset)])
 
 
 @jit
 def u16(data: Buffer, offset: int) -> int:
     """Network byte order."""
     i = np.uint64(offset)
-    return (np.int64(data[i]) << 8) | np.int64(data[i + _1])
+    return (signed(data[i]) << 8) | signed(data[i + _1])
 
 
 @jit
 def u32(data: Buffer, offset: int) -> int:
     """Network byte order."""
     i = np.uint64(offset)
-    return (
-        (np.int64(data[i]) << 24)
-        | (np.int64(data[i + _1]) << 16)
-        | (np.int64(data[i + _2]) << 8)
-        | np.int64(data[i + _3])
-    )
+    return (signed(data[i]) << 24) | (signed(data[i + _1]) << 16) | (signed(data[i + _2]) << 8) | signed(data[i + _3])
 
 
 @jit
@@ -45,12 +48,7 @@ def u64(data: Buffer, offset: int) -> np.uint64:
 @jit
 def u32_little(data: Buffer, offset: int) -> int:
     i = np.uint64(offset)
-    return (
-        np.int64(data[i])
-        | (np.int64(data[i + _1]) << 8)
-        | (np.int64(data[i + _2]) << 16)
-        | (np.int64(data[i + _3]) << 24)
-    )
+    return signed(data[i]) | (signed(data[i + _1]) << 8) | (signed(data[i + _2]) << 16) | (signed(data[i + _3]) << 24)
 
 
 @jit

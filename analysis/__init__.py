@@ -1,0 +1,56 @@
+"""Packet analysis of MPI traffic: one capture in, every metric of the catalogue out. Needs no Django.
+
+``analyse(path)`` gives a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. Everything that can go
+wrong with a capture is a CaptureError (tree in ``analysis.errors``). The public names are loaded when they are first used:
+``import analysis`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analysis.capture_analysis import CaptureAnalysis, ScopeAnalysis, analyse, read_capture
+    from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
+    from analysis.packets import PacketTable
+    from analysis.trust import DropCounters, Trust
+
+_HOME = {
+    "CaptureAnalysis": "analysis.capture_analysis",
+    "CaptureError": "analysis.errors",
+    "DecoderError": "analysis.errors",
+    "DropCounters": "analysis.trust",
+    "FilterError": "analysis.errors",
+    "PacketTable": "analysis.packets",
+    "ScopeAnalysis": "analysis.capture_analysis",
+    "Trust": "analysis.trust",
+    "UnreadableCapture": "analysis.errors",
+    "UnsupportedCapture": "analysis.errors",
+    "analyse": "analysis.capture_analysis",
+    "read_capture": "analysis.capture_analysis",
+}
+
+__all__ = [
+    "CaptureAnalysis",
+    "CaptureError",
+    "DecoderError",
+    "DropCounters",
+    "FilterError",
+    "PacketTable",
+    "ScopeAnalysis",
+    "Trust",
+    "UnreadableCapture",
+    "UnsupportedCapture",
+    "analyse",
+    "read_capture",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'analysis' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value

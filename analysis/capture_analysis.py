@@ -1,0 +1,297 @@
+"""One capture, every metric: decode, accumulate, judge."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis import interarrival, legacy, trust
+from analysis.capture.stream import stream
+from analysis.errors import UnsupportedCapture
+from analysis.flows import FlowSet
+from analysis.kernels import rates as rates_kernel
+from analysis.matrices import MatrixAccumulator
+from analysis.packets import PacketTable
+from analysis.rates import RateAccumulator
+from analysis.tcp import TcpAccumulator
+from analysis.trust import DropCounters, Trust, TrustAccumulator
+
+DecoderName = Literal["auto", "native", "pyshark"]
+Progress = Callable[[int, int], None]
+
+_NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeAnalysis:
+    """All metrics of one scope; shapes as in CaptureAnalysis."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    not_available: dict[str, str] = field(default_factory=dict)
+    series: dict[str, Any] = field(default_factory=dict)
+    interarrival: dict[str, Any] = field(default_factory=dict)
+    size_histogram: dict[str, list[int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "metrics": self.metrics,
+            "not_available": self.not_available,
+            "series": self.series,
+            "interarrival": self.interarrival,
+            "size_histogram": self.size_histogram,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureAnalysis:
+    """What a capture says. ``metrics`` holds numbers by catalogue id, ``not_available`` why the others are absent."""
+
+    file: str
+    capture: dict[str, Any]
+    """Facts of the file: format, link types, packets, unread_bytes, decoder, notes ..."""
+    everything: ScopeAnalysis
+    mpi: ScopeAnalysis
+    """The same quantities for MPI traffic alone."""
+    trust: Trust
+    flows: list[dict[str, Any]]
+    matrices: dict[str, Any]
+    duration_ns: int
+    window_sum: int
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return self.everything.metrics
+
+    @property
+    def not_available(self) -> dict[str, str]:
+        return self.everything.not_available
+
+    @property
+    def series(self) -> dict[str, Any]:
+        return self.everything.series
+
+    @property
+    def interarrival(self) -> dict[str, Any]:
+        return self.everything.interarrival
+
+    @property
+    def size_histogram(self) -> dict[str, list[int]]:
+        return self.everything.size_histogram
+
+    def legacy_2011(self, rtt_s: Decimal | str | None = None) -> dict[str, str]:
+        """The 2011 report, printed label -> printed digits. Raises ValueError for fewer than two packets or T = 0."""
+        packets, wire_bytes = int(self.metrics["packets"]), int(self.metrics["wire_bytes"])
+        return legacy.legacy_report(packets, wire_bytes, self.duration_ns, self.window_sum, rtt_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: what ``python -m analysis stats --json`` prints."""
+        return {
+            "file": self.file,
+            "capture": self.capture,
+            **self.everything.to_dict(),
+            "trust": self.trust.to_dict(),
+            "flows": self.flows,
+            "matrices": self.matrices,
+            "mpi": self.mpi.to_dict(),
+        }
+
+
+class MpiFlows:
+    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open with a BTL handshake."""
+
+    def __init__(self, ports: tuple[int, int] | None) -> None:
+        self._ports = ports
+        self._known = 0
+        self.member = np.zeros(1024, np.bool_)
+        self.found_late = False
+        """A flow turned out to be MPI after packets of it had been accumulated as other traffic."""
+
+    def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
+        """Learn from a table; returns membership per flow index."""
+        flows = len(table.flow_endpoints)
+        if flows > len(self.member):
+            self.member = np.concatenate([self.member, np.zeros(2 * flows - len(self.member), np.bool_)])
+        if self._ports is None:
+            opened = table.flow[table.btl_handshakes[:, 0]]
+            self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
+            self.member[opened] = True
+        else:
+            low, high = self._ports
+            ends = table.flow_endpoints[self._known :][:, (1, 3)]
+            in_range = ((ends >= low) & (ends <= high)).any(axis=1)
+            self.member[self._known : flows] = in_range & (table.flow_protocol[self._known :] == 6)
+        self._known = flows
+        return self.member
+
+    @property
+    def any(self) -> bool:
+        return bool(self.member.any())
+
+
+class _Scope:
+    """Rates and gaps of one scope while a capture is read."""
+
+    def __init__(self) -> None:
+        self.rates = RateAccumulator()
+        self._gaps: list[npt.NDArray[np.int64]] = []
+
+    def update(self, table: PacketTable, member: npt.NDArray[np.bool_] | None) -> None:
+        self._gaps.append(self.rates.update(table, member))
+
+    def result(self) -> ScopeAnalysis:
+        metrics, missing = self.rates.result()
+        gaps = np.concatenate(self._gaps) if self._gaps else np.zeros(0, np.int64)
+        gaps.sort()
+        more, less = interarrival.moments(gaps, self.rates.without_time())
+        sizes, counts = self.rates.size_histogram()
+        return ScopeAnalysis(
+            metrics | more,
+            missing | less,
+            self.rates.series(),
+            {},
+            {"orig_len": sizes.tolist(), "packets": counts.tolist()},
+        )
+
+
+def _tables(
+    path: str | Path, decoder: DecoderName, facts: dict[str, Any], progress: Progress | None
+) -> Iterator[PacketTable]:
+    """Tables from the decoder asked for; "auto" turns to tshark where the native one does not know the link type."""
+    if decoder == "pyshark":
+        yield from _tables_of_tshark(path, facts)
+        return
+    tables = stream(path, facts=facts, progress=progress)
+    try:
+        first = next(tables, None)
+    except UnsupportedCapture as error:
+        if decoder == "native":
+            raise
+        facts.clear()
+        yield from _tables_of_tshark(path, facts)
+        facts.setdefault("notes", []).append(f"decoded with tshark: {error}")
+        return
+    if first is not None:
+        yield from itertools.chain([first], tables)
+
+
+def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[PacketTable]:
+    from analysis.dissect import stream_with_tshark  # pyshark takes longer to import than most captures to analyse
+
+    table: PacketTable | None = None
+    packets = 0
+    for table in stream_with_tshark(path):
+        packets += len(table)
+        yield table
+    facts.update({"truncated_tail": False, "unread_bytes": 0, "notes": []})
+    facts.update(table.source if table is not None else {})
+    facts.update({"decoder": "pyshark", "packets": packets})
+
+
+def read_capture(path: str | Path, *, decoder: DecoderName = "auto") -> PacketTable:
+    """The whole capture as one table (about 51 bytes per packet). Raises CaptureError."""
+    facts: dict[str, Any] = {}
+    tables = list(_tables(path, decoder, facts, None))
+    if not tables:
+        return PacketTable.empty(source=facts)
+    return PacketTable.joined(tables, source=facts)
+
+
+def analyse(
+    path: str | Path,
+    *,
+    mpi_ports: tuple[int, int] | None = None,
+    decoder: DecoderName = "auto",
+    drops: DropCounters | None = None,
+    mtu: int | None = None,
+    rank_map: Mapping[tuple[str, int], int] | None = None,
+    progress: Progress | None = None,
+) -> CaptureAnalysis:
+    """Every metric of the catalogue that the capture ``path`` holds.
+
+    ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
+    links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
+    with (bytes read, bytes of the file). Memory stays bounded whatever the file's size. Raises CaptureError.
+    """
+    facts: dict[str, Any] = {}
+    everything, mpi = _Scope(), _Scope()
+    signs, tcp, matrices, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MatrixAccumulator(), MpiFlows(mpi_ports)
+    for table in _tables(path, decoder, facts, progress):
+        duplicate = signs.update(table)
+        everything.update(table, None)
+        mpi.update(table, mpi_flows.update(table))
+        tcp.update(table, duplicate)
+        matrices.update(table, duplicate)
+    if mpi_flows.found_late:  # rare: exactness is worth a second reading
+        mpi = _Scope()
+        for table in _tables(path, decoder, {}, None):
+            mpi.update(table, mpi_flows.member)
+    flow_set = tcp.result()
+    whole = _with_tcp(everything, flow_set, None)
+    part = _with_tcp(mpi, flow_set, mpi_flows.member) if mpi_flows.any else _absent(whole)
+    _compare_scopes(whole, part)
+    return CaptureAnalysis(
+        file=str(path),
+        capture=facts,
+        everything=whole,
+        mpi=part,
+        trust=_trust(whole, facts, drops, signs, everything.rates),
+        flows=flow_set.flows(),
+        matrices=matrices.result(flow_set, rank_map=rank_map),
+        duration_ns=everything.rates.duration_ns,
+        window_sum=int(everything.rates.sums[rates_kernel.WINDOW_SUM]),
+    )
+
+
+def _with_tcp(scope: _Scope, flow_set: FlowSet, member: npt.NDArray[np.bool_] | None) -> ScopeAnalysis:
+    """The scope's result with the TCP metrics of its flows and what follows from both."""
+    analysis = scope.result()
+    mask = None if member is None else member[: max(len(member), 1)]
+    metrics, missing = flow_set.metrics(mask)
+    analysis.metrics.update(metrics)
+    analysis.not_available.update(missing)
+    reason = scope.rates.without_time() or missing.get("goodput_bytes")
+    if reason is None:
+        analysis.metrics["goodput_bps"] = 8 * metrics["goodput_bytes"] / (scope.rates.duration_ns / 1e9)
+    else:
+        analysis.not_available["goodput_bps"] = reason
+    return analysis
+
+
+def _absent(whole: ScopeAnalysis) -> ScopeAnalysis:
+    ids = [*whole.metrics, *whole.not_available]
+    return ScopeAnalysis(not_available=dict.fromkeys(ids, _NO_MPI))
+
+
+def _compare_scopes(whole: ScopeAnalysis, mpi: ScopeAnalysis) -> None:
+    packets = whole.metrics["packets"]
+    if not packets or "packets" not in mpi.metrics:
+        whole.not_available["non_mpi_share"] = _NO_MPI if packets else "no packets"
+    else:
+        whole.metrics["non_mpi_share"] = 1 - mpi.metrics["packets"] / packets
+
+
+def _trust(
+    whole: ScopeAnalysis,
+    facts: dict[str, Any],
+    drops: DropCounters | None,
+    signs: TrustAccumulator,
+    rates: RateAccumulator,
+) -> Trust:
+    """Judge, and put the counters among the metrics."""
+    counters, missing = signs.counters(int(rates.sums[rates_kernel.TCP_PACKETS]))
+    from_file, not_in_file = trust.file_counters(facts, drops)
+    counters |= from_file
+    counters["time_reversals"] = int(rates.clock[rates_kernel.REVERSALS])
+    if "acked_unseen_segments" in whole.metrics:
+        counters["acked_unseen_segments"] = whole.metrics["acked_unseen_segments"]
+    whole.metrics.update(counters)
+    whole.not_available.update(missing | not_in_file)
+    longest = int(rates.clock[rates_kernel.LONGEST_REVERSAL])
+    return trust.judge(counters, facts, packets=rates.packets, longest_reversal_ns=longest)

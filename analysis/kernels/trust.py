@@ -1,0 +1,112 @@
+"""Signs that a capture is not what was on the wire: frames seen twice, segments longer than the wire carries."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import jit
+from analysis.kernels.raw import signed
+from analysis.packets import NO_FLOW, NO_TIME, REVERSE, TCP
+
+WITHIN_NS = 1_000_000
+"""Two equal TCP frames further apart than 1 ms are a retransmission, not one frame captured twice."""
+
+Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
+UInt64 = npt.NDArray[np.uint64]
+UInt32 = npt.NDArray[np.uint32]
+UInt16 = npt.NDArray[np.uint16]
+UInt8 = npt.NDArray[np.uint8]
+
+_32 = np.uint64(32)
+
+# Slots of the super-segment counters
+SUPER, JUDGED, UNJUDGED, ESTIMATE = range(4)
+
+
+@jit
+def duplicates(
+    time_ns: Int64,
+    kind: UInt8,
+    flow: UInt32,
+    payload: UInt32,
+    seq: UInt32,
+    ack: UInt32,
+    fingerprint: UInt32,
+    heads: Int64,
+    links: Int64,
+    times: Int64,
+    words: UInt64,
+    pushed: int,
+    duplicate: npt.NDArray[np.bool_],
+) -> int:
+    """Mark TCP frames that equal one of the last ``len(links)`` within 1 ms; returns the frames entered so far.
+
+    ``heads`` and ``links`` chain entries of one hash bucket from the newest back, as entry number + 1.
+    """
+    ring = len(links) - 1
+    buckets = len(heads) - 1
+    for i in range(len(time_ns)):
+        duplicate[i] = False
+        if kind[i] & TCP == 0 or time_ns[i] == NO_TIME:
+            continue
+        one = (np.uint64(fingerprint[i]) << _32) | np.uint64(flow[i])
+        two = (np.uint64(seq[i]) << _32) | np.uint64(ack[i])
+        three = np.uint64(payload[i])
+        bucket = signed(fingerprint[i]) & buckets
+        entry = heads[bucket] - 1
+        while entry >= 0 and pushed - entry <= ring:
+            place = entry & ring
+            if abs(time_ns[i] - times[place]) > WITHIN_NS:
+                break
+            if words[place, 0] == one and words[place, 1] == two and words[place, 2] == three:
+                duplicate[i] = True
+                break
+            entry = links[place] - 1
+        if not duplicate[i]:
+            place = pushed & ring
+            links[place] = heads[bucket]
+            heads[bucket] = pushed + 1
+            times[place] = time_ns[i]
+            words[place, 0] = one
+            words[place, 1] = two
+            words[place, 2] = three
+            pushed += 1
+    return pushed
+
+
+@jit
+def super_segments(
+    kind: UInt8,
+    flow: UInt32,
+    orig_len: UInt32,
+    payload: UInt32,
+    mss: UInt16,
+    longest_frame: int,
+    usual_mss: int,
+    announced: UInt16,
+    counters: Int64,
+) -> None:
+    """Count segments above what the peer's SYN allows, or frames above the MTU (``longest_frame`` 0: not known).
+
+    ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow asked for, 0 while unknown.
+    """
+    for i in range(len(kind)):
+        too_long = longest_frame > 0 and orig_len[i] > longest_frame
+        wire_packets = 1
+        if kind[i] & TCP and flow[i] != NO_FLOW:
+            side = 1 if kind[i] & REVERSE else 0
+            if mss[i] > 0:
+                announced[flow[i], side] = mss[i]
+            limit = signed(announced[flow[i], 1 - side])
+            if limit == 0:
+                limit = usual_mss
+            if limit > 0:
+                counters[JUDGED] += 1
+                too_long |= payload[i] > limit
+                wire_packets = max(1, (signed(payload[i]) + limit - 1) // limit)
+            elif payload[i] > 0:
+                counters[UNJUDGED] += 1
+        counters[SUPER] += too_long
+        counters[ESTIMATE] += wire_packets

@@ -1,0 +1,160 @@
+"""How far a capture may be believed (METRICS.md section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import trust as kernel
+from analysis.packets import PacketTable
+
+Verdict = Literal["good", "degraded", "unusable"]
+
+UNUSABLE_DROP_SHARE: Final = 0.05
+"""Above 5 % dropped, rates and gaps describe the capture tool more than the network."""
+REVERSAL_SHARE: Final = 0.01
+REVERSAL_NS: Final = 1_000_000
+"""Processors that stamp side by side swap neighbours by microseconds; more than that is a clock that was set."""
+_LINK_LAYER: Final = 14 + 2 * 4
+"""Ethernet with two VLAN tags: a frame longer than MTU + this is no frame of the wire."""
+_HEADERS: Final = 40
+_RING: Final = 1 << 12
+_NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
+
+
+@dataclass(frozen=True, slots=True)
+class DropCounters:
+    """What the capture tool said at its end; None where it said nothing. A savefile holds none of this."""
+
+    captured: int | None = None
+    received: int | None = None
+    dropped: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The verdict on a capture, why, and the counters behind it (catalogue section "trust")."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    counters: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verdict": self.verdict, "reasons": list(self.reasons), "counters": dict(self.counters)}
+
+
+class TrustAccumulator:
+    """Finds frames captured twice and super-segments, table by table."""
+
+    def __init__(self, mtu: int | None = None) -> None:
+        self._longest_frame = mtu + _LINK_LAYER if mtu else 0
+        self._usual_mss = mtu - _HEADERS if mtu else 0
+        self._heads, self._links, self._times = (np.zeros(_RING, np.int64) for _ in range(3))
+        self._words = np.zeros((_RING, 3), np.uint64)
+        self._pushed = 0
+        self._announced = np.zeros((1024, 2), np.uint16)
+        self._counters = np.zeros(4, np.int64)
+        self._duplicates = 0
+
+    def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
+        """Add a table; returns which of its rows repeat an earlier frame."""
+        duplicate = np.empty(len(table), np.bool_)
+        self._pushed = kernel.duplicates(
+            table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
+            self._heads, self._links, self._times, self._words, self._pushed, duplicate,
+        )  # fmt: skip
+        self._duplicates += int(np.count_nonzero(duplicate))
+        flows = len(table.flow_endpoints)
+        if flows > len(self._announced):
+            grown = np.zeros((2 * flows, 2), np.uint16)
+            grown[: len(self._announced)] = self._announced
+            self._announced = grown
+        kernel.super_segments(
+            table.kind, table.flow, table.orig_len, table.payload, table.mss,
+            self._longest_frame, self._usual_mss, self._announced, self._counters,
+        )  # fmt: skip
+        return duplicate
+
+    def counters(self, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
+        """(metrics, not_available) for super-segments and duplicates."""
+        metrics: dict[str, float] = {"duplicated_packets": self._duplicates}
+        ids = ("super_segments", "super_segment_share", "wire_packets_estimated")
+        judged, unjudged = int(self._counters[kernel.JUDGED]), int(self._counters[kernel.UNJUDGED])
+        if unjudged and not judged:
+            return metrics, dict.fromkeys(ids, "no SYN captured and no MTU given, so no segment's limit is known")
+        metrics["super_segments"] = int(self._counters[kernel.SUPER])
+        metrics["wire_packets_estimated"] = int(self._counters[kernel.ESTIMATE])
+        if not tcp_packets:
+            return metrics, {"super_segment_share": "no TCP packets"}
+        metrics["super_segment_share"] = metrics["super_segments"] / tcp_packets
+        return metrics, {}
+
+
+def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[dict[str, float], dict[str, str]]:
+    """(metrics, not_available) from what the file and the capture tool say; the tool's own report goes first."""
+    given = drops or DropCounters()
+    received = given.received if given.received is not None else facts.get("received")
+    dropped = given.dropped
+    if dropped is None and ("dropped" in facts or "dropped_by_interface" in facts):
+        dropped = int(facts.get("dropped", 0)) + int(facts.get("dropped_by_interface", 0))
+    captured = given.captured if given.captured is not None else facts["packets"] if received is not None else None
+    found = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
+    metrics: dict[str, float] = {name: int(value) for name, value in found.items() if value is not None}
+    missing = {name: _NO_REPORT for name, value in found.items() if value is None}
+    if captured is None or received is None:
+        missing["tail_lost"] = _NO_REPORT
+    else:
+        metrics["tail_lost"] = max(int(received) - min(int(captured), int(facts["packets"])), 0)
+    metrics["truncated_tail"] = int(facts["truncated_tail"])
+    metrics["unread_bytes"] = int(facts["unread_bytes"])
+    return metrics, missing
+
+
+def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, longest_reversal_ns: int) -> Trust:
+    """The verdict: every sign that speaks against the capture becomes one reason."""
+    if packets == 0:
+        return Trust("unusable", ("the capture holds no packets",), counters)
+    reasons = [reason for reason in _reasons(counters, facts, packets, longest_reversal_ns) if reason]
+    dropped = counters.get("dropped_by_kernel", 0)
+    nothing_read = facts.get("unparsed", 0) == packets
+    if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
+        return Trust("unusable", tuple(reasons), counters)
+    return Trust("degraded" if reasons else "good", tuple(reasons), counters)
+
+
+def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, longest_reversal_ns: int) -> list[str]:
+    def count(name: str) -> int:
+        return int(counters.get(name, 0))
+
+    reversals = count("time_reversals")
+    backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
+    signs: list[tuple[float, str]] = [
+        (count("dropped_by_kernel"), f"{count('dropped_by_kernel')} packets were dropped while capturing"),
+        (count("tail_lost"), f"{count('tail_lost')} received packets were never written: the tool stopped too early"),
+        (
+            count("super_segments"),
+            f"{count('super_segments')} segments are longer than the wire carries: offloads were on, so packet "
+            "counts and inter-arrival times are not those of the wire",
+        ),
+        (count("duplicated_packets"), f"{count('duplicated_packets')} frames were captured more than once"),
+        (
+            count("acked_unseen_segments"),
+            f"{count('acked_unseen_segments')} ACKs for data never captured: packets are missing",
+        ),
+        (backwards, f"{reversals} packets are stamped earlier than the one before, by up to {longest_reversal_ns} ns"),
+        (count("truncated_tail"), f"the file ends inside a record ({count('unread_bytes')} bytes not read)"),
+        (facts.get("damaged", False), f"the file is damaged: {count('unread_bytes')} bytes could not be read"),
+        (facts.get("unparsed", 0), f"{facts.get('unparsed', 0)} packets have IP headers that could not be read"),
+        (
+            facts.get("packets_beyond_flow_limit", 0),
+            f"{facts.get('packets_beyond_flow_limit', 0)} packets belong to flows beyond the limit of the flow table",
+        ),
+        (
+            facts.get("addresses_not_kept", 0),
+            f"{facts.get('addresses_not_kept', 0)} times an address found no place in the host table",
+        ),
+    ]
+    return [text for sign, text in signs if sign]
