@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
+    "config",  # for its management commands
     "experiments",
     "dashboard",
 ]

@@ -58,15 +58,19 @@ def start(
     argv: Sequence[str],
     *,
     log: Path | None,
-    death_signal: signal.Signals,
+    death_signal: signal.Signals | None,
     account: Account | None = None,
     executable: str | None = None,
     cwd: Path | str = "/",
     environment: Mapping[str, str] | None = None,
-    stdin: int = subprocess.DEVNULL,
+    stdin: int | None = subprocess.DEVNULL,
+    session: bool = True,
     pass_fds: Iterable[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start a program in its own session; its output is appended to `log`, or goes where ours goes."""
+    """Start a program; its output is appended to `log`, or goes where ours goes.
+
+    `death_signal` is what it gets when we end, however we end. `session=False` leaves it in ours, at the terminal.
+    """
     output = None if log is None else os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
     try:
         return subprocess.Popen(
@@ -77,7 +81,7 @@ def start(
             stdin=stdin,
             stdout=output,
             stderr=output if output is None else subprocess.STDOUT,
-            start_new_session=True,
+            start_new_session=session,
             user=account.uid if account else None,
             group=account.gid if account else None,
             extra_groups=[] if account else None,
@@ -89,12 +93,13 @@ def start(
             os.close(output)
 
 
-def _before_exec(death_signal: signal.Signals) -> Callable[[], None]:
+def _before_exec(death_signal: signal.Signals | None) -> Callable[[], None]:
     parent = os.getpid()
 
     def prepare() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, set())  # our own waiting loops block signals
-        die_with_parent(parent, death_signal)
+        if death_signal is not None:
+            die_with_parent(parent, death_signal)
 
     return prepare
 
@@ -107,7 +112,8 @@ def stop(process: subprocess.Popen[bytes], ladder: Sequence[tuple[signal.Signals
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(grace_s)
-    # The group may have members left even when its leader has ended.
+    # The group may have members left even when its leader has ended; it has no group of its own in our session.
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()

@@ -1,0 +1,85 @@
+"""`script/run` and `script/manage`: one of Django's commands with the embedded services up."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from config.services.children import start, stop
+from config.services.errors import ServiceError
+from config.services.lease import Installation, embedded_services
+from config.supervisor import (
+    Interrupted,
+    Supervisor,
+    child_environment,
+    interrupt_on_stop_signals,
+    manage,
+    run_to_end,
+)
+
+USAGE = "usage: script/run SPEC.yaml [--json FILE]"
+
+
+def run(arguments: list[str]) -> int:
+    """Run an experiment to its end, with a worker if none runs yet; the status is that of `run_experiment`."""
+    if not arguments or {"-h", "--help"} & set(arguments):
+        print(USAGE, "runs an experiment to its end and prints its results; FILE gets all of them as JSON", sep="\n")
+        return 0 if arguments else 2
+    interrupt_on_stop_signals()
+    installation = Installation.of_environment()
+    with embedded_services(installation) as lease:
+        environment = child_environment(installation, lease)
+        run_to_end(manage("set_up", "--no-demo"), environment)
+        with Supervisor(installation, environment) as supervisor:
+            supervisor.ensure_worker()
+            command = manage("run_experiment", *arguments)
+            # Not in ROOT: the file names in the arguments are relative to where the user stands.
+            process = start(command, log=None, death_signal=signal.SIGINT, cwd=Path.cwd(), environment=environment)
+            try:
+                supervisor.watch(lambda: process.poll() is not None)
+                return process.wait()
+            finally:
+                stop(process, [(signal.SIGINT, 30.0)])  # it cancels its trials
+
+
+def with_services(arguments: list[str]) -> int:
+    """Run any command of manage.py at the terminal; when the services had to be started, on an up-to-date database."""
+    installation = Installation.of_environment()
+    forwarded: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: forwarded.append(received))
+    signal.signal(signal.SIGINT, lambda *_: None)  # the terminal sends it to the command, too
+    with embedded_services(installation) as lease:
+        environment = child_environment(installation, lease)
+        if lease.fresh and not forwarded:
+            run_to_end(manage("set_up", "--no-demo"), environment)
+        process = start(
+            manage(*arguments),
+            log=None,
+            death_signal=signal.SIGTERM,
+            cwd=Path.cwd(),
+            environment=environment,
+            stdin=None,
+            session=False,
+        )
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda received, _frame: process.send_signal(received))
+        for received in forwarded:
+            process.send_signal(received)
+        status = process.wait()
+        return status if status >= 0 else 128 - status
+
+
+def main(program: str, arguments: list[str]) -> int:
+    try:
+        return {"run": run, "manage": with_services}[program](arguments)
+    except Interrupted as interrupted:
+        return interrupted.exit_status
+    except ServiceError as error:
+        print(f"rankwire: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,164 @@
+"""`script/server`: the embedded services, the web server and one worker, until Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import ipaddress
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from config.environment import Environment
+from config.services.errors import ServiceError
+from config.services.lease import ROOT, Installation, Lease, embedded_services
+from config.supervisor import (
+    Interrupted,
+    Program,
+    Supervisor,
+    child_environment,
+    interrupt_on_stop_signals,
+    manage,
+    run_to_end,
+)
+
+WEB_WORKERS, WEB_THREADS = 2, 4
+READY_DEADLINE_S = 60.0
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    interrupt_on_stop_signals()
+    try:
+        serve(options.host, options.port, demo=not options.no_demo)
+    except Interrupted:
+        print("stopped")
+    except ServiceError as error:
+        print(f"rankwire: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/server", description="Start Rankwire; Ctrl-C stops all of it.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=8000, help="port to listen on, 0 for a free one (default %(default)s)"
+    )
+    parser.add_argument("--no-demo", action="store_true", help="do not queue the demo experiment on the first start")
+    return parser.parse_args(arguments)
+
+
+def serve(host: str, port: int, *, demo: bool) -> None:
+    installation = Installation.of_environment()
+    with listen(host, port) as listener, embedded_services(installation) as lease:
+        environment = web_environment(installation, lease, host)
+        run_to_end(manage("set_up", *([] if demo else ["--no-demo"])), environment)
+        with Supervisor(installation, environment) as supervisor:
+            supervisor.start(_web(installation.var, listener))
+            supervisor.ensure_worker()
+            _await_answer(listener, installation.var)
+            print(banner(listener, installation.var), flush=True)
+            supervisor.watch(lambda: False)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The bound socket that gunicorn inherits: a port that is taken is found before anything starts."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+            0
+        ]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ServiceError(
+            f"cannot listen on {host} port {port}: {reason}; choose another with --host or --port"
+        ) from None
+    return listener
+
+
+def web_environment(installation: Installation, lease: Lease, host: str) -> dict[str, str]:
+    """The children's environment. Who opens the server to others means it to be called by this machine's names."""
+    environment = child_environment(installation, lease)
+    settings = Environment.load(ROOT / ".env")
+    if not _is_loopback(host):
+        known = settings.items("RANKWIRE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+        environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*known, *machine_names(host)]))
+    return environment
+
+
+def machine_names(host: str) -> list[str]:
+    """The names and addresses by which a browser may call this machine, when it listens on `host`."""
+    addresses = {
+        address.address.partition("%")[0]
+        for interface in psutil.net_if_addrs().values()
+        for address in interface
+        if address.family in (socket.AF_INET, socket.AF_INET6)
+    }
+    shown = sorted(f"[{address}]" if ":" in address else address for address in addresses)
+    named = [] if host in ("", "0.0.0.0", "::") else [host]  # noqa: S104 - compared, not bound
+    return [*named, socket.gethostname(), socket.getfqdn(), *shown]
+
+
+def banner(listener: socket.socket, var: Path) -> str:
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = socket.gethostname()
+    shown = f"[{host}]" if ":" in host else host
+    directory = os.path.relpath(var) if var.is_relative_to(ROOT) else str(var)
+    return (
+        f"Rankwire is at http://{shown}:{port}\n"
+        f"sign in as admin; the first password is in {directory}/admin-password\n"
+        f"logs are in {directory}/log; Ctrl-C stops everything"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _web(var: Path, listener: socket.socket) -> Program:
+    argv = [sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"fd://{listener.fileno()}"]
+    argv += ["--worker-class", "gthread", "--workers", str(WEB_WORKERS), "--threads", str(WEB_THREADS)]
+    argv += ["--graceful-timeout", "5", "--access-logfile", "-", "--worker-tmp-dir", "/dev/shm"]  # noqa: S108 - gunicorn's advice
+    return Program(
+        name="web",
+        argv=argv,
+        log=var / "log" / "web.log",
+        stop_ladder=[(signal.SIGTERM, 8.0)],
+        pass_fds=[listener.fileno()],
+    )
+
+
+def _await_answer(listener: socket.socket, var: Path) -> None:
+    """Wait for the first HTTP answer of any kind; the socket queues the question until gunicorn is there."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    deadline = time.monotonic() + READY_DEADLINE_S
+    while time.monotonic() < deadline:
+        connection = http.client.HTTPConnection(host, port, timeout=READY_DEADLINE_S)
+        try:
+            connection.request("GET", "/healthz", headers={"Host": "localhost"})
+            connection.getresponse()
+            return
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.1)
+        finally:
+            connection.close()
+    raise ServiceError(f"the web server does not answer; see {var}/log/web.log")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""Sharing the embedded services: they start with their first user and end with their last.
+
+Three locks under var/locks, which the kernel releases however a process ends:
+
+    users   shared by every user; the keeper ends the services when it gets it exclusively
+    start   exclusive while a user looks whether a keeper runs and starts one
+    keeper  held by the keeper (config/services/keeper.py) for its life
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.environment import Environment
+from config.services.children import start
+from config.services.errors import ServiceError
+from config.services.state import State, read_state
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+POLL_S = 0.05
+STOP_DEADLINE_S = 45.0
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What of the environment matters before Django's settings can be loaded."""
+
+    var: Path
+    database_url: str
+    redis_url: str
+
+    @classmethod
+    def of_environment(cls) -> Installation:
+        environment = Environment.load(ROOT / ".env")
+        return cls(
+            var=(ROOT / environment.text("RANKWIRE_VAR", "var")).resolve(),
+            database_url=environment.text("DATABASE_URL"),
+            redis_url=environment.text("REDIS_URL"),
+        )
+
+    @property
+    def embedded(self) -> list[str]:
+        """The services that the environment does not give."""
+        given = {"postgres": self.database_url, "redis": self.redis_url}
+        return [name for name, url in given.items() if not url]
+
+
+class Lock:
+    """An advisory lock on a file; released when the process ends or `release` is called."""
+
+    def __init__(self, var: Path, name: str) -> None:
+        directory = var / "locks"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except PermissionError:
+            raise ServiceError(f"{directory} belongs to another user; start as that user or set RANKWIRE_VAR") from None
+
+    def share(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def take(self) -> None:
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def try_to_take(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A use of the services. `fresh` is true when they were started for it."""
+
+    state: State
+    fresh: bool
+
+
+@contextmanager
+def embedded_services(installation: Installation) -> Iterator[Lease]:
+    """Keep the services that the environment does not give running during the block.
+
+    Returns when they have ended, if this was their last user.
+    """
+    if not installation.embedded:
+        yield Lease(State(), fresh=False)
+        return
+    users = Lock(installation.var, "users")
+    users.share()  # waits while a keeper is just ending its services
+    try:
+        yield _join_or_start(installation)
+    finally:
+        last = users.try_to_take()
+        users.release()
+        if last:
+            _await_end(installation.var)
+
+
+def keeper_runs(var: Path) -> bool:
+    lock = Lock(var, "keeper")
+    try:
+        return not lock.try_to_take()
+    finally:
+        lock.release()
+
+
+def _join_or_start(installation: Installation) -> Lease:
+    lock = Lock(installation.var, "start")
+    lock.take()
+    try:
+        deadline = time.monotonic() + STOP_DEADLINE_S
+        while keeper_runs(installation.var):
+            state = read_state(installation.var)
+            if state.database_url or state.redis_url:
+                return Lease(_checked(installation, state), fresh=False)
+            if time.monotonic() > deadline:  # told to end by a signal, and does not
+                raise ServiceError(f"the embedded services hang; see {installation.var}/log/services.log")
+            time.sleep(POLL_S)
+        _start_keeper(installation)
+        return Lease(_checked(installation, read_state(installation.var)), fresh=True)
+    finally:
+        lock.release()
+
+
+def _checked(installation: Installation, state: State) -> State:
+    found = {"postgres": state.database_url, "redis": state.redis_url}
+    if missing := [name for name in installation.embedded if not found[name]]:
+        raise ServiceError(
+            f"the running services lack {' and '.join(missing)}: they were started with another DATABASE_URL or REDIS_URL"
+        )
+    return state
+
+
+def _start_keeper(installation: Installation) -> None:
+    (installation.var / "log").mkdir(exist_ok=True)
+    reader, writer = os.pipe()
+    try:
+        process = start(
+            [
+                sys.executable,
+                "-m",
+                "config.services.keeper",
+                str(installation.var),
+                str(writer),
+                *installation.embedded,
+            ],
+            log=installation.var / "log" / "services.log",
+            death_signal=None,  # it outlives us when others still use the services
+            cwd=ROOT,
+            pass_fds=[writer],
+        )
+    finally:
+        os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read().strip()
+    if text != "ready":
+        process.wait()
+        raise ServiceError(text or f"the embedded services do not start; see {installation.var}/log/services.log")
+    _keepers.append(process)
+
+
+_keepers: list[subprocess.Popen[bytes]] = []
+"""Keepers that this process started: to be waited for, or they would stay as zombies."""
+
+
+def _await_end(var: Path) -> None:
+    """Wait until the keeper is gone, or someone came after us and uses its services."""
+    deadline = time.monotonic() + STOP_DEADLINE_S
+    patience = time.monotonic() + 2.0
+    while keeper_runs(var):
+        now = time.monotonic()
+        if now > deadline or (now > patience and read_state(var) != State()):
+            return
+        time.sleep(POLL_S)
+    for process in _keepers:
+        process.wait()
+    _keepers.clear()
