@@ -56,6 +56,7 @@ _RUN: Final[list[Row]] = [
     ("cpu_user_s", "CPU time, user", "s", "lower", "User CPU time summed over ranks.", _RUSAGE),
     ("cpu_system_s", "CPU time, system", "s", "lower", "System CPU time summed over ranks.", _RUSAGE),
     ("cpu_s", "CPU time", "s", "lower", "User and system CPU time summed over ranks.", _RUSAGE),
+    ("cpu_mean_rank_s", "CPU time per rank", "s", "lower", "User and system CPU time, mean over ranks.", _RUSAGE),
     ("cpu_max_rank_s", "CPU time, busiest rank", "s", "lower", "Largest CPU time of any rank.", _RUSAGE),
     ("cpu_imbalance", "CPU imbalance", "1", "lower", "Largest CPU time of a rank / mean over ranks - 1.", _RUSAGE),
     ("cpu_utilisation", "CPU utilisation", "1", "higher", "cpu_s / (elapsed_s x ranks).", _RUSAGE),
@@ -155,7 +156,7 @@ _STRUCTURES: Final[list[Metric]] = [
 ]
 
 _HEADLINE: Final = (
-    "cpu_s",
+    "cpu_mean_rank_s",
     "elapsed_s",
     "packets",
     "interarrival_mean_s",
