@@ -1,0 +1,306 @@
+"""Record packets with dumpcap into anonymous memory while a job runs, and keep dumpcap's own report of what it lost.
+
+The growing file is a memfd: no disk is written while the trial is measured, anyone with the `Capture` may read along,
+and a worker that dies leaves no file behind. dumpcap and not tcpdump: tcpdump wants to drop privileges, which a user
+namespace does not grant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import signal
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
+from workers.keeper.table import available_memory_bytes
+from workers.processes import Keeper, Process, null_input
+from workers.testbed.probe import find_program, search_path
+
+DEFAULT_SNAP_LENGTH = 128  # Ethernet, IP and TCP with options, and MPI's 24-byte handshake
+KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
+NICENESS = 10  # the measured program goes first; the kernel buffer bridges the wait
+START_LIMIT_S = 10.0
+STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
+POLL_S = 0.02
+END_LIMIT_S = 20.0
+COMPRESSION_LEVEL = 1
+CHUNK_BYTES = 1 << 20
+
+_CAPTURED = re.compile(r"Packets captured: (\d+)")
+_TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class CaptureProgress:
+    """So far: packets, and bytes of the capture (headers only, not bytes on the wire)."""
+
+    packets: int
+    stored_bytes: int
+
+
+@dataclass(frozen=True)
+class CaptureReport:
+    """What the capture tool said at its end.
+
+    `on_interface` is the interface's own count of frames in the same time, None where a filter makes it incomparable;
+    `tail_lost`: it counted frames that were neither captured nor dropped. `died`: the tool ended before it was told to.
+    """
+
+    interface: str
+    captured: int
+    received: int
+    dropped: int
+    on_interface: int | None
+    tail_lost: bool
+    died: bool
+    limit_reached: bool
+    stderr: str
+
+
+@dataclass(frozen=True)
+class StoredCapture:
+    """The compressed file: `bytes` on disk with its hash, `stored_bytes` before compression."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    stored_bytes: int
+
+
+class Capture:
+    """A running or ended recording. A context manager: leaving it frees the memory."""
+
+    def __init__(
+        self, keeper: Keeper, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
+    ) -> None:
+        self._keeper = keeper
+        self._process = process
+        self._interface = interface
+        self._packets, self._messages = files
+        self._baseline = baseline
+        self._limit = limit
+        self._blocks = PacketBlocks(files[0])
+        self._report: CaptureReport | None = None
+
+    @classmethod
+    def start(
+        cls,
+        keeper: Keeper,
+        interface: str,
+        *,
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+        capture_filter: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Capture:
+        """Record from `interface` as the keeper sees it; returns once packets are being recorded.
+
+        At `max_bytes` (default: a quarter of the free memory) the recording ends by itself. Raises CaptureUnavailable.
+        """
+        program = find_program("dumpcap")
+        if program is None:
+            raise CaptureUnavailable("the program dumpcap is missing: install the package wireshark-common")
+        limit = max_bytes or available_memory_bytes() // 4
+        argv = dumpcap_argv(program, interface, snap_length, capture_filter, limit)
+        files = (os.memfd_create("packets"), os.memfd_create("messages"))
+        nothing = null_input()
+        try:
+            baseline = None if capture_filter else frames_on(keeper, interface)
+            process = keeper.spawn(
+                argv,
+                environment={"PATH": search_path(), "LANG": "C.UTF-8"},
+                directory=Path("/"),
+                descriptors=(nothing, *files),
+                niceness=NICENESS,
+            )
+            capture = cls(keeper, process, interface, files, baseline, limit)
+            capture._wait_until_recording()
+        except (LaunchFailed, ClusterUnavailable) as error:
+            for descriptor in files:
+                os.close(descriptor)
+            raise CaptureUnavailable(str(error)) from error
+        finally:
+            os.close(nothing)
+        return capture
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def progress(self) -> CaptureProgress:
+        """Live counts: the interface's, which costs nothing, or the blocks of the file where a filter is set."""
+        on_interface = self._on_interface()
+        packets = self._blocks.count() if on_interface is None else on_interface
+        return CaptureProgress(packets, self._stored_bytes())
+
+    def open(self) -> BinaryIO:
+        """A reader of the growing pcapng with a position of its own, at the start."""
+        return Path(f"/proc/self/fd/{self._packets}").open("rb")
+
+    def stop(self, settle_s: float = 2.0) -> CaptureReport:
+        """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent."""
+        if self._report is None:
+            died = self._ended_by_itself() or not self._settle(settle_s)
+            seen = self._on_interface()
+            with contextlib.suppress(ClusterUnavailable):
+                self._process.send_signal(signal.SIGINT)
+                if self._process.wait(END_LIMIT_S) is None:
+                    self._process.terminate(0.0)
+                    died = True
+            self._report = self._parse_report(died, seen)
+        return self._report
+
+    def save(self, path: Path) -> StoredCapture:
+        """Write the ended recording to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
+        part = path.with_name(path.name + ".part")
+        digest = hashlib.sha256()
+        written = 0
+        try:
+            with self.open() as packets, part.open("wb") as target:
+                compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
+                for chunk in compressor.read_to_iter(packets, read_size=CHUNK_BYTES):
+                    digest.update(chunk)
+                    target.write(chunk)
+                    written += len(chunk)
+                target.flush()
+                os.fsync(target.fileno())
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise TrialFailed(f"The capture cannot be stored in {path.parent}: {error.strerror}.") from error
+        return StoredCapture(path, written, digest.hexdigest(), self._stored_bytes())
+
+    def close(self) -> None:
+        """Free the memory; end the recording at once if it still runs. Idempotent."""
+        if self._packets < 0:
+            return
+        with contextlib.suppress(ClusterUnavailable):
+            self._process.terminate(0.0)
+        os.close(self._packets)
+        os.close(self._messages)
+        self._packets = self._messages = -1
+
+    def _wait_until_recording(self) -> None:
+        """dumpcap writes the section header only after the socket and its filter stand."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while self._stored_bytes() == 0:
+            status = self._process.wait(0.002)
+            if status is not None or time.monotonic() > deadline:
+                self._process.terminate(0.0)
+                raise LaunchFailed(refusal(self._read_messages()))
+
+    def _ended_by_itself(self) -> bool:
+        try:
+            return self._process.poll() is not None
+        except ClusterUnavailable:
+            return True
+
+    def _settle(self, limit_s: float) -> bool:
+        """Wait until neither the interface nor the file grows; False if the tool ended meanwhile."""
+        start = changed = time.monotonic()
+        before: tuple[int | None, int] | None = None
+        while (now := time.monotonic()) - start < limit_s:
+            counters = (self._on_interface(), self._stored_bytes())
+            if counters != before:
+                before, changed = counters, now
+            if now - changed >= STILL_S:
+                break
+            if self._process.wait(POLL_S) is not None:
+                return False
+        return True
+
+    def _on_interface(self) -> int | None:
+        """Frames the interface counted since the recording began."""
+        if self._baseline is None:
+            return None
+        try:
+            return frames_on(self._keeper, self._interface) - self._baseline
+        except (ClusterUnavailable, OSError):
+            return None
+
+    def _stored_bytes(self) -> int:
+        return os.fstat(self._packets).st_size
+
+    def _read_messages(self) -> str:
+        return os.pread(self._messages, 1 << 24, 0).decode(errors="replace")
+
+    def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
+        text = self._read_messages()
+        totals = _TOTALS.search(text)
+        received, dropped = (int(totals[1]), int(totals[2])) if totals else (self._blocks.count(), 0)
+        captured = int(match[1]) if (match := _CAPTURED.search(text)) else received
+        limit_reached = died and totals is not None and self._stored_bytes() >= self._limit // 1000 * 1000
+        return CaptureReport(
+            interface=self._interface,
+            captured=captured,
+            received=received,
+            dropped=dropped,
+            on_interface=on_interface,
+            tail_lost=on_interface is not None and captured + dropped < on_interface,
+            died=died and not limit_reached,
+            limit_reached=limit_reached,
+            stderr=text.replace("\r", "").strip(),
+        )
+
+
+class PacketBlocks:
+    """Counts the packets of a growing pcapng (little-endian, as dumpcap writes here); each block is looked at once."""
+
+    _HEADER = struct.Struct("<II")  # block type, total length: pcapng, section 3.1
+    _ENHANCED_PACKET = 6
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._position = 0
+        self._packets = 0
+
+    def count(self) -> int:
+        """Complete blocks only: the last one may still be being written."""
+        while len(data := os.pread(self._descriptor, CHUNK_BYTES, self._position)) >= self._HEADER.size:
+            offset = 0
+            while offset + self._HEADER.size <= len(data):
+                kind, length = self._HEADER.unpack_from(data, offset)
+                if length < self._HEADER.size or offset + length > len(data):
+                    break
+                self._packets += kind == self._ENHANCED_PACKET
+                offset += length
+            if offset == 0:
+                break
+            self._position += offset
+        return self._packets
+
+
+def dumpcap_argv(program: str, interface: str, snap_length: int, capture_filter: str | None, limit: int) -> list[str]:
+    """The exact command; pcapng to standard output."""
+    return [
+        *(program, "-i", interface, "-s", str(snap_length), "-B", str(KERNEL_BUFFER_MIB)),
+        *("-a", f"filesize:{max(limit // 1000, 1)}", "-w", "-"),
+        *(("-f", capture_filter) if capture_filter else ()),
+    ]
+
+
+def frames_on(keeper: Keeper, interface: str) -> int:
+    """Frames that an interface has received and sent so far, by its own counters."""
+    frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
+    return frames
+
+
+def refusal(messages: str) -> str:
+    """Why dumpcap would not record, in a sentence for the reader."""
+    if "permission" in messages.lower():
+        return (
+            "dumpcap may not record on this interface: run `dpkg-reconfigure wireshark-common` and add the worker's "
+            "user to the group wireshark"
+        )
+    lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("Capturing on")]
+    return f"dumpcap: {lines[0]}" if lines else "dumpcap ended without a word"

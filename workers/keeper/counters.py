@@ -1,0 +1,101 @@
+"""One sample of the machine and its hosts, all counters cumulative; `workers.sampling` makes rates of them.
+
+On the test-bed the hosts share the machine's cores, so a host's CPU time is the sum over the processes in its network
+namespace. A process that ends between two samples takes its last fraction of a second with it: these are for the
+picture over time; the sums of a trial come from getrusage (`workers.usage`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from workers.keeper import table
+
+
+class Counters:
+    """Running totals per host. `networks` maps inode numbers of network namespaces to host names, `ports` maps host
+    names to their bridge port. Without networks everything the keeper started is the one host "localhost"."""
+
+    def __init__(
+        self, networks: dict[int, str] | None = None, ports: dict[str, str] | None = None, missing_bytes: int = 0
+    ) -> None:
+        self.missing_bytes = missing_bytes
+        self.networks = networks or {}
+        self.ports = ports or {"localhost": "lo"}
+        self.totals = {host: [0.0, 0.0] for host in self.ports}
+        self.known: dict[tuple[int, int], tuple[str, float, float]] = {}
+
+    def sample(self) -> dict[str, Any]:
+        """The machine, then each host: CPU seconds so far, resident bytes and runnable processes now, frames so far."""
+        hosts = {host: {"memory_bytes": 0, "runnable": 0} for host in self.ports}
+        seen: dict[tuple[int, int], tuple[str, float, float]] = {}
+        for entry in table.descendants(os.getpid()):
+            key = (entry.pid, entry.started_ticks)
+            host, user_s, system_s = self.known.get(key) or (self._host(entry.pid), 0.0, 0.0)
+            seen[key] = (host, entry.user_s, entry.system_s)
+            if host not in hosts:
+                continue
+            self.totals[host][0] += entry.user_s - user_s
+            self.totals[host][1] += entry.system_s - system_s
+            hosts[host]["memory_bytes"] += entry.memory_bytes
+            hosts[host]["runnable"] += entry.state == "R"
+        self.known = seen
+        counted = frames(self.missing_bytes)
+        return {
+            "monotonic_ns": time.monotonic_ns(),
+            "machine": _machine(),
+            "hosts": [
+                {
+                    "host": host,
+                    "cpu_user_s": self.totals[host][0],
+                    "cpu_system_s": self.totals[host][1],
+                    **hosts[host],
+                    **counted.get(port, {}),
+                }
+                for host, port in self.ports.items()
+            ],
+        }
+
+    def _host(self, pid: int) -> str:
+        if not self.networks:
+            return "localhost"
+        try:
+            inode = os.stat(f"/proc/{pid}/ns/net").st_ino  # noqa: PTH116 - a hot path
+        except OSError:
+            return ""
+        return self.networks.get(inode, "")
+
+
+def frames(missing_bytes: int = 0) -> dict[str, dict[str, int]]:
+    """Counters of every interface in this network namespace, as the host behind the port sees them: what a bridge port
+    receives its host has sent. `missing_bytes` per frame are added: veth in NAPI mode does not count the Ethernet header."""
+    counted = {}
+    for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
+        name, _, rest = line.partition(":")
+        values = [int(value) for value in rest.split()]
+        counted[name.strip()] = {
+            "tx_bytes": values[0] + missing_bytes * values[1],
+            "tx_packets": values[1],
+            "rx_bytes": values[8] + missing_bytes * values[9],
+            "rx_packets": values[9],
+            "drops": values[3] + values[11],
+        }
+    return counted
+
+
+def _machine() -> dict[str, Any]:
+    statistics = {line.split()[0]: line.split()[1:] for line in Path("/proc/stat").read_text().splitlines()}
+    user, nice, system, idle, waiting, *interrupts = (
+        int(value) / table.TICKS_PER_SECOND for value in statistics["cpu"]
+    )
+    return {
+        "cpu_user_s": user + nice,
+        "cpu_system_s": system + sum(interrupts[:2]),
+        "cpu_idle_s": idle + waiting,
+        "memory_available_bytes": table.available_memory_bytes(),
+        "runnable": int(statistics["procs_running"][0]),
+        "load_1min": os.getloadavg()[0],
+    }

@@ -1,0 +1,60 @@
+"""The system calls that Python 3.11 lacks, as plain functions that raise OSError."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+CLONE_NEWUTS = 0x04000000  # linux/sched.h
+CLONE_NEWNET = 0x40000000
+MS_BIND = 4096  # linux/mount.h
+MS_NOSUID = 2
+MS_NODEV = 4
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_CHILD_SUBREAPER = 36
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def unshare(flags: int) -> None:
+    """Leave the given namespaces of this process for fresh ones (unshare(2))."""
+    _check(_libc.unshare(flags), "unshare")
+
+
+def setns(path: Path, kind: int) -> None:
+    """Enter the namespace of kind CLONE_NEW* that `path` names (setns(2))."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _check(_libc.setns(descriptor, kind), f"setns {path}")
+    finally:
+        os.close(descriptor)
+
+
+def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
+    """mount(2)."""
+    _check(
+        _libc.mount(source.encode(), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), options.encode()),
+        f"mount {target}",
+    )
+
+
+def bind(source: Path, target: Path) -> None:
+    """Show `source` at `target`, which must exist."""
+    mount(str(source), target, flags=MS_BIND)
+
+
+def die_with_parent(signal_number: int) -> None:
+    """Receive `signal_number` when the thread that started this process ends; kept across execve of plain programs."""
+    _check(_libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl PDEATHSIG")
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every orphaned descendant, as PID 1 of a namespace is by nature."""
+    _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl CHILD_SUBREAPER")

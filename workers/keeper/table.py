@@ -1,0 +1,73 @@
+"""What /proc says of the processes around: parents, sessions, CPU ticks. proc(5) gives the fields."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Entry(NamedTuple):
+    """One process at one moment."""
+
+    pid: int
+    parent: int
+    session: int
+    state: str
+    started_ticks: int
+    user_s: float
+    system_s: float
+    memory_bytes: int
+
+
+def entries() -> Iterator[Entry]:
+    """Every process this /proc shows; those that vanish while we look are left out."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a hot path: strings, not Path objects
+        if name.isdigit() and (entry := read(int(name))) is not None:
+            yield entry
+
+
+def read(pid: int) -> Entry | None:
+    """One process, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
+            text = stream.read()
+    except OSError:
+        return None
+    # The program's name stands in parentheses and may hold anything, also parentheses: split after the last one.
+    fields = text[text.rindex(")") + 2 :].split()
+    return Entry(
+        pid=pid,
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        state=fields[0],
+        started_ticks=int(fields[19]),
+        user_s=int(fields[11]) / TICKS_PER_SECOND,
+        system_s=int(fields[12]) / TICKS_PER_SECOND,
+        memory_bytes=int(fields[21]) * PAGE_BYTES,
+    )
+
+
+def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:
+    """All living descendants of `ancestor` outside the spared sessions; zombies wait only for their parent."""
+    children: dict[int, list[Entry]] = {}
+    for entry in entries():
+        children.setdefault(entry.parent, []).append(entry)
+    found: list[Entry] = []
+    pending = [ancestor]
+    while pending:
+        for child in children.get(pending.pop(), []):
+            pending.append(child.pid)
+            if child.session not in spared_sessions and child.state != "Z":
+                found.append(child)
+    return found
+
+
+def available_memory_bytes() -> int:
+    """Memory that programs may still take without swapping (MemAvailable)."""
+    with open("/proc/meminfo", encoding="ascii") as stream:  # noqa: PTH123
+        values = dict(line.split(":") for line in stream)
+    return int(values["MemAvailable"].split()[0]) * 1024

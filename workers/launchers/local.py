@@ -1,0 +1,68 @@
+"""This machine alone: ranks talk over TCP on the loopback interface."""
+
+from __future__ import annotations
+
+import os
+
+from workers.errors import ClusterUnavailable
+from workers.launchers import openmpi
+from workers.launchers.base import BTL_PORTS, PYTHON, Job, Launcher, Link, Session
+from workers.processes import Keeper
+from workers.testbed.probe import PROGRAMS, find_program
+
+HOST = "localhost"
+INTERFACE = "lo"
+
+
+class LocalSession(Session):
+    """The loopback interface carries everybody's traffic: record MPI's ports only."""
+
+    capture_interface = INTERFACE
+    interface = INTERFACE
+    capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
+
+
+class LocalLauncher(Launcher):
+    """mpirun without remote hosts."""
+
+    kind = "local"
+
+    def probe(self) -> list[str]:
+        return [
+            f"The program {program} is missing: install the package {PROGRAMS[program]}."
+            for program in ("mpirun", PYTHON)
+            if find_program(program) is None
+        ]
+
+    def host_names(self, host_count: int) -> tuple[str, ...]:
+        return (HOST,) if host_count == 1 else ()
+
+    def argv(self, job: Job) -> list[str]:
+        return [
+            *("mpirun", "--allow-run-as-root"),
+            *openmpi.placement(job),
+            *openmpi.shared_cores(),
+            *openmpi.parameters(openmpi.transport(job, INTERFACE)),
+            *openmpi.exports(job),
+            *job.wrapped_program(),
+        ]
+
+    def open(self, *, host_count: int, link: Link) -> Session:
+        problems = self.probe()
+        if host_count != 1:
+            problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")
+        if link.delay_s or link.jitter_s or link.loss:
+            problems.append("The loopback interface cannot delay or lose packets: use the test-bed.")
+        if problems:
+            raise ClusterUnavailable(" ".join(problems))
+        cores = len(os.sched_getaffinity(0))
+        facts = {
+            "hosts": [HOST],
+            "cores": cores,
+            "oversubscription": None,
+            "back_end": "loopback",
+            "interface": INTERFACE,
+            "capture_interface": INTERFACE,
+            "link": {"bandwidth_bps": None, "mtu": None},
+        }
+        return LocalSession(self, Keeper(), (HOST,), facts)

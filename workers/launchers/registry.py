@@ -1,0 +1,23 @@
+"""The kinds of cluster by name. A new kind is one more line here."""
+
+from __future__ import annotations
+
+from workers.errors import ClusterUnavailable
+from workers.launchers.base import Launcher
+from workers.launchers.local import LocalLauncher
+from workers.launchers.testbed import TestbedLauncher
+
+LAUNCHERS: dict[str, Launcher] = {launcher.kind: launcher for launcher in (TestbedLauncher(), LocalLauncher())}
+
+
+def kinds() -> tuple[str, ...]:
+    """The names of all kinds."""
+    return tuple(LAUNCHERS)
+
+
+def get(kind: str) -> Launcher:
+    """The launcher of one kind. Raises ClusterUnavailable."""
+    try:
+        return LAUNCHERS[kind]
+    except KeyError:
+        raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {', '.join(LAUNCHERS)}.") from None

@@ -1,0 +1,87 @@
+"""Use of the machine and of every host over time: samples with cumulative counters, and the rates between neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+
+@dataclass(frozen=True)
+class HostSample:
+    """One host: CPU seconds of its programs and frames of its interface so far; resident bytes, runnable programs now."""
+
+    host: str
+    cpu_user_s: float
+    cpu_system_s: float
+    memory_bytes: int
+    runnable: int
+    rx_bytes: int = 0
+    rx_packets: int = 0
+    tx_bytes: int = 0
+    tx_packets: int = 0
+    drops: int = 0
+
+
+@dataclass(frozen=True)
+class MachineSample:
+    """The machine underneath: CPU seconds over all cores since boot."""
+
+    cpu_user_s: float
+    cpu_system_s: float
+    cpu_idle_s: float
+    memory_available_bytes: int
+    runnable: int
+    load_1min: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Machine and hosts at one moment of CLOCK_MONOTONIC."""
+
+    monotonic_ns: int
+    machine: MachineSample
+    hosts: tuple[HostSample, ...]
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Sample:
+        """From the keeper's answer."""
+        return cls(
+            monotonic_ns=message["monotonic_ns"],
+            machine=MachineSample(**message["machine"]),
+            hosts=tuple(HostSample(**host) for host in message["hosts"]),
+        )
+
+
+def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Rates between neighbouring samples, one row per interval and host; `t_s` is the interval's end since the first.
+
+    CPU shares are of one core: a host with two busy ranks has 2.0. Intervals of no length are left out.
+    """
+    rows = []
+    for before, after in pairwise(samples):
+        length_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
+        if length_s <= 0:
+            continue
+        earlier = {host.host: host for host in before.hosts}
+        rows += [
+            {"t_s": (after.monotonic_ns - samples[0].monotonic_ns) / 1e9, **_rates(earlier[host.host], host, length_s)}
+            for host in after.hosts
+            if host.host in earlier
+        ]
+    return rows
+
+
+def _rates(before: HostSample, after: HostSample, length_s: float) -> dict[str, Any]:
+    return {
+        "host": after.host,
+        "cpu_user_share": (after.cpu_user_s - before.cpu_user_s) / length_s,
+        "cpu_system_share": (after.cpu_system_s - before.cpu_system_s) / length_s,
+        "memory_bytes": after.memory_bytes,
+        "runnable": after.runnable,
+        "rx_Bps": (after.rx_bytes - before.rx_bytes) / length_s,
+        "tx_Bps": (after.tx_bytes - before.tx_bytes) / length_s,
+        "rx_pps": (after.rx_packets - before.rx_packets) / length_s,
+        "tx_pps": (after.tx_packets - before.tx_packets) / length_s,
+    }

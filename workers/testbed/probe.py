@@ -1,0 +1,103 @@
+"""Can the test-bed run on this machine? Plain sentences for whoever must change something."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+# program -> Debian package
+PROGRAMS = {
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "ethtool": "ethtool",
+    "mpirun": "openmpi-bin",
+    "dumpcap": "wireshark-common",
+    "/usr/bin/python3": "python3",
+}
+# Sysctls by which distributions forbid user namespaces, with the value that forbids and the one that allows.
+GATES = (
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("user.max_user_namespaces", "0", "15000"),
+)
+CAP_SYS_ADMIN = 21  # linux/capability.h
+CAP_NET_ADMIN = 12
+
+
+def probe() -> list[str]:
+    """Everything that keeps the test-bed from running here; [] when nothing does."""
+    problems = [
+        f"The program {program} is missing: install the package {package}."
+        for program, package in PROGRAMS.items()
+        if find_program(program) is None
+    ]
+    return problems if problems else namespace_problems()
+
+
+def find_program(program: str) -> str | None:
+    """Where a program lies; the sbin directories are searched too, an ordinary user's PATH lacks them."""
+    return shutil.which(program, path=search_path())
+
+
+def search_path() -> str:
+    """PATH with the system's own directories at its end."""
+    parts = os.environ.get("PATH", "").split(":")
+    return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
+
+
+def unshare_argv() -> list[str]:
+    """The command in front of the keeper that gives it namespaces of its own.
+
+    With root's capabilities no user namespace is made: in one, root may not even enter directories that belong to
+    other users. --kill-child: the end of `unshare` is the end of PID 1 of the namespace, and so of everything in it.
+    """
+    user = [] if has_capabilities() else ["--user", "--map-root-user"]
+    return [
+        find_program("unshare") or "unshare",
+        *user,
+        *("--net", "--mount", "--uts", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"),
+    ]
+
+
+def has_capabilities() -> bool:
+    """Whether this process may make namespaces and networks without a user namespace."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            held = int(line.split()[1], 16)
+            return bool(held >> CAP_SYS_ADMIN & held >> CAP_NET_ADMIN & 1)
+    return False
+
+
+@functools.lru_cache(maxsize=1)
+def _namespace_refusal() -> str:
+    """What the kernel says when asked for the namespaces; empty when it grants them."""
+    try:
+        trial = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if trial.returncode == 0 else trial.stderr.strip() or f"exit status {trial.returncode}"
+
+
+def namespace_problems() -> list[str]:
+    """Why this user may not make namespaces, with the sysctl to set where one is the reason."""
+    refusal = _namespace_refusal()
+    if not refusal:
+        return []
+    closed = [
+        f"User namespaces are forbidden here: set {name}={allowing} (sysctl -w {name}={allowing})."
+        for name, forbidding, allowing in GATES
+        if _sysctl(name) == forbidding
+    ]
+    return closed or [f"The kernel refuses the test-bed's namespaces: {refusal}."]
+
+
+def _sysctl(name: str) -> str | None:
+    try:
+        return Path("/proc/sys", *name.split(".")).read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,64 @@
+"""What each rank used, from the reports of the rank wrapper, and the run metrics made of it (METRICS section 1)."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RankUsage:
+    """getrusage of one rank's program and how it ended. Times of start and end are CLOCK_MONOTONIC of its host."""
+
+    rank: int
+    host: str
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+    voluntary_switches: int
+    involuntary_switches: int
+    exit_status: int | None
+    signal: int | None
+    started_ns: int
+    ended_ns: int
+    started_at: float
+
+    @property
+    def cpu_s(self) -> float:
+        return self.user_s + self.system_s
+
+
+def read_rank_usage(report_dir: Path) -> list[RankUsage]:
+    """The reports found, by rank; a rank that was killed with its wrapper has left none."""
+    names = [field.name for field in fields(RankUsage)]
+    usages = []
+    for path in report_dir.glob("rank-*.json"):
+        report = json.loads(path.read_text())
+        usages.append(RankUsage(**{name: report[name] for name in names}))
+    return sorted(usages, key=lambda usage: usage.rank)
+
+
+def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None = None) -> dict[str, float]:
+    """Run metrics by catalogue identifier. With reports of fewer than `ranks` ranks only `elapsed_s`: a sum over some
+    of the ranks would look like a fast trial."""
+    metrics = {"elapsed_s": elapsed_s}
+    if not usages or (ranks is not None and len(usages) != ranks):
+        return metrics
+    cpu_s = [usage.cpu_s for usage in usages]
+    metrics |= {
+        "cpu_user_s": sum(usage.user_s for usage in usages),
+        "cpu_system_s": sum(usage.system_s for usage in usages),
+        "cpu_s": sum(cpu_s),
+        "cpu_mean_rank_s": statistics.fmean(cpu_s),
+        "cpu_max_rank_s": max(cpu_s),
+        "cpu_utilisation": sum(cpu_s) / (elapsed_s * len(usages)),
+        "max_rss_bytes": max(usage.max_rss_bytes for usage in usages),
+        "context_switches_voluntary": sum(usage.voluntary_switches for usage in usages),
+        "context_switches_involuntary": sum(usage.involuntary_switches for usage in usages),
+    }
+    if (mean := statistics.fmean(cpu_s)) > 0:
+        metrics["cpu_imbalance"] = max(cpu_s) / mean - 1
+    return metrics
