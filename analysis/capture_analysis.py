@@ -17,7 +17,6 @@ from analysis.capture.stream import stream
 from analysis.errors import UnsupportedCapture
 from analysis.flows import FlowSet
 from analysis.kernels import rates as rates_kernel
-from analysis.matrices import MatrixAccumulator
 from analysis.packets import PacketTable
 from analysis.rates import RateAccumulator
 from analysis.tcp import TcpAccumulator
@@ -221,13 +220,12 @@ def analyse(
     """
     facts: dict[str, Any] = {}
     everything, mpi = _Scope(), _Scope()
-    signs, tcp, matrices, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MatrixAccumulator(), MpiFlows(mpi_ports)
+    signs, tcp, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MpiFlows(mpi_ports)
     for table in _tables(path, decoder, facts, progress):
         duplicate = signs.update(table)
         everything.update(table, None)
         mpi.update(table, mpi_flows.update(table))
         tcp.update(table, duplicate)
-        matrices.update(table, duplicate)
     if mpi_flows.found_late:  # rare: exactness is worth a second reading
         mpi = _Scope()
         for table in _tables(path, decoder, {}, None):
@@ -243,7 +241,7 @@ def analyse(
         mpi=part,
         trust=_trust(whole, facts, drops, signs, everything.rates),
         flows=flow_set.flows(),
-        matrices=matrices.result(flow_set, rank_map=rank_map),
+        matrices={},
         duration_ns=everything.rates.duration_ns,
         window_sum=int(everything.rates.sums[rates_kernel.WINDOW_SUM]),
     )

@@ -1,0 +1,39 @@
+"""Captures that the tests make themselves."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.analysis.recording import record
+
+# A ring of TCP messages of many sizes between 3 ranks: small enough to run in every test session.
+MPI_COMMAND = [
+    "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "--bind-to", "none",
+    "--mca", "mpi_yield_when_idle", "1", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+    "--mca", "btl_tcp_if_include", "lo", "--mca", "btl_tcp_port_min_v4", "20000", "--mca", "btl_tcp_port_range_v4", "64",
+    "lmp", "-log", "none", "-var", "n", "4", "-var", "steps", "40", "-in", "in.water",
+]  # fmt: skip
+MPI_PORTS = (20000, 20063)
+
+WATER = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def mpi_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pcapng file of a real Open MPI run of LAMMPS on three ranks, snap length 128."""
+    place = tmp_path_factory.mktemp("mpi")
+    for name in ("in.water", "water.mol"):
+        (place / name).write_bytes((WATER / name).read_bytes())
+    command = ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(place), *MPI_COMMAND]
+    return record(place / "mpi.pcapng", command)
+
+
+@pytest.fixture(scope="session")
+def mpi_pcap(mpi_capture: Path) -> Path:
+    """The same packets as a classic savefile with nanoseconds."""
+    target = mpi_capture.with_suffix(".pcap")
+    subprocess.run(["editcap", "-F", "nsecpcap", str(mpi_capture), str(target)], check=True, timeout=30)
+    return target
