@@ -88,9 +88,7 @@ def _handshake_metrics(records: npt.NDArray[np.void], metrics: Numbers) -> Reaso
     return {}
 
 
-def _rtt_metrics(
-    records: npt.NDArray[np.void], rtt_ns: Integers, response_ns: Integers, metrics: Numbers
-) -> Reasons:
+def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Integers, response_ns: Integers, metrics: Numbers) -> Reasons:
     missing: Reasons = {}
     if len(rtt_ns):
         metrics["rtt_min_s"] = float(np.nanmin(records["rtt_min_s"]))
@@ -117,7 +115,9 @@ def _least(records: npt.NDArray[np.void], name: str) -> Any:
 def _quantiles(values: Integers, *probabilities: float) -> list[float]:
     """Type 7 by selection: sorting everything would cost more than the whole TCP pass."""
     positions = [probability * (len(values) - 1) for probability in probabilities]
-    ranks = sorted({rank for position in positions for rank in (int(position), min(int(position) + 1, len(values) - 1))})
+    ranks = sorted(
+        {rank for position in positions for rank in (int(position), min(int(position) + 1, len(values) - 1))}
+    )
     ordered = np.partition(values, ranks)
     result = []
     for position in positions:

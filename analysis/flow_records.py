@@ -74,9 +74,7 @@ def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:
     """One BTL handshake, nothing else, then closed: the loser of two simultaneous connects (METRICS.md section 5)."""
     payload = records["payload_bytes_ab"] + records["payload_bytes_ba"]
     closed = sum(records[f"{name}_{way}"] for name in ("fins", "rsts") for way in ("ab", "ba")) > 0
-    aborted: npt.NDArray[np.bool_] = (
-        (records["btl_handshakes"] == 1) & (payload == BTL_HANDSHAKE_BYTES) & closed
-    )
+    aborted: npt.NDArray[np.bool_] = (records["btl_handshakes"] == 1) & (payload == BTL_HANDSHAKE_BYTES) & closed
     return aborted
 
 
@@ -93,7 +91,9 @@ def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
         records[f"window_mean_bytes_{way}"] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         records[f"window_min_bytes_{way}"] = np.where(number > 0, least, np.nan)
         flown = side["data_segments"] > 0
-        records[f"bytes_in_flight_max_{way}"] = np.where(flown & (side["acked_known"] > 0), side["in_flight_max"], np.nan)
+        records[f"bytes_in_flight_max_{way}"] = np.where(
+            flown & (side["acked_known"] > 0), side["in_flight_max"], np.nan
+        )
         records[f"rtt_min_s_{way}"] = np.where(side["rtt_min_ns"] >= 0, side["rtt_min_ns"] * 1e-9, np.nan)
         totals += np.stack([total, number], axis=1)
     return totals

@@ -17,6 +17,7 @@ from analysis.flow_records import assemble, rows
 from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
 
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What bounded memory made the pass forget; all zero (and a share of 1) on ordinary captures."""
@@ -86,7 +87,8 @@ class FlowSet:
             return np.ones(len(self.records), np.bool_)
         padded = np.zeros(max(len(flow_mask), int(self.records["flow"].max(initial=-1)) + 1), np.bool_)
         padded[: len(flow_mask)] = flow_mask
-        return padded[self.records["flow"]]
+        chosen: npt.NDArray[np.bool_] = padded[self.records["flow"]]
+        return chosen
 
     def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
@@ -95,9 +97,7 @@ class FlowSet:
         keep[first[chosen]] = keep[first[chosen] + 1] = True
         return self.samples[np.repeat(keep, np.diff(self.begins))]
 
-    def metrics(
-        self, flow_mask: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[dict[str, int | float], dict[str, str]]:
+    def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
         chosen = self.chosen(flow_mask)
         return capture_metrics(

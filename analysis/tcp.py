@@ -74,15 +74,14 @@ class TcpAccumulator:
         max_samples: int = 8_000_000,
     ) -> None:
         self._limits = {"connections": max_connections, "nodes": max_nodes, "samples": max(max_samples, 2)}
-        header = np.zeros(state.HEADER_SIZE, np.int64)
-        header[state.FREE_NODE] = state.NO_NODE
-        header[state.DRAW_LIMIT] = 1 << 32
-        header[state.MAX_OUTSTANDING] = max_outstanding
-        header[state.MAX_GAPS] = max_gaps
-        self._header = header
+        self._store = np.zeros(1, state.STORE)
+        self._store["free_node"] = state.NO_NODE
+        self._store["draw_limit"] = 1 << 32
+        self._store["max_outstanding"] = max_outstanding
+        self._store["max_gaps"] = max_gaps
         self._connections = np.zeros(min(_FIRST_CONNECTIONS, max_connections), state.CONNECTION)
         self._sides = np.zeros(2 * len(self._connections), state.DIRECTION)
-        self._nodes = np.zeros(min(2 * (max_gaps + 8), max_nodes), state.NODE)
+        self._nodes = np.zeros(min(2 * (max_gaps + state.NODES_PER_PACKET), max_nodes), state.NODE)
         self._samples = np.zeros(min(_FIRST_SAMPLES, self._limits["samples"]), state.SAMPLE)
         self._current = np.full(64, state.UNKNOWN, np.int32)
         self._hosts: tuple[str, ...] = ()
@@ -103,7 +102,7 @@ class TcpAccumulator:
             row = kernel.follow_packets(
                 row, table.time_ns, table.orig_len, table.kind, table.flow, table.payload, table.seq, table.ack,
                 table.window, table.tcp_flags, table.wscale, _NO_SKIP if skip is None else skip, self._current,
-                self._connections, self._sides, self._nodes, self._samples, self._header, connection_of,
+                self._connections, self._sides, self._store, connection_of,
             )  # fmt: skip
             if row == len(table):
                 break
@@ -113,15 +112,16 @@ class TcpAccumulator:
 
     def result(self) -> FlowSet:
         """What is known after the packets so far; ``update`` may go on afterwards."""
-        count = int(self._header[state.CONNECTIONS])
+        store = self._store[0]
+        count = int(store["connections"])
         return FlowSet.of_state(
             self._connections[:count],
             self._sides[: 2 * count],
-            self._samples[: int(self._header[state.SAMPLES])],
+            self._samples[: int(store["samples_used"])],
             hosts=self._hosts,
             endpoints=self._endpoints,
-            sampled_share=float(self._header[state.DRAW_LIMIT]) / 2**32,
-            untracked_packets=int(self._header[state.UNTRACKED]),
+            sampled_share=float(store["draw_limit"]) / 2**32,
+            untracked_packets=int(store["untracked"]),
         )
 
     def _grow_flows(self, flows: int) -> None:
@@ -133,20 +133,23 @@ class TcpAccumulator:
 
     def _make_room(self) -> None:
         """Enlarge what is full; at its limit an array is declared full, and the kernel forgets instead."""
-        header, limits = self._header, self._limits
-        if header[state.CONNECTIONS] == len(self._connections):
+        store, limits = self._store[0], self._limits
+        if store["connections"] == len(self._connections):
             self._connections = _enlarged(self._connections, limits["connections"])
             self._sides = _enlarged(self._sides, 2 * limits["connections"])
-        spare = len(self._nodes) - header[state.NODES_USED] + header[state.FREE_NODES]
-        if spare < state.nodes_per_packet(int(header[state.MAX_GAPS])):
+        spare = len(self._nodes) - store["nodes_used"] + store["free_nodes"]
+        if spare < store["max_gaps"] + state.NODES_PER_PACKET:
             self._nodes = _enlarged(self._nodes, limits["nodes"])
-        if header[state.SAMPLES] + state.SAMPLES_PER_PACKET > len(self._samples):
+        if store["samples_used"] + state.SAMPLES_PER_PACKET > len(self._samples):
             if len(self._samples) < limits["samples"]:
                 self._samples = _enlarged(self._samples, limits["samples"])
             else:
-                kernel.thin_samples(self._samples, header)
-        header[state.CONNECTIONS_FULL] = len(self._connections) >= limits["connections"]
-        header[state.NODES_FULL] = len(self._nodes) >= limits["nodes"]
+                kernel.thin_samples(self._samples, store)
+        store["connection_room"] = len(self._connections)
+        store["connections_full"] = len(self._connections) >= limits["connections"]
+        store["nodes"], store["node_room"] = self._nodes.ctypes.data, len(self._nodes)
+        store["nodes_full"] = len(self._nodes) >= limits["nodes"]
+        store["samples"], store["sample_room"] = self._samples.ctypes.data, len(self._samples)
 
     def _note_handshakes(self, table: PacketTable, connection_of: npt.NDArray[np.uint32]) -> None:
         """Who speaks on a connection, from the first BTL handshake of either side."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import jit
+from analysis.kernels.raw import signed
 
 
 @jit
@@ -52,7 +53,7 @@ def _select(values: Any, low: int, high: int, rank: int) -> int:
             low = i
         else:
             break
-    return values[rank]
+    return signed(values[rank])
 
 
 @jit
@@ -66,7 +67,7 @@ def quantile(values: Any, low: int, high: int, probability: float) -> float:
     above = values[low + rank + 1]
     for i in range(low + rank + 2, high):
         above = min(above, values[i])
-    return below + (position - rank) * (above - below)
+    return float(below + (position - rank) * (above - below))
 
 
 @jit

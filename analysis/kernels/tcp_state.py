@@ -64,7 +64,8 @@ HANDSHAKE_UNTIMED: Final = 4
 """Open for data, but the pure ACK that ends the handshake was not the next packet of the initiator: no round trip."""
 
 NODE: Final = np.dtype(
-    [("start", np.int64), ("end", np.int64), ("time_ns", np.int64), ("next", np.int32), ("repeated", np.int32)], align=True
+    [("start", np.int64), ("end", np.int64), ("time_ns", np.int64), ("next", np.int32), ("repeated", np.int32)],
+    align=True,
 )
 
 SAMPLE: Final = np.dtype([("series", np.uint32), ("draw", np.uint32), ("value", np.int64)], align=True)
@@ -75,23 +76,17 @@ RTT_NS: Final = 0
 RESPONSE_NS: Final = 1
 IN_FLIGHT_BYTES: Final = 2
 
-# Slots of the header, the pass's few scalars that live from chunk to chunk
-CONNECTIONS: Final = 0
-NODES_USED: Final = 1
-FREE_NODE: Final = 2
-FREE_NODES: Final = 3
-SAMPLES: Final = 4
-DRAW_LIMIT: Final = 5
-MAX_OUTSTANDING: Final = 6
-MAX_GAPS: Final = 7
-CONNECTIONS_FULL: Final = 8
-NODES_FULL: Final = 9
-UNTRACKED: Final = 10
-HEADER_SIZE: Final = 11
+STORE: Final = np.dtype(
+    [
+        ("nodes", np.int64), ("node_room", np.int64), ("nodes_used", np.int64), ("free_node", np.int64),
+        ("free_nodes", np.int64), ("nodes_full", np.int64), ("max_outstanding", np.int64), ("max_gaps", np.int64),
+        ("samples", np.int64), ("sample_room", np.int64), ("samples_used", np.int64), ("draw_limit", np.int64),
+        ("connections", np.int64), ("connection_room", np.int64), ("connections_full", np.int64), ("untracked", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+"""What all connections share, one record: addresses of the node and sample arrays, their sizes and fill, the limits."""
 
 SAMPLES_PER_PACKET: Final = 2
-
-
-def nodes_per_packet(max_gaps: int) -> int:
-    """Most list nodes one packet can need: every gap it spans, two cut ends, its own new tail."""
-    return max_gaps + 8
+NODES_PER_PACKET: Final = 8
+"""List nodes one packet can need besides one per gap it spans: two cut ends, its own new tail."""
