@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
+from dashboard.numbers import NOTHING, prefix_exponent, prefixed_unit, significant, takes_prefix
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
 from experiments.parameters import shown
@@ -14,19 +17,23 @@ def configurations_table(experiment: Experiment) -> Table:
     """Return one row per configuration: swept parameters, headline metrics (median and range of the counted trials)."""
     rows = configuration_rows(experiment, HEADLINE)
     swept = swept_parameters(rows) or ["hosts"]
-    table = Table(title="median (smallest to largest) of the finished trials", title_justify="left", title_style="dim")
+    table = Table(
+        title="Median and, below it, the range of the finished trials", title_justify="left", title_style="dim"
+    )
     for name in swept:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
+    exponents = {identifier: _exponent(rows, identifier) for identifier in HEADLINE}
     for identifier in HEADLINE:
         metric = find(identifier)
-        table.add_column(f"{metric.label}\n{metric.unit}", justify="right")
-    table.add_column("finished", justify="right")
+        unit = prefixed_unit(metric.unit, exponents[identifier]) if metric.unit != "1" else ""
+        table.add_column(f"{metric.label}\n{unit}", justify="right", no_wrap=True)
+    table.add_column("finished\ntrials", justify="right", no_wrap=True)
     for row in rows:
         finished = sum(trial.state == State.FINISHED for trial in row.trials)
         table.add_row(
             *(shown(name, row.parameters.get(name)) for name in swept),
-            *(_cell(row, identifier) for identifier in HEADLINE),
-            f"{finished}/{len(row.trials)}",
+            *(_cell(row, identifier, exponents[identifier]) for identifier in HEADLINE),
+            f"{finished} of {len(row.trials)}",
         )
     return table
 
@@ -41,14 +48,21 @@ def failures(experiment: Experiment) -> list[str]:
     ]
 
 
-def _cell(row: ConfigurationRow, metric: str) -> str:
+def _exponent(rows: Sequence[ConfigurationRow], metric: str) -> int:
+    """Return one power of ten for a whole column, so that its numbers can be compared at a glance."""
+    if not takes_prefix(find(metric).unit):
+        return 0
+    medians = [value for row in rows if (value := row.median(metric))]
+    exponent = prefix_exponent(max(medians)) if medians else 0
+    return min(exponent, 0) if find(metric).unit == "s" else exponent
+
+
+def _cell(row: ConfigurationRow, metric: str, exponent: int) -> str:
     median, spread = row.median(metric), row.range(metric)
     if median is None or spread is None:
-        return "–"
+        return NOTHING
+    scale = 10.0**exponent
+    text = significant(median / scale)
     if len(row.values[metric]) == 1:
-        return _number(median)
-    return f"{_number(median)}\n({_number(spread[0])} to {_number(spread[1])})"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}".replace(",", "\u202f") if abs(value) >= 10_000 else f"{value:.4g}"
+        return text
+    return f"{text}\n[dim]{significant(spread[0] / scale, 3)} to {significant(spread[1] / scale, 3)}[/]"

@@ -24,6 +24,8 @@ from experiments.spec import parse_yaml
 from workers import queue
 
 POLL_S: Final = 0.3
+REPORT_WIDTH: Final = 140
+"""Columns of the report in a log file, which has no width of its own."""
 
 
 class Command(BaseCommand):
@@ -39,6 +41,8 @@ class Command(BaseCommand):
         _require_writable(json)
         experiment = _submit(specification)
         console = Console()
+        if not console.is_terminal:
+            console.width = REPORT_WIDTH
         console.print(f"{experiment.name} ({experiment.slug})")
         # SIGTERM ends like Ctrl-C: the trials are cancelled, not left to run on without a reader.
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -16,4 +16,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         load_defaults()
-        self.stdout.write(f"published results loaded: {load_published()}")
+        loaded = load_published()
+        if loaded:
+            self.stdout.write(f"published results loaded: {loaded}")
