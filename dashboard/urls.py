@@ -1,5 +1,29 @@
 """Addresses of the pages."""
 
-from django.urls import URLPattern, URLResolver
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from dashboard.pages import clusters, experiment, experiments, home, new, trial, workloads
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", home.home, name="home"),
+    path("pulse/", home.pulse, name="pulse"),
+    path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("sign-out/", LogoutView.as_view(), name="logout"),
+    path("search/", experiments.search, name="search"),
+    path("experiments/", experiments.experiments, name="experiments"),
+    path("experiments/new/", new.new, name="new"),
+    path("experiments/new/preview/", new.preview, name="new-preview"),
+    path("experiments/new/fields/", new.fields, name="new-fields"),
+    path("experiments/new/apply/", new.apply_yaml, name="new-apply"),
+    path("experiments/<slug:slug>/", experiment.experiment, name="experiment"),
+    path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),
+    path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
+    path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
+    path("trials/<int:pk>/", trial.trial, name="trial"),
+    path("trials/<int:pk>/live/", trial.live, name="trial-live"),
+    path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
+    path("trials/<int:pk>/files/<str:name>", trial.download, name="artifact"),
+    path("clusters/", clusters.clusters, name="clusters"),
+    path("workloads/", workloads.workloads, name="workloads"),
+]

@@ -1,0 +1,131 @@
+"""The parts of a figure. Colours are tokens of static/rankwire.css; static/charts.js resolves and themes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from dashboard.numbers import prefix_exponent, prefixed_unit, takes_prefix
+
+Figure = dict[str, Any]
+X = float | str
+
+SERIES = ("--s1", "--s2", "--s3", "--s4", "--s5", "--s6")
+SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "x")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+MOST_SERIES = len(SERIES)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Measured values over x: `trials[i]` holds every repetition's value at `x[i]`, in the base unit."""
+
+    name: str
+    x: Sequence[X]
+    trials: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Values from elsewhere over x, in the base unit."""
+
+    name: str
+    x: Sequence[X]
+    y: Sequence[float]
+    legend: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One SI prefix for a whole chart, so that all marks share the axis."""
+
+    exponent: int
+    unit: str
+
+    @classmethod
+    def of(cls, values: Sequence[float], unit: str) -> Scale:
+        """The prefix that suits the largest of `values` in `unit`."""
+        if unit in ("", "1", "packets"):
+            largest = max(map(abs, values), default=0.0)
+            return cls(3, "thousands") if largest >= 20_000 else cls(0, "")
+        if not takes_prefix(unit):
+            return cls(0, unit)
+        exponent = prefix_exponent(max(map(abs, values), default=0.0))
+        if unit == "s":
+            exponent = min(exponent, 0)
+        return cls(exponent, prefixed_unit(unit, exponent))
+
+    def __call__(self, value: float) -> float:
+        return value / 10**self.exponent
+
+
+def axis_title(quantity: str, unit: str) -> dict[str, str]:
+    """'Quantity (unit)'."""
+    return {"text": f"{quantity} ({unit})" if unit else quantity}
+
+
+def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
+    """The traces of one measured series: every trial as a dot, a line through the medians, the full range as bar.
+
+    Never a bare line (design notes). `index` fixes colour, marker and dash.
+    """
+    colour, symbol = SERIES[index % MOST_SERIES], SYMBOLS[index % MOST_SERIES]
+    kept = [(x, sorted(map(scale, values))) for x, values in zip(line.x, line.trials, strict=True) if values]
+    xs = [x for x, _ in kept]
+    middle = [median(values) for _, values in kept]
+    dots: Figure = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": f"{line.name}, trials",
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "x": [x for x, values in kept for _ in values],
+        "y": [value for _, values in kept for value in values],
+        "marker": {"size": 6, "color": f"{colour}/0.45"},
+    }
+    medians: Figure = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": line.name,
+        "x": xs,
+        "y": middle,
+        "line": {"color": colour, "width": 2, "dash": DASHES[index % MOST_SERIES]},
+        "marker": {
+            "size": 10 if symbol in ("triangle-up", "diamond") else 8,
+            "color": colour,
+            "symbol": symbol,
+            "line": {"color": "--surface", "width": 1.5},
+        },
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [values[-1] - m for (_, values), m in zip(kept, middle, strict=True)],
+            "arrayminus": [m - values[0] for (_, values), m in zip(kept, middle, strict=True)],
+            "color": colour,
+            "thickness": 1.25,
+            "width": 3,
+        },
+        "customdata": [[values[0], values[-1], len(values)] for _, values in kept],
+        "hovertemplate": (
+            f"%{{y:.4~g}} {scale.unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
+            f"<extra>{line.name}</extra>"
+        ),
+    }
+    return [dots, medians]
+
+
+def reference(published: Published, scale: Scale) -> Figure:
+    """Published values: neutral dotted line, open diamonds."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": published.name,
+        "showlegend": published.legend,
+        "x": list(published.x),
+        "y": [scale(value) for value in published.y],
+        "line": {"color": "--ref", "width": 1.25, "dash": "dot"},
+        "marker": {"symbol": "diamond-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
+        "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra>{published.name}</extra>",
+    }

@@ -1,0 +1,109 @@
+"""A metric against a swept parameter: every trial, medians, ranges, and published values beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, reference, spread
+
+
+def over_parameter(
+    lines: Sequence[Line],
+    published: Sequence[Published] = (),
+    *,
+    quantity: str,
+    unit: str,
+    parameter: str,
+    mark_fastest: bool = False,
+) -> Figure:
+    """A figure of `quantity` (values in `unit`) over the swept `parameter`.
+
+    x is numeric where every value is a number, else a category axis in the order given. With `mark_fastest` the x
+    of the first line's lowest median is marked. More lines than series colours are not drawn: callers split them.
+    The figure's own key "published" says whether published values are on (they are off at first where they would
+    squeeze the measured ones to a line).
+    """
+    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    published = [p for p in published if p.y]
+    measured = [value for line in shown for trials in line.trials for value in trials]
+    printed = [value for p in published for value in p.y]
+    overlaid = _comparable(measured, printed)
+    seen = [*measured, *(printed if overlaid else [])]
+    scale = Scale.of(seen, unit)
+    data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
+    for index, line in enumerate(shown):
+        data += spread(line, scale, index)
+    xs = _ordered([x for line in shown for x in line.x] + [x for p in published if overlaid for x in p.x])
+    top = max(map(scale, seen), default=1.0)
+    figure: Figure = {
+        "data": data,
+        "layout": {
+            "xaxis": _x_axis(xs, parameter),
+            "yaxis": {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]},
+        },
+    }
+    if published:
+        figure["published"] = overlaid
+    if mark_fastest and shown:
+        _mark_fastest(figure, shown[0], parameter)
+    return figure
+
+
+def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:
+    """Whether both fit one linear axis: an experiment in miniature is not readable beside its full-size model."""
+    if not measured or not printed:
+        return bool(printed)
+    return max(printed) < 4 * max(measured) and max(measured) < 4 * max(printed)
+
+
+def _ordered(xs: Sequence[X]) -> list[X]:
+    distinct = list(dict.fromkeys(xs))
+    return sorted(distinct) if _numeric(distinct) else distinct  # type: ignore[type-var]
+
+
+def _numeric(xs: Sequence[X]) -> bool:
+    return all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs)
+
+
+def _x_axis(xs: Sequence[X], parameter: str) -> Figure:
+    if not xs:
+        return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
+    if not _numeric(xs):
+        return {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category", "categoryarray": list(xs)}
+    numbers = [float(x) for x in xs]
+    low, high = min(numbers), max(numbers)
+    margin = 0.07 * (high - low) or 1.0
+    axis: Figure = {"title": axis_title(parameter, ""), "range": [low - margin, high + margin]}
+    if len(numbers) <= 12:
+        axis["tickvals"] = list(xs)
+    return axis
+
+
+def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
+    medians = [(median(values), x) for x, values in zip(line.x, line.trials, strict=True) if values]
+    if len(medians) < 2:
+        return
+    best = min(medians, key=lambda pair: pair[0])[1]
+    figure["layout"]["shapes"] = [
+        {
+            "type": "line",
+            "x0": best,
+            "x1": best,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": "--mark", "width": 1.5},
+        }
+    ]
+    xs = _ordered([x for _, x in medians])
+    figure["layout"]["annotations"] = [
+        {
+            "x": best,
+            "y": 0.02,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "xanchor": "right" if best == xs[-1] else "left",
+            "text": f"&nbsp;fastest: {best} {parameter.lower()}&nbsp;",
+        }
+    ]

@@ -1,0 +1,114 @@
+"""Figures of one trial: throughput over time and packet sizes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from math import ceil
+
+from dashboard.charts.parts import Figure, Scale, axis_title
+
+# Frames below this many bytes carry little but headers (METRICS.md section 3).
+SMALL_BYTES = 100
+MOST_STEPS = 500
+# Lowest frame length of each class: bare ACKs, small frames, then steps of 200 up to full size and jumbo frames.
+_CLASSES = (0, 60, 67, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1500, 1519, 3000, 6000, 9019, 16_000, 32_000, 65_536)
+
+
+def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_per_s: float | None = None) -> Figure:
+    """Bytes per second over time since the first packet, of a series of `bin_s` bins.
+
+    Long series are drawn as means over whole groups of bins, with a band from the smallest to the largest bin.
+    """
+    group = max(1, ceil(len(wire_bytes) / MOST_STEPS))
+    chunks = [wire_bytes[i : i + group] for i in range(0, len(wire_bytes), group)]
+    rates = [sum(chunk) / (len(chunk) * bin_s) for chunk in chunks]
+    low, high = [min(chunk) / bin_s for chunk in chunks], [max(chunk) / bin_s for chunk in chunks]
+    scale = Scale.of([*high, *([mean_bytes_per_s] if mean_bytes_per_s else [])], "B/s")
+    x = [i * group * bin_s for i in range(len(chunks))]
+    data: list[Figure] = []
+    if group > 1:
+        edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
+        data.append({**edge, "y": list(map(scale, high)), "line": {"width": 0, "shape": "hv"}})
+        data.append(
+            {
+                **edge,
+                "y": list(map(scale, low)),
+                "line": {"width": 0, "shape": "hv"},
+                "fill": "tonexty",
+                "fillcolor": "--s1/0.18",
+            }
+        )
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": "Throughput",
+            "showlegend": False,
+            "x": x,
+            "y": list(map(scale, rates)),
+            "line": {"color": "--s1", "width": 1.5, "shape": "hv"},
+            "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra></extra>",
+        }
+    )
+    layout: Figure = {
+        "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
+        "xaxis": {"title": axis_title("Time since the first packet", "s"), "range": [0, len(wire_bytes) * bin_s]},
+        "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero"},
+    }
+    if mean_bytes_per_s:
+        y = scale(mean_bytes_per_s)
+        dashed = {"color": "--ink-3", "width": 1, "dash": "dash"}
+        layout["shapes"] = [{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": dashed}]
+    return {"data": data if wire_bytes else [], "layout": layout}
+
+
+def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:
+    """Share of packets per size class; `bins` holds (lowest byte, highest byte, packets), small classes in orange."""
+    total = sum(packets for _, _, packets in bins)
+    bins = _occupied(bins) if total else []
+    shares = [100 * packets / total for _, _, packets in bins]
+    bars: Figure = {
+        "type": "bar",
+        "orientation": "h",
+        "name": "Share of packets (%)",
+        "showlegend": False,
+        "y": [f"{low}\u2013{high}" for low, high, _ in bins],
+        "x": shares,
+        "marker": {"color": ["--s2" if high < SMALL_BYTES else "--s1" for _, high, _ in bins]},
+        "text": [f"{share:.1f}\u202f%" for share in shares],
+        "textposition": "outside",
+        "textfont": {"color": "--ink-2", "size": 12},
+        "cliponaxis": False,
+        "hovertemplate": "%{y} B: %{x:.2f} % of packets<extra></extra>",
+    }
+    return {
+        "data": [bars] if total else [],
+        "layout": {
+            "hovermode": "closest",
+            "bargap": 0.22,
+            "margin": {"l": 70, "r": 46, "t": 6, "b": 40},
+            "xaxis": {"title": axis_title("Share of packets", "%"), "range": [0, max(shares, default=100) * 1.15]},
+            "yaxis": {
+                "title": axis_title("Frame size", "B"),
+                "autorange": "reversed",
+                "showgrid": False,
+                "type": "category",
+            },
+        },
+    }
+
+
+def size_classes(sizes: Sequence[int], packets: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(lowest byte, highest byte, packets) per class, from the exact lengths that occur and how often."""
+    counts = [0] * len(_CLASSES)
+    for size, count in zip(sizes, packets, strict=True):
+        counts[bisect_right(_CLASSES, size) - 1] += count
+    ends = [low - 1 for low in _CLASSES[1:]] + [max([_CLASSES[-1], *sizes])]
+    return list(zip(_CLASSES, ends, counts, strict=True))
+
+
+def _occupied(bins: Sequence[tuple[int, int, int]]) -> Sequence[tuple[int, int, int]]:
+    """`bins` without the empty classes at either end; those between stay, an empty class is a finding."""
+    filled = [i for i, (_, _, packets) in enumerate(bins) if packets]
+    return bins[filled[0] : filled[-1] + 1]

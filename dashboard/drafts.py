@@ -1,0 +1,137 @@
+"""What the new-experiment form posts, as a plain specification ("draft").
+
+It is what YAML and REST send too; `experiments.spec.parse` is the only judge of it. Values stay as people wrote them, so
+that "100 Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from django.http import QueryDict
+
+from experiments import workloads
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, shown
+from experiments.spec import Capture, ExperimentSpec, Link
+
+# The first sweep a newcomer sees: small enough for two cores, and it shows scaling.
+STARTING_DRAFT: dict[str, Any] = {
+    "name": "TIP4P water, host sweep",
+    "workload": "water",
+    "sweep": {"hosts": "1, 2, 4"},
+}
+_TEXTS = ("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "order", "time_limit_s")
+_NUMBERS = ("repetitions", "warmups", "seed", "retries")
+
+
+def draft_from_post(post: QueryDict) -> dict[str, Any]:
+    """The specification that the form says, without the fields that hold their defaults."""
+    draft: dict[str, Any] = {}
+    for name in _TEXTS:
+        _put(draft, name, post.get(name, "").strip(), default_of(ExperimentSpec, name))
+    for name in _NUMBERS:
+        _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
+    _put(draft, "tags", [tag.strip() for tag in post.get("tags", "").split(",") if tag.strip()], [])
+    _put(draft, "control", "control" in post, False)
+    draft.setdefault("name", "")
+    sweep = _sweep_from_post(post)
+    _put(draft, "parameters", _parameters_from_post(post, draft.get("workload", ""), sweep), {})
+    _put(draft, "sweep", sweep, {})
+    _put(draft, "zip", _zip_from_post(post, sweep), [])
+    _put(draft, "link", _link_from_post(post, sweep), {})
+    _put(draft, "capture", _capture_from_post(post), {})
+    return draft
+
+
+def as_yaml(draft: Mapping[str, Any]) -> str:
+    """The draft as the YAML that `script/run` and the import read."""
+    return yaml.safe_dump(dict(draft), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _put(target: dict[str, Any], name: str, value: Any, default: Any) -> None:
+    if value not in ("", None) and value != default:
+        target[name] = value
+
+
+def default_of(part: type, name: str) -> Any:
+    return part.model_fields[name].default  # type: ignore[attr-defined]
+
+
+def _typed(text: str) -> Any:
+    """A whole number where the text is one; anything else is left for the validator to judge."""
+    return int(text) if text.lstrip("-").isdecimal() else text
+
+
+def _sweep_from_post(post: QueryDict) -> dict[str, str]:
+    rows = zip(post.getlist("sweep_name"), post.getlist("sweep_values"), strict=False)
+    return {name: values.strip() for name, values in rows if name}
+
+
+def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
+    """Constants of the workload and of the cluster; those that are swept or hold their default are left out."""
+    try:
+        own = workloads.get(workload).parameters_type.model_fields
+    except KeyError:
+        return {}
+    parameters: dict[str, Any] = {}
+    defaults = {name: info.default for name, info in own.items()} | {
+        n: low for n, (low, _) in CLUSTER_PARAMETERS.items()
+    }
+    for name, default in defaults.items():
+        text = post.get(f"parameters.{name}", "").strip()
+        if text and name not in sweep:
+            _put(parameters, name, _canonical_or_text(workload, name, text), default)
+    return parameters
+
+
+def _canonical_or_text(workload: str, name: str, text: str) -> Any:
+    try:
+        return canonical(workload, name, _typed(text))
+    except ValueError:
+        return _typed(text)
+
+
+def _zip_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> list[list[str]]:
+    combine = post.get("combine", "matrix")
+    if combine == "zip" and len(sweep) > 1:
+        return [list(sweep)]
+    if combine == "groups":  # groups that only YAML can write; kept as they are
+        groups = [group.split(",") for group in post.getlist("zip_group")]
+        return [group for group in groups if all(name in sweep for name in group)]
+    return []
+
+
+def _link_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> dict[str, Any]:
+    link: dict[str, Any] = {}
+    for path in LINK_PARAMETERS:
+        name = path.removeprefix("link.")
+        if path in sweep or path not in post:
+            continue
+        text = post[path].strip()
+        if name == "bandwidth" and not text:
+            link[name] = None  # empty: unlimited
+        elif text and text != shown_default(path):
+            link[name] = _typed(text) if name == "mtu" else text
+    return link
+
+
+def shown_default(path: str) -> str:
+    return shown_value(path, default_of(Link, path.removeprefix("link.")))
+
+
+def shown_value(path: str, value: Any) -> str:
+    return "0 ms" if value == 0 and path in ("link.delay", "link.jitter") else shown(path, value)
+
+
+def _capture_from_post(post: QueryDict) -> dict[str, Any]:
+    capture: dict[str, Any] = {}
+    if post.get("capture.enabled") == "off":
+        capture["enabled"] = False
+    _put(
+        capture, "snap_length", _typed(post.get("capture.snap_length", "").strip()), default_of(Capture, "snap_length")
+    )
+    if "capture.keep_shown" in post and "capture.keep" not in post:
+        capture["keep"] = False
+    return capture

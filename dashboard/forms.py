@@ -1,0 +1,261 @@
+"""The fields of the new-experiment form, from a draft (`dashboard.drafts`) and the errors that its check gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.drafts import default_of, shown_default, shown_value
+from dashboard.words import parameter_label
+from experiments import workloads
+from experiments.errors import FieldError
+from experiments.models import Cluster
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.ranges import expand_values
+from experiments.spec import Capture, ExperimentSpec, Link
+
+Texts = Sequence[str]
+Choices = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One input: `path` is its place in the specification and its name in the form."""
+
+    path: str
+    label: str
+    value: str
+    unit: str = ""
+    hint: str = ""
+    swept: bool = False
+    errors: Texts = ()
+    choices: Choices = ()
+
+    @property
+    def element(self) -> str:
+        return "f-" + self.path.replace(".", "-")
+
+    @property
+    def error_place(self) -> str:
+        return "err-" + self.path.replace(".", "-")
+
+    @property
+    def parameter(self) -> str:
+        """The name under which this can be swept."""
+        return self.path.removeprefix("parameters.")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One swept parameter as written, with what it expands to (count None: it does not)."""
+
+    name: str
+    values: str
+    count: int | None = None
+    expanded: str = ""
+    errors: Texts = ()
+
+    @classmethod
+    def of(cls, name: str, written: Any, errors: Texts) -> SweepRow:
+        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        try:
+            values = expand_values(written)
+        except ValueError:
+            return cls(name, text, errors=errors)
+        shown = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
+        return cls(name, text, len(values), shown, errors)
+
+
+# Plain fields: path -> (label, hint, choices). Hints of the specification itself come first.
+_PLAIN: dict[str, tuple[str, str, Choices]] = {
+    "name": ("Name", "", ()),
+    "description": ("Description", "", ()),
+    "tags": ("Tags", "Separated by commas.", ()),
+    "where": ("Filter", "For example hosts * ranks_per_host <= 16.", ()),
+    "scaling": (
+        "Study",
+        "",
+        (
+            ("strong", "Strong scaling: same problem"),
+            ("weak", "Weak scaling: problem grows"),
+            ("throughput", "Throughput"),
+        ),
+    ),
+    "grows_with_hosts": ("Grows with hosts", "", ()),
+    "repetitions": ("Repetitions", "", ()),
+    "warmups": ("Warm-ups", "Kept apart from the statistics.", ()),
+    "order": (
+        "Order",
+        "",
+        (
+            ("interleaved", "Round after round"),
+            ("randomised", "Random within each round"),
+            ("sequential", "Configuration after configuration"),
+        ),
+    ),
+    "seed": ("Seed", "Of the random order.", ()),
+    "time_limit_s": ("Time limit", "Of one trial.", ()),
+    "retries": ("Retries", "", ()),
+    "control": ("Control", "", ()),
+}
+# Places for errors of whole groups of fields.
+_GROUPS = ("workload", "cluster", "sweep", "zip", "link")
+
+
+@dataclass(frozen=True)
+class Form:
+    """Everything that the template of the form shows. `form.name` and other plain fields come from `__getitem__`."""
+
+    draft: Mapping[str, Any]
+    errors: Mapping[str, Texts] = field(default_factory=dict)
+    clusters: Sequence[Cluster] = ()
+
+    def __getitem__(self, name: str) -> Field:
+        label, hint, choices = _PLAIN[name]
+        info = ExperimentSpec.model_fields[name]
+        value = self.draft.get(name, info.default)
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        if name == "time_limit_s" and isinstance(value, int | float):
+            text = f"{value:g} s"
+        if name == "grows_with_hosts":
+            choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
+        return self._field(name, label, text, hint=info.description or hint, choices=choices)
+
+    def _mapping(self, name: str) -> Mapping[str, Any]:
+        """A part of the draft; YAML may hold anything there, and the check says so at its place."""
+        part = self.draft.get(name)
+        return part if isinstance(part, Mapping) else {}
+
+    def _field(self, path: str, label: str, value: Any, **more: Any) -> Field:
+        text = "" if value is None else str(value)
+        swept = path.removeprefix("parameters.") in self._mapping("sweep")
+        return Field(path, label, text, errors=self.errors.get(path, ()), swept=swept, **more)
+
+    @property
+    def workload(self) -> str:
+        return str(self.draft.get("workload", ""))
+
+    @property
+    def workload_fields(self) -> list[Field]:
+        """The typed parameters of the chosen workload, with unit and help."""
+        given = self._mapping("parameters")
+        return [
+            self._field(
+                f"parameters.{name}",
+                info.title or parameter_label(name),
+                given.get(name, info.default),
+                unit=_unit(info.json_schema_extra),
+                hint=info.description or "",
+            )
+            for name, info in self._own().items()
+        ]
+
+    def _own(self) -> Mapping[str, Any]:
+        try:
+            return workloads.get(self.workload).parameters_type.model_fields
+        except KeyError:
+            return {}
+
+    @property
+    def cluster_fields(self) -> list[Field]:
+        given = self._mapping("parameters")
+        return [
+            self._field(f"parameters.{name}", parameter_label(name), given.get(name, low))
+            for name, (low, _) in CLUSTER_PARAMETERS.items()
+        ]
+
+    @property
+    def cluster_field(self) -> Field:
+        chosen = str(self.draft.get("cluster", default_of(ExperimentSpec, "cluster")))
+        choices = [(c.slug, f"{c.name} ({c.get_kind_display().lower()})") for c in self.clusters]
+        if chosen not in {slug for slug, _ in choices}:
+            choices.append((chosen, f"{chosen} (unknown)"))
+        return self._field("cluster", "Cluster", chosen, choices=choices)
+
+    @property
+    def link_fields(self) -> list[Field]:
+        """Values with their unit in the text, as the specification takes them."""
+        given = self._mapping("link")
+        fields = []
+        for path in LINK_PARAMETERS:
+            name = path.removeprefix("link.")
+            value = given.get(name, shown_default(path))
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value = shown_value(path, value)
+            label = "Delay, one way" if name == "delay" else parameter_label(path)
+            fields.append(self._field(path, label, value, hint=Link.model_fields[name].description or ""))
+        return fields
+
+    @property
+    def capture(self) -> dict[str, Any]:
+        given = self._mapping("capture")
+        snap_length = given.get("snap_length", default_of(Capture, "snap_length"))
+        hint = Capture.model_fields["snap_length"].description or ""
+        return {
+            "enabled": given.get("enabled", True),
+            "keep": given.get("keep", True),
+            "snap_length": self._field("capture.snap_length", "Snap length", snap_length, unit="B", hint=hint),
+        }
+
+    @property
+    def sweep_rows(self) -> list[SweepRow]:
+        rows = self._mapping("sweep").items()
+        return [SweepRow.of(name, values, self.errors.get(f"sweep.{name}", ())) for name, values in rows]
+
+    @property
+    def empty_row(self) -> SweepRow:
+        return SweepRow("ranks_per_host", "1, 2")
+
+    @property
+    def combine(self) -> str:
+        """How swept parameters go together: matrix, zip (all advance together) or groups (only YAML writes them)."""
+        groups = self.draft.get("zip") or []
+        if not groups:
+            return "matrix"
+        return "zip" if len(groups) == 1 and set(groups[0]) == set(self._mapping("sweep")) else "groups"
+
+    @property
+    def zip_groups(self) -> list[str]:
+        return [",".join(group) for group in self.draft.get("zip") or []]
+
+    @property
+    def sweepable(self) -> Choices:
+        """What can be swept: cluster first, then the workload's own, then the link."""
+        names = [*CLUSTER_PARAMETERS, *self._own(), *LINK_PARAMETERS]
+        unknown = [name for name in self._mapping("sweep") if name not in names]
+        return [(name, parameter_label(name)) for name in [*names, *unknown]]
+
+    @property
+    def has_study_options(self) -> bool:
+        paths = ("where", "scaling", "grows_with_hosts")
+        return any(self.draft.get(path) or self.errors.get(path) for path in paths)
+
+    @property
+    def group_errors(self) -> dict[str, Texts]:
+        """Errors of groups of fields: workload, cluster, sweep, zip, link. Errors of one zip group belong to zip."""
+        grouped = {name: list(self.errors.get(name, ())) for name in _GROUPS}
+        for path, texts in self.errors.items():
+            if path.startswith("zip."):
+                grouped["zip"] += texts
+        return {name: texts for name, texts in grouped.items() if texts}
+
+    @property
+    def all_errors(self) -> list[FieldError]:
+        return [FieldError(path, text) for path, texts in self.errors.items() for text in texts]
+
+    @property
+    def error_places(self) -> Iterator[tuple[str, Texts]]:
+        """Every place for an error on the form with what to say there, for the out-of-band swap after each change."""
+        fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
+        for each in [*fields, self.capture["snap_length"]]:
+            if each.path != "control":
+                yield each.error_place, each.errors
+        for name in _GROUPS:
+            yield f"err-{name}", self.group_errors.get(name, ())
+        for index, row in enumerate(self.sweep_rows):
+            yield f"err-sweep-{index}", row.errors
+
+
+def _unit(extra: Any) -> str:
+    return str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""

@@ -1,0 +1,118 @@
+"""One experiment: its progress while it runs, then what was measured, and everything needed to repeat it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.drafts import as_yaml
+from dashboard.pages.home import left_s, running_entry
+from dashboard.results import Results
+from dashboard.summaries import chip_state, chip_words
+from dashboard.words import parameters_sentence, workload_title
+from experiments import design, workloads
+from experiments.errors import InvalidSpec, ReadOnly
+from experiments.models import Experiment, Trial
+from experiments.parameters import known_parameters
+from experiments.selectors import Progress, progress_of
+
+
+@require_GET
+def experiment(request: HttpRequest, slug: str) -> HttpResponse:
+    """The page of one experiment, its charts included."""
+    found = _find(slug)
+    context = {"place": "experiments", **_status(found), **_results(found), **_setup(found)}
+    return render(request, "experiment/page.html", context)
+
+
+@require_GET
+def live(request: HttpRequest, slug: str) -> HttpResponse:
+    """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
+    found = _find(slug)
+    status = _status(found)
+    context: dict[str, Any] = status
+    if request.GET.get("seen") != str(status["progress"].over):
+        context = {**status, **_results(found), "changed": True}
+    return render(request, "experiment/_live.html", context)
+
+
+@require_POST
+def cancel(request: HttpRequest, slug: str) -> HttpResponse:
+    """Cancel every trial that is not over."""
+    found = _find(slug)
+    try:
+        count = found.cancel()
+    except ReadOnly as error:
+        messages.error(request, str(error), extra_tags="bad")
+    else:
+        messages.info(request, f"Cancelled {count} trial{'s' if count != 1 else ''}; running ones stop within seconds.")
+    return redirect(found)
+
+
+def _find(slug: str) -> Experiment:
+    return get_object_or_404(Experiment.objects.select_related("cluster", "owner", "project"), slug=slug)
+
+
+def _status(found: Experiment) -> dict[str, Any]:
+    progress = progress_of([found])[found.pk]
+    active = Trial.objects.active().filter(experiment=found).select_related("configuration", "experiment")
+    return {
+        "experiment": found,
+        "progress": progress,
+        "state": "published" if found.published else chip_state(progress),
+        "state_words": "" if found.published else chip_words(progress),
+        "shares": _shares(progress),
+        "running": [running_entry(trial) for trial in active] if progress.active else [],
+        "left_s": left_s(progress),
+        "took_s": _took_s(progress),
+    }
+
+
+def _shares(progress: Progress) -> list[tuple[str, float]]:
+    """Widths of the progress bar in percent, by tone."""
+    if not progress.total:
+        return []
+    parts = (("ok", progress.finished), ("bad", progress.failed), ("", progress.cancelled), ("run", progress.active))
+    return [(tone, round(100 * count / progress.total, 2)) for tone, count in parts if count]
+
+
+def _took_s(progress: Progress) -> float | None:
+    if not progress.is_over or progress.first_start is None or progress.last_end is None:
+        return None
+    seconds: float = (progress.last_end - progress.first_start).total_seconds()
+    return seconds
+
+
+def _results(found: Experiment) -> dict[str, Any]:
+    results = Results(found)
+    return {
+        "results": results,
+        "charts": results.charts(),
+        "table": results.table(),
+        "key_figures": results.key_figures(),
+        "failures": results.failures(),
+        "overlays": results.overlays,
+    }
+
+
+def _setup(found: Experiment) -> dict[str, Any]:
+    """The specification in the words of the head and as YAML."""
+    setup: dict[str, Any] = {"workload_title": workload_title(found.workload), "link": "", "constants": ""}
+    if found.published:
+        constants = found.specification.get("constants", {})
+        return setup | {"constants": parameters_sentence(constants, list(constants))}
+    setup["yaml"] = as_yaml(found.specification)
+    try:
+        spec = found.spec
+    except InvalidSpec:
+        return setup  # stored by an earlier version; its results stay readable
+    point = design.expand(spec).configurations[0].parameters
+    own = [name for name in workloads.get(found.workload).parameters_type.model_fields if name not in spec.sweep]
+    setup["constants"] = parameters_sentence(point, own)
+    if not any(name.startswith("link.") for name in spec.sweep):
+        setup["link"] = design.link_of(point).describe()
+    return setup | {"spec": spec, "known": known_parameters(found.workload)}

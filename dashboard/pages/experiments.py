@@ -1,0 +1,72 @@
+"""The list of experiments: filter, words, pages; and the search box, which leads here or to a trial."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from dashboard.summaries import summaries
+from experiments import workloads
+from experiments.models import ACTIVE, Experiment, State, Trial
+from experiments.selectors import experiments as find_experiments
+
+PER_PAGE = 25
+STATES = (
+    ("", "Any state"),
+    ("unfinished", "Running or waiting"),
+    ("failed", "With failed trials"),
+    ("over", "Finished"),
+)
+SOURCES = (("", "Measured and published"), ("own", "Measured here"), ("published", "Published"))
+
+
+@require_GET
+def experiments(request: HttpRequest) -> HttpResponse:
+    """One page of the list; a refresh by htmx gets the table alone."""
+    asked = {name: request.GET.get(name, "").strip() for name in ("q", "workload", "state", "source")}
+    published = {"own": False, "published": True}.get(asked["source"])
+    found = find_experiments(text=asked["q"], workload=asked["workload"], published=published)
+    page = Paginator(_in_state(found, asked["state"]), PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "place": "experiments",
+        "page": page,
+        "rows": summaries(list(page.object_list)),
+        "asked": asked,
+        "query": urlencode({name: value for name, value in asked.items() if value}),
+        "workloads": workloads.registry(),
+        "states": STATES,
+        "sources": SOURCES,
+    }
+    template = "experiments/_table.html" if request.htmx else "experiments/page.html"  # type: ignore[attr-defined]
+    return render(request, template, context)
+
+
+def _in_state(found: QuerySet[Experiment], state: str) -> QuerySet[Experiment]:
+    current = Trial.objects.current()
+    unfinished = current.filter(state__in=[State.QUEUED, *ACTIVE]).values("experiment_id")
+    if state == "unfinished":
+        return found.filter(pk__in=unfinished)
+    if state == "failed":
+        bad = current.filter(state__in=[State.FAILED, State.ERRORED, State.LOST]).values("experiment_id")
+        return found.filter(pk__in=bad)
+    if state == "over":
+        return found.exclude(pk__in=unfinished)
+    return found
+
+
+@require_GET
+def search(request: HttpRequest) -> HttpResponse:
+    """A trial by its number, an experiment by its exact name, else the list filtered by the words."""
+    text = request.GET.get("q", "").strip()
+    number = text.lower().removeprefix("trial").strip(" #")
+    if number.isdecimal() and len(number) < 18 and Trial.objects.filter(pk=int(number)).exists():
+        return redirect("trial", pk=int(number))
+    exact = list(Experiment.objects.filter(Q(slug=text) | Q(name__iexact=text))[:2]) if text else []
+    if len(exact) == 1:
+        return redirect(exact[0])
+    return redirect(f"{reverse('experiments')}?{urlencode({'q': text})}" if text else "experiments")

@@ -1,0 +1,116 @@
+"""Home: what runs now, what waits, what was found lately, and where it all lies."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from dashboard.pages.clusters import cluster_rows
+from dashboard.summaries import summaries
+from dashboard.words import parameters_sentence
+from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
+from experiments.selectors import Progress, progress_of, running_trials, waiting
+
+RECENT = 8
+# One square per trial up to here; beyond, a meter says it better.
+MOST_SQUARES = 60
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    """The whole page, or its panels alone when it refreshes itself."""
+    template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
+    return render(request, template, {"place": "home", **_laboratory()})
+
+
+@require_GET
+def pulse(request: HttpRequest) -> HttpResponse:
+    """The counters of the bezel."""
+    counts = Trial.objects.unfinished().aggregate(
+        running=Count("pk", filter=Q(state__in=ACTIVE)), queued=Count("pk", filter=Q(state=State.QUEUED))
+    )
+    return render(request, "_pulse.html", counts)
+
+
+def _laboratory() -> dict[str, Any]:
+    running = _running()
+    queue = waiting()
+    recent = list(Experiment.objects.select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT])
+    counts = Experiment.objects.aggregate(
+        experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
+    )
+    return {
+        "running": running,
+        "queue": queue,
+        "queued": sum(row["count"] for row in queue),
+        "recent": summaries(recent),
+        "example": next((e for e in recent if e.published), None),
+        "counts": counts,
+        "trials": Trial.objects.count(),
+        "clusters": cluster_rows(),
+        "storage": _storage(),
+        "now": timezone.now(),
+    }
+
+
+def _running() -> list[dict[str, Any]]:
+    """One entry per experiment that has a trial in a worker's hands."""
+    trials = list(running_trials())
+    experiments = {trial.experiment_id: trial.experiment for trial in trials}
+    progress = progress_of(list(experiments.values()))
+    marks = _marks([pk for pk, p in progress.items() if p.total <= MOST_SQUARES])
+    return [
+        {
+            "experiment": experiment,
+            "progress": progress[pk],
+            "marks": marks.get(pk, []),
+            "trials": [running_entry(trial) for trial in trials if trial.experiment_id == pk],
+            "left_s": left_s(progress[pk]),
+        }
+        for pk, experiment in experiments.items()
+    ]
+
+
+def running_entry(trial: Trial) -> dict[str, Any]:
+    """A running trial with its point of the sweep in words."""
+    swept = list(trial.experiment.specification.get("sweep", {}))
+    return {"trial": trial, "point": parameters_sentence(trial.configuration.parameters, swept or ["hosts"])}
+
+
+def left_s(progress: Progress) -> float | None:
+    """Seconds until the experiment ends at its pace so far; None before the first trial ended."""
+    if not progress.over or progress.first_start is None or progress.is_over:
+        return None
+    passed: float = (timezone.now() - progress.first_start).total_seconds()
+    return passed / progress.over * (progress.queued + progress.active)
+
+
+def _marks(experiments: list[int]) -> dict[int, list[str]]:
+    marks: dict[int, list[str]] = {}
+    rows = Trial.objects.current().filter(experiment__in=experiments).order_by("experiment_id", "position")
+    for experiment, state in rows.values_list("experiment_id", "state"):
+        marks.setdefault(experiment, []).append(state)
+    return marks
+
+
+def _storage() -> dict[str, Any]:
+    kept = Artifact.objects.filter(removed_at=None).aggregate(
+        captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0),
+        results=Sum("size_bytes", filter=~Q(kind=Artifact.Kind.CAPTURE), default=0),
+    )
+    disk = shutil.disk_usage(settings.VAR)
+    kept["free"] = disk.free
+    kept["total"] = kept["captures"] + kept["results"]
+    kept["days"] = settings.CAPTURE_RETENTION_DAYS
+    for name in ("captures", "results"):
+        kept[f"{name}_share"] = round(100 * kept[name] / disk.total, 2)
+    kept["other"] = max(0, disk.used - kept["total"])
+    kept["other_share"] = round(100 * kept["other"] / disk.total, 2)
+    return kept

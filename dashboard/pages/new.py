@@ -1,0 +1,209 @@
+"""New experiment: the form, its live preview, and YAML in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import trigger_client_event
+
+from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
+from dashboard.forms import Form
+from dashboard.words import command_lines, parameter_label, workload_title
+from experiments import design, workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.library import built_in
+from experiments.models import Cluster, Experiment, Project
+from experiments.parameters import shown
+from experiments.spec import ExperimentSpec, parse, parse_yaml
+from experiments.yaml_lines import YamlDocument
+from workers import preview as launch
+from workers import queue
+
+MOST_ROWS = 200
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Show the form; on POST start the experiment, or show the errors at their fields with status 422."""
+    if request.method != "POST":
+        return _page(request, _starting_draft(request))
+    draft = draft_from_post(request.POST)
+    try:
+        spec = parse(draft, max_trials=settings.MAX_TRIALS)
+        experiment = queue.submit(spec, project=Project.objects.get(slug="default"), owner=request.user)
+    except InvalidSpec as error:
+        return _page(request, draft, error, status=422)
+    except Cluster.DoesNotExist:
+        return _page(request, draft, _no_cluster(draft), status=422)
+    messages.success(request, f"Started: {experiment.trials.count()} trials are queued.", extra_tags="ok")
+    return redirect(experiment)
+
+
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """The aside for what the form says now, with every field's error out of band."""
+    draft = draft_from_post(request.POST)
+    chosen = request.POST.get("chosen", "")
+    return render(request, "new/_preview.html", _context(draft, chosen=int(chosen) if chosen.isdecimal() else 0))
+
+
+@require_POST
+def fields(request: HttpRequest) -> HttpResponse:
+    """The form again, for another workload: same answers, its own parameters."""
+    response = render(request, "new/_steps.html", _context(draft_from_post(request.POST)))
+    return trigger_client_event(response, "rankwire:changed", after="settle")
+
+
+@require_POST
+def apply_yaml(request: HttpRequest) -> HttpResponse:
+    """The form filled from the YAML text; errors keep the form as it is and name their lines."""
+    text = request.POST.get("yaml", "")
+    try:
+        parse_yaml(text, max_trials=settings.MAX_TRIALS)
+    except InvalidSpec as error:
+        response = render(request, "new/_yaml_errors.html", {"yaml_errors": error.errors})
+        response["HX-Retarget"] = "#yaml-errors"
+        return response
+    from_yaml = _plain(text)
+    response = render(request, "new/_steps.html", _context(from_yaml) | {"applied": True})
+    return trigger_client_event(response, "rankwire:changed", after="settle")
+
+
+@require_GET
+def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
+    """An experiment's specification as the YAML that `script/run` takes."""
+    experiment = get_object_or_404(Experiment, slug=slug)
+    response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
+    return response
+
+
+def _plain(text: str) -> dict[str, Any]:
+    return dict(YamlDocument(text).data)
+
+
+def _starting_draft(request: HttpRequest) -> dict[str, Any]:
+    """Of the experiment to clone, of a built-in one, or of the chosen workload."""
+    if source := request.GET.get("from"):
+        experiment = get_object_or_404(Experiment, slug=source, published=False)
+        return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
+    if name := request.GET.get("library"):
+        file = next((file for file in built_in() if file.stem == name), None)
+        if file is None:
+            raise Http404(f"no built-in experiment {name}")
+        return _plain(file.read_text())
+    workload = request.GET.get("workload")
+    return {**STARTING_DRAFT, "workload": workload, "name": workload_title(workload)} if workload else STARTING_DRAFT
+
+
+def _no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:
+    return InvalidSpec([FieldError("cluster", f"{draft.get('cluster', 'testbed')!r} is unknown or switched off")])
+
+
+def _page(
+    request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
+) -> HttpResponse:
+    return render(request, "new/page.html", _context(draft, error) | {"place": "experiments"}, status=status)
+
+
+def _context(draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0) -> dict[str, Any]:
+    made: Preview | None = None
+    if error is None:
+        try:
+            made = make_preview(parse(draft, max_trials=settings.MAX_TRIALS), chosen)
+        except InvalidSpec as found:
+            error = found
+    clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
+    if error is None and draft.get("cluster", "testbed") not in {cluster.slug for cluster in clusters}:
+        error = _no_cluster(draft)
+    return {
+        "form": Form(draft, error.by_path() if error else {}, clusters),
+        "preview": made if error is None else None,
+        "yaml": as_yaml(draft),
+        "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
+        "clusters": clusters,
+    }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One configuration of the preview: values of the swept parameters as text."""
+
+    number: int
+    values: list[str]
+    ranks: int
+    estimate: launch.Estimate
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a valid form will do."""
+
+    names: list[str]
+    rows: list[Row]
+    configurations: int
+    trials: int
+    warmups: int
+    controls: int
+    most_ranks: int
+    seconds: float
+    command: str
+    chosen: int
+    link: str
+    notes: list[str]
+
+    @property
+    def everything(self) -> int:
+        return self.trials + self.warmups + self.controls
+
+    @property
+    def hidden_rows(self) -> int:
+        return self.configurations - len(self.rows)
+
+
+def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
+    """The same expansion that is stored at the start, with times and the exact command of configuration `chosen`."""
+    plan = design.expand(spec)
+    chosen = min(max(chosen, 0), len(plan.configurations) - 1)
+    times = launch.estimates(spec, plan)
+    kinds = [trial.kind for trial in plan.trials]
+    rows = [
+        Row(i, [shown(name, point.parameters[name]) for name in spec.sweep], point.ranks, times[i - 1], i - 1 == chosen)
+        for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
+    ]
+    return Preview(
+        names=[parameter_label(name) for name in spec.sweep],
+        rows=rows,
+        configurations=len(plan.configurations),
+        trials=kinds.count("measured"),
+        warmups=kinds.count("warmup"),
+        controls=kinds.count("control"),
+        most_ranks=max(point.ranks for point in plan.configurations),
+        seconds=launch.total_s(plan, times),
+        command=command_lines(launch.launch_argv(spec, plan, chosen)),
+        chosen=chosen + 1,
+        link=design.link_of(plan.configurations[chosen].parameters).describe(),
+        notes=_notes(spec),
+    )
+
+
+def _notes(spec: ExperimentSpec) -> list[str]:
+    notes = []
+    if spec.repetitions < 5:
+        notes.append("Fewer than 5 repetitions: the spread will be shown, intervals will not.")
+    if not spec.capture.enabled:
+        notes.append("Nothing is captured: the trials will have no network metrics.")
+    missing = workloads.missing_packages(workloads.get(spec.workload))
+    if missing:
+        notes.append(
+            f"This machine lacks {', '.join(missing)}: trials on it would fail until the package is installed."
+        )
+    return notes

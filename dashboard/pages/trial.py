@@ -1,0 +1,236 @@
+"""One trial: its state and live rate while it runs, then its six headline metrics, its wire, its output, its surroundings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from dashboard import numbers
+from dashboard.charts import Dots, dot_strip, packet_sizes, size_classes, throughput_over_time
+from dashboard.results import metric_rows, published_name
+from dashboard.words import command_lines, parameter_label, parameters_sentence
+from experiments import design
+from experiments.files import read_analysis
+from experiments.metrics import HEADLINE, find
+from experiments.models import Artifact, Kind, Measurement, State, Trial
+from experiments.parameters import shown
+from experiments.selectors import neighbours, published_like, repetitions_of
+
+# Longer outputs are shown by their end, where a failure says why; the whole is a download.
+SHOWN_BYTES = 200_000
+
+
+@require_GET
+def trial(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page of one trial."""
+    found = _find(pk)
+    before, after = neighbours(found)
+    context = {
+        "place": "experiments",
+        "trial": found,
+        "title": _title(found),
+        "point": _point(found),
+        "link": _link(found),
+        "before": before,
+        "after": after,
+        "artifacts": list(found.artifacts.all()),
+        "command": command_lines(found.command) if found.command else "",
+        **_parameters(found),
+        **_output(found),
+        **_environment(found),
+    }
+    if found.state == State.FINISHED:
+        context |= _measured(found)
+    return render(request, "trial/page.html", context)
+
+
+@require_GET
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
+    found = _find(pk)
+    if found.is_over:
+        return HttpResponseClientRefresh()
+    return render(request, "trial/_live.html", {"trial": found})
+
+
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Cancel this trial alone."""
+    found = _find(pk)
+    words = "Cancelled." if found.cancel() else "The trial was over already."
+    messages.info(request, words)
+    return redirect(found)
+
+
+@require_GET
+def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
+    """One stored file of a trial."""
+    artifact = get_object_or_404(Artifact, trial_id=pk, name=name, removed_at=None)
+    if not artifact.file.is_file():
+        raise Http404(f"{name} is no longer on disk")
+    return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+
+
+def _find(pk: int) -> Trial:
+    related = ("experiment", "configuration", "cluster", "environment")
+    return get_object_or_404(Trial.objects.select_related(*related), pk=pk)
+
+
+def _swept(found: Trial) -> list[str]:
+    return list(found.experiment.specification.get("sweep", {})) or ["hosts"]
+
+
+def _point(found: Trial) -> str:
+    return parameters_sentence(found.configuration.parameters, _swept(found))
+
+
+def _title(found: Trial) -> str:
+    total = found.experiment.specification.get("repetitions", 3)
+    kind = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control without capture"}.get(Kind(found.kind), "repetition")
+    of = f" of {total}" if found.kind == Kind.MEASURED and not found.experiment.published else ""
+    again = f", attempt {found.attempt}" if found.attempt > 1 else ""
+    return f"Trial at {_point(found)}, {kind} {found.repetition}{of}{again}"
+
+
+def _link(found: Trial) -> str:
+    if found.experiment.published:
+        return ""
+    return design.link_of(found.configuration.parameters).describe()
+
+
+def _parameters(found: Trial) -> dict[str, Any]:
+    values = found.configuration.parameters
+    return {"parameters": [(parameter_label(name), shown(name, value)) for name, value in values.items()]}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One headline metric of this trial among its repetitions."""
+
+    label: str
+    definition: str
+    value: str
+    unit: str
+    dots: Dots | None
+    words: str
+
+
+def _measured(found: Trial) -> dict[str, Any]:
+    values = dict(found.measurements.filter(scope="all").values_list("metric", "value"))
+    published = _published_here(found)
+    repetitions = repetitions_of(found, HEADLINE)
+    tiles = [_tile(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
+    missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if _known(metric)]
+    return {
+        "tiles": tiles,
+        "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
+        "published_name": published.get("name", ""),
+        "metric_rows": metric_rows(dict(sorted(values.items()))),
+        "missing": missing,
+        **_wire(found, values),
+    }
+
+
+def _known(metric: str) -> bool:
+    try:
+        find(metric)
+    except KeyError:
+        return False
+    return True
+
+
+def _tile(
+    found: Trial,
+    metric: str,
+    values: Mapping[str, float],
+    repetitions: list[tuple[int, float]],
+    published: float | None,
+) -> Tile:
+    description = find(metric)
+    value = values.get(metric)
+    number, unit = numbers.quantity(value, description.unit)
+    if value is None:
+        reason = found.not_available.get(metric, "not measured")
+        return Tile(description.label, description.definition, number, unit, None, reason)
+    others = [other for pk, other in repetitions if pk != found.pk]
+    # A full-size published value beside a miniature would press all repetitions into one dot.
+    near = published if published is not None and value / 4 < published < value * 4 else None
+    words = "the only counted repetition"
+    if others:
+        middle = median([other for _, other in repetitions])
+        words = f"{numbers.percent_apart(value, middle) or ''} from the median of {len(repetitions)}"
+    return Tile(description.label, description.definition, number, unit, dot_strip(value, others, near), words)
+
+
+def _published_here(found: Trial) -> dict[str, Any]:
+    """Published values of the six metrics at the same number of hosts."""
+    study = published_like(found.experiment).first()
+    if study is None:
+        return {}
+    rows = Measurement.objects.filter(
+        trial__experiment=study, trial__configuration__hosts=found.configuration.hosts, metric__in=HEADLINE, scope="all"
+    )
+    return {"name": published_name(study), **dict(rows.values_list("metric", "value"))}
+
+
+def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
+    """Charts and trust of the stored analysis; nothing where the trial has no capture."""
+    analysis = read_analysis(found)
+    if analysis is None:
+        return {"analysis": False}
+    series = analysis.get("series") or {}
+    sizes = analysis.get("size_histogram") or {}
+    mean = values.get("throughput_Bps")
+    wire = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
+    return {
+        "analysis": True,
+        "bin_s": series.get("bin_s"),
+        "mean_throughput": mean,
+        "throughput": wire,
+        "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
+        "small_share": values.get("small_packet_share"),
+        "counters": (analysis.get("trust") or {}).get("counters") or {},
+    }
+
+
+def _output(found: Trial) -> dict[str, Any]:
+    """Standard output and error, from the files once there are any, from the last heartbeat before."""
+    texts: dict[str, Any] = {}
+    for artifact in found.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
+        if artifact.file.is_file():
+            text, cut = _tail(artifact.file)
+            texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
+    return {"texts": texts, "tables": found.tables}
+
+
+def _tail(file: Path) -> tuple[str, bool]:
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        stream.seek(max(0, size - SHOWN_BYTES))
+        return stream.read().decode(errors="replace"), size > SHOWN_BYTES
+
+
+def _environment(found: Trial) -> dict[str, Any]:
+    facts = found.environment.facts if found.environment else {}
+    return {"facts": list(_flat(facts)), "conditions": list(_flat(found.conditions))}
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as (name, value) pairs in their order."""
+    for name, value in facts.items():
+        label = f"{prefix}{str(name).replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{label} · ")
+        elif isinstance(value, list):
+            yield label, ", ".join(map(str, value))
+        elif value is not None and value != "":
+            yield label, str(value)

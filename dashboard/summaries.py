@@ -1,0 +1,130 @@
+"""What lists say about each experiment: sweep, sparkline, progress. A fixed number of queries for any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Aggregate, FloatField
+
+from dashboard.charts import Spark, sparkline
+from dashboard.words import parameter_label, workload_title
+from experiments.models import Experiment, Kind, Measurement, State
+from experiments.ranges import expand_values
+from experiments.selectors import Progress, progress_of
+
+# A line through more points than this says nothing at 112 pixels.
+MOST_SPARK_POINTS = 60
+
+
+class Median(Aggregate):
+    """PostgreSQL's continuous percentile at one half."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One row of a list of experiments."""
+
+    experiment: Experiment
+    progress: Progress
+    sweep: str
+    spark: Spark | None
+
+    @property
+    def workload(self) -> str:
+        return workload_title(self.experiment.workload)
+
+    @property
+    def state(self) -> str:
+        """State for the chip; an experiment with failures says so first."""
+        return "published" if self.experiment.published else chip_state(self.progress)
+
+    @property
+    def words(self) -> str:
+        return chip_words(self.progress) if not self.experiment.published else ""
+
+
+def chip_state(progress: Progress) -> str:
+    """The look of an experiment as a whole."""
+    if progress.status in ("waiting", "empty"):
+        return "queued"
+    if progress.status == "finished" and progress.failed:
+        return "flagged"
+    return progress.status
+
+
+def chip_words(progress: Progress) -> str:
+    """What stands beside the icon when the state's own word is not enough."""
+    if progress.status == "empty":
+        return "No trials"
+    if progress.status == "finished" and progress.failed:
+        return f"Finished, {progress.failed} trial{'s' if progress.failed > 1 else ''} failed"
+    return ""
+
+
+def summaries(experiments: Sequence[Experiment]) -> list[Summary]:
+    """Summaries in the order given; two queries."""
+    progress = progress_of(experiments)
+    curves = _elapsed_curves(experiments)
+    return [
+        Summary(e, progress[e.pk], sweep_words(e), sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]))
+        for e in experiments
+    ]
+
+
+def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
+    """Median elapsed time per configuration, in the order of the sweep."""
+    rows = (
+        Measurement.objects.filter(
+            trial__experiment__in=[e.pk for e in experiments],
+            trial__state=State.FINISHED,
+            trial__kind=Kind.MEASURED,
+            trial__superseded=False,
+            metric="elapsed_s",
+            scope="all",
+        )
+        .values("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
+        .annotate(median=Median("value"))
+        .order_by("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
+    )
+    curves: dict[int, list[float]] = {}
+    for row in rows:
+        curves.setdefault(row["trial__experiment_id"], []).append(row["median"])
+    return curves
+
+
+def sweep_words(experiment: Experiment) -> str:
+    """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
+    written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
+    return (
+        " × ".join(f"{_short_label(name)} {_values(values)}" for name, values in written.items()) or "one configuration"
+    )
+
+
+def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:
+    sweep: dict[str, list[Any]] = {}
+    for row in experiment.specification.get("rows", []):
+        for name, value in row.get("parameters", {}).items():
+            if value not in sweep.setdefault(name, []):
+                sweep[name].append(value)
+    return sweep
+
+
+def _short_label(name: str) -> str:
+    label = parameter_label(name)
+    return label if label.isupper() else label.lower()
+
+
+def _values(written: Any) -> str:
+    try:
+        values = expand_values(written)
+    except ValueError:
+        return str(written)
+    if len(values) <= 2 or not all(isinstance(v, int | float) for v in values):
+        return ", ".join(map(str, values[:4])) + ("…" if len(values) > 4 else "")
+    return f"{min(values)}\u2013{max(values)}"

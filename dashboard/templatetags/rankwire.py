@@ -1,0 +1,138 @@
+"""What templates need to show: icons, chips of states, numbers and durations."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import numbers
+from dashboard.states import look
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """One icon of static/icons.svg, hidden from assistive technology: a word always stands beside it."""
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', static("icons.svg"), name)
+
+
+@register.simple_tag
+def chip(state: str, words: str = "", bare: bool = False) -> SafeString:
+    """State as icon, word and colour."""
+    seen = look(state)
+    return format_html(
+        '<span class="chip {}{}">{}{}</span>', seen.tone, " bare" if bare else "", icon(seen.icon), words or seen.word
+    )
+
+
+@register.simple_tag
+def square(state: str) -> SafeString:
+    """One trial in a strip that only shows progress."""
+    seen = look(state)
+    return format_html('<i class="{}">{}</i>', seen.tone, "" if seen.tone == "ok" else seen.glyph)
+
+
+@register.simple_tag
+def trial_square(mark: dict[str, str], point: str) -> SafeString:
+    """One trial in a strip, as a link with an accessible name."""
+    seen = look(mark["state"])
+    name = f"{point}, {mark['name']}: {seen.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
+    return format_html(
+        '<a class="{}{}" href="{}" title="{}" aria-label="{}">{}</a>',
+        seen.tone,
+        " warm" if mark["kind"] == "warmup" else "",
+        reverse("trial", args=[mark["pk"]]),
+        name,
+        name,
+        seen.glyph,
+    )
+
+
+@register.filter
+def figure(value: dict[str, Any]) -> SafeString:
+    """A figure as JSON that cannot end its script element."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
+        text = text.replace(character, escaped)
+    return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)
+
+
+@register.filter
+def plain(identifier: str) -> str:
+    """An identifier as words: 'dropped_by_kernel' -> 'Dropped by kernel'."""
+    return str(identifier).replace("_", " ").capitalize()
+
+
+@register.filter
+def cell(value: Any) -> str:
+    """A value of any kind in a table: numbers to four digits, nothing as a dash."""
+    if value is None:
+        return numbers.NOTHING
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return numbers.grouped(value) if float(value).is_integer() else numbers.significant(value)
+
+
+@register.simple_tag
+def amount(value: float | None, unit: str = "") -> SafeString:
+    """A number with its unit set apart."""
+    number, shown_unit = numbers.quantity(value, unit)
+    if not shown_unit:
+        return format_html("{}", number)
+    return format_html('{}<span class="u">{}</span>', number, shown_unit)
+
+
+@register.filter
+def grouped(value: Any) -> str:
+    """A whole number with its thousands set apart."""
+    return numbers.grouped(int(value)) if value is not None else numbers.NOTHING
+
+
+@register.filter
+def span(seconds: Any) -> str:
+    """Seconds as a duration for people."""
+    return numbers.duration(float(seconds) if seconds is not None else None)
+
+
+@register.filter
+def filesize(value: Any) -> str:
+    """Bytes with an SI prefix: 58.21 MB."""
+    number, unit = numbers.quantity(float(value or 0), "B")
+    return f"{number}{numbers.NARROW}{unit}"
+
+
+@register.filter
+def ago(moment: datetime | None) -> str:
+    """How long ago, in the largest unit: '4 min ago', 'yesterday', '17 Nov 2026'."""
+    if moment is None:
+        return numbers.NOTHING
+    passed = (timezone.now() - moment).total_seconds()
+    if passed < 60:
+        return "just now"
+    if passed < 3600:
+        return f"{int(passed // 60)}{numbers.NARROW}min ago"
+    if passed < 20 * 3600:
+        return f"{int(passed // 3600)}{numbers.NARROW}h ago"
+    days = (timezone.localdate() - timezone.localtime(moment).date()).days
+    if days < 2:
+        return "yesterday" if days == 1 else "today"
+    local = timezone.localtime(moment)
+    return f"{local.day} {local:%b %Y}"
+
+
+@register.filter
+def moment(value: datetime | None) -> str:
+    """A point in time: '20 Nov 2026, 20:02:17'."""
+    if value is None:
+        return numbers.NOTHING
+    local = timezone.localtime(value)
+    return f"{local.day} {local:%b %Y, %H:%M:%S}"

@@ -1,0 +1,122 @@
+/* The one chart theme. Figures come from the server as JSON (dashboard/charts) with colours written as tokens:
+   "--s1" or "--s1/0.4" (a CSS variable, optionally with opacity), "--seq" and "--div" (colour scales).
+   They are resolved here from rankwire.css and drawn again when the theme changes. */
+(function () {
+  "use strict";
+  const FONT = '"Plex Sans", system-ui, sans-serif';
+  const SCALES = {
+    light: { "--seq": ["#f3f8fb", "#bddcef", "#6db1dc", "#1f7db8", "#08406b"], "--div": ["#1f7db8", "#f4f6f7", "#d55e00"] },
+    dark: { "--seq": ["#1b2630", "#1d4560", "#23709c", "#4fa8e0", "#c9e8fb"], "--div": ["#4fa8e0", "#202a33", "#ee7f3b"] },
+  };
+  const probe = document.createElement("i");
+  probe.hidden = true;
+
+  function resolver() {
+    if (!probe.isConnected) document.body.append(probe); // light-dark() must be resolved by the browser
+    const scales = SCALES[document.documentElement.dataset.bsTheme === "dark" ? "dark" : "light"], known = {};
+    return function colour(token) {
+      if (token in known) return known[token];
+      if (token in scales) return known[token] = scales[token].map((c, i, all) => [i / (all.length - 1), c]);
+      const [name, alpha] = token.split("/");
+      probe.style.color = `var(${name})`;
+      const rgb = getComputedStyle(probe).color;
+      return known[token] = alpha ? rgb.replace(/^rgba?\(([^)]+)\)$/, (_, v) => `rgba(${v.split(",").slice(0, 3).join(",")},${alpha})`) : rgb;
+    };
+  }
+
+  function resolve(value, colour) {
+    if (typeof value === "string") return value.startsWith("--") ? colour(value) : value;
+    if (Array.isArray(value)) return value.map(v => resolve(v, colour));
+    if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, resolve(v, colour)]));
+    return value;
+  }
+
+  function axis(given) {
+    return Object.assign({
+      gridcolor: "--line", zeroline: false, linecolor: "--line-2", showline: true, ticks: "outside", ticklen: 4, tickcolor: "--line-2",
+      tickfont: { size: 12, color: "--ink-2" }, automargin: true, exponentformat: "SI", separatethousands: true,
+    }, given, { title: { text: (given.title || {}).text || "", font: { size: 12, color: "--ink-2" }, standoff: 8 } });
+  }
+
+  function layout(given) {
+    const out = Object.assign({
+      font: { family: FONT, size: 12, color: "--ink" }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 52, r: 14, t: 30, b: 40 }, hovermode: "x unified", uirevision: "keep", separators: ".\u202f", bargap: 0.3,
+      hoverlabel: { bgcolor: "--surface", bordercolor: "--line-2", font: { family: FONT, size: 12, color: "--ink" } },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.01, yanchor: "bottom", font: { size: 12, color: "--ink-2" }, itemwidth: 30, bgcolor: "rgba(0,0,0,0)" },
+    }, given);
+    for (const k of ["xaxis", "yaxis"]) out[k] = axis(out[k] || {});
+    out.annotations = (given.annotations || []).map(a => Object.assign({ showarrow: false, font: { size: 12, color: "--ink-2" } }, a));
+    return out;
+  }
+
+  function draw(plot) {
+    const source = document.getElementById(plot.dataset.figure);
+    if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
+    const figure = JSON.parse(source.textContent), colour = resolver();
+    const shown = resolve({ data: figure.data, layout: layout(figure.layout) }, colour), axes = shown.layout;
+    const tool = name => plot.closest(".panel").querySelector(`[data-${name}][aria-pressed=true]`);
+    const published = plot.closest(".panel").querySelector("[data-published]");
+    if (published) {
+      const on = published.getAttribute("aria-pressed") === "true";
+      for (const trace of shown.data) if (trace.meta === "published") trace.visible = on;
+      if (on && !figure.published) for (const a of [axes.xaxis, axes.yaxis]) { delete a.range; delete a.tickvals; }
+    }
+    const log = tool("scale") && tool("scale").dataset.scale === "log";
+    if (log) { axes.yaxis.type = "log"; delete axes.yaxis.range; } else if (!axes.yaxis.range) axes.yaxis.rangemode = "tozero";
+    Plotly.react(plot, shown.data, shown.layout, { responsive: true, displaylogo: false, displayModeBar: false });
+    const empty = plot.parentNode.querySelector(".empty");
+    if (empty) empty.hidden = figure.data.length > 0;
+  }
+  const drawAll = () => document.querySelectorAll(".plot[data-figure]").forEach(draw);
+
+  /* The table twin is built from the traces on screen, so it cannot disagree with the picture. */
+  const text = v => v === null || v === undefined ? "" : typeof v === "number" ? String(+v.toPrecision(5)) : String(v);
+  function element(tag, attributes, ...children) {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+  }
+  function table(plot) {
+    const traces = plot.data.filter(d => d.hoverinfo !== "skip" && d.visible !== false);
+    const sideways = d => d.orientation === "h";
+    const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))];
+    const cell = (d, x) => {
+      const k = (sideways(d) ? d.y : d.x).indexOf(x), td = element("td", { class: "num" });
+      if (k < 0) return td;
+      td.append(text((sideways(d) ? d.x : d.y)[k]));
+      const c = d.customdata && d.customdata[k]; // [lowest, highest, n]
+      if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])}–${text(c[1])}, n=${c[2]}`));
+      return td;
+    };
+    const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;
+    const head = [first.title.text, ...traces.map(d => d.name || value.title.text)];
+    return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" },
+      element("thead", {}, element("tr", {}, ...head.map((h, i) => element("th", { scope: "col", class: i ? "num" : "" }, h)))),
+      element("tbody", {}, ...xs.map(x => element("tr", {}, element("th", { scope: "row" }, text(x)), ...traces.map(d => cell(d, x)))))));
+  }
+
+  document.addEventListener("click", e => {
+    const twin = e.target.closest("[data-table]"), scale = e.target.closest("[data-scale]"), published = e.target.closest("[data-published]");
+    if (published) {
+      published.setAttribute("aria-pressed", published.getAttribute("aria-pressed") !== "true");
+      draw(published.closest(".panel").querySelector(".plot"));
+    }
+    if (twin) {
+      const plot = twin.closest(".panel").querySelector(".plot"), open = twin.getAttribute("aria-expanded") !== "true";
+      twin.setAttribute("aria-expanded", open);
+      twin.textContent = open ? "Chart" : "Table";
+      if (open) plot.before(table(plot)); else plot.previousElementSibling.remove();
+      plot.hidden = open;
+      if (!open) draw(plot);
+    }
+    if (scale) {
+      for (const b of scale.parentNode.querySelectorAll("[data-scale]")) b.setAttribute("aria-pressed", b === scale);
+      draw(scale.closest(".panel").querySelector(".plot"));
+    }
+  });
+  addEventListener("rankwire:redraw", drawAll);
+  document.addEventListener("htmx:afterSettle", drawAll);
+  document.fonts.ready.then(drawAll); // measured text is wrong until the fonts are there
+})();

@@ -1,0 +1,81 @@
+/* What every page needs beyond htmx: theme, menu, keyboard, tabs, copying, confirmation. */
+(function () {
+  "use strict";
+  const redraw = () => dispatchEvent(new Event("rankwire:redraw"));
+  const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName);
+
+  function showTab(name, focus) {
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    if (!tabs.some(t => t.getAttribute("aria-controls") === name)) return;
+    for (const tab of tabs) {
+      const on = tab.getAttribute("aria-controls") === name;
+      tab.setAttribute("aria-selected", on);
+      tab.tabIndex = on ? 0 : -1;
+      document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
+      if (on && focus) tab.focus();
+    }
+    redraw();
+  }
+
+  async function copy(button) {
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.value ?? source.textContent.trim());
+    const said = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = said; }, 1500);
+  }
+
+  document.addEventListener("click", e => {
+    const hit = selector => e.target.closest(selector);
+    let b;
+    if (hit("[data-theme-toggle]")) {
+      const root = document.documentElement;
+      root.dataset.bsTheme = root.dataset.bsTheme === "dark" ? "light" : "dark";
+      localStorage.setItem("rankwire-theme", root.dataset.bsTheme);
+      redraw();
+    }
+    if ((b = hit("[data-menu]"))) b.setAttribute("aria-expanded", b.closest(".bezel").classList.toggle("open"));
+    if ((b = hit("[role=tab]"))) {
+      showTab(b.getAttribute("aria-controls"));
+      if (!b.closest("[data-no-hash]")) history.replaceState(null, "", `#${b.getAttribute("aria-controls")}`);
+    }
+    if ((b = hit("[data-copy]"))) copy(b);
+    if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
+    if ((b = hit("[data-close]"))) b.closest("dialog").close();
+    for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
+  });
+
+  document.addEventListener("keydown", e => {
+    const tab = e.target.closest && e.target.closest("[role=tab]");
+    if (tab && (e.key === "ArrowRight" || e.key === "ArrowLeft")) {
+      const tabs = [...tab.closest("[role=tablist]").querySelectorAll("[role=tab]")];
+      const next = tabs[(tabs.indexOf(tab) + (e.key === "ArrowRight" ? 1 : tabs.length - 1)) % tabs.length];
+      showTab(next.getAttribute("aria-controls"), true);
+    }
+    if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
+    if (typing() || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === "/") {
+      const box = document.querySelector(".find-box");
+      if (box && box.offsetParent) { e.preventDefault(); box.focus(); }
+    }
+    const link = { "[": "prev", "]": "next" }[e.key], go = link && document.querySelector(`a[rel=${link}]`);
+    if (go) go.click();
+  });
+
+  // A tab nobody looks at asks nothing; it catches up when it is shown again.
+  document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
+  addEventListener("hashchange", () => showTab(location.hash.slice(1)));
+  if (location.hash) showTab(location.hash.slice(1));
+
+  const here = new IntersectionObserver(entries => {
+    for (const entry of entries) if (entry.isIntersecting) {
+      for (const a of document.querySelectorAll("[data-sections] a")) {
+        if (a.hash === `#${entry.target.id}`) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
+      }
+    }
+  }, { rootMargin: "-60px 0px -70% 0px" });
+  for (const a of document.querySelectorAll("[data-sections] a")) {
+    const section = document.getElementById(a.hash.slice(1));
+    if (section) here.observe(section);
+  }
+})();

@@ -1,0 +1,158 @@
+"""Figures hold what the rows say, and nothing that plotly would refuse."""
+
+import pytest
+
+from dashboard import charts
+from dashboard.charts import Line, Published
+
+from .figures import checked
+
+ELAPSED = Line("Elapsed", [2, 4, 6], [[228.4, 227.0, 233.0], [183.1, 180.6], []])
+PUBLISHED = Published("Published 2007", [2, 4, 6], [245.99, 200.4, 227.58])
+
+
+def over_hosts(lines=(ELAPSED,), published=(PUBLISHED,), unit="s", **options):
+    return charts.over_parameter(lines, published, quantity="Time", unit=unit, parameter="Hosts", **options)
+
+
+def test_public_face_is_pinned():
+    assert charts.__all__ == [
+        "MOST_SERIES",
+        "Dots",
+        "Figure",
+        "Line",
+        "Published",
+        "Spark",
+        "dot_strip",
+        "over_parameter",
+        "packet_sizes",
+        "size_classes",
+        "sparkline",
+        "throughput_over_time",
+    ]
+
+
+def test_a_sweep_shows_every_trial_and_the_median_and_range_it_knows():
+    reference, dots, medians = over_hosts()["data"]
+    assert dots["x"] == [2, 2, 2, 4, 4]
+    assert sorted(dots["y"]) == [180.6, 183.1, 227.0, 228.4, 233.0]
+    assert medians["x"] == [2, 4]
+    assert medians["y"] == pytest.approx([228.4, 181.85])
+    assert medians["error_y"]["array"] == pytest.approx([4.6, 1.25])
+    assert medians["error_y"]["arrayminus"] == pytest.approx([1.4, 1.25])
+    assert medians["customdata"] == [[227.0, 233.0, 3], [180.6, 183.1, 2]]
+    assert reference["y"] == [245.99, 200.4, 227.58]
+
+
+def test_a_configuration_without_trials_is_a_gap_it_never_is_zero():
+    medians = over_hosts(published=())["data"][1]
+    assert 6 not in medians["x"]
+    assert 0 not in medians["y"]
+
+
+def test_the_axis_names_quantity_and_prefixed_unit_it_starts_at_zero():
+    gaps = Line("Mean", [2, 4], [[0.00122], [0.000458]])
+    figure = over_hosts([gaps], (), unit="s")
+    assert figure["layout"]["yaxis"]["title"]["text"] == "Time (ms)"
+    assert figure["data"][1]["y"] == pytest.approx([1.22, 0.458])
+    assert figure["layout"]["yaxis"]["range"][0] == 0
+
+
+def test_large_counts_it_shows_in_thousands():
+    figure = over_hosts([Line("Packets", [2, 4], [[201361], [191377]])], (), unit="packets")
+    assert figure["layout"]["yaxis"]["title"]["text"] == "Time (thousands)"
+    assert figure["data"][1]["y"] == pytest.approx([201.361, 191.377])
+
+
+def test_the_fastest_point_it_marks():
+    layout = over_hosts(mark_fastest=True)["layout"]
+    assert layout["shapes"][0]["x0"] == 4
+    assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
+
+
+def test_words_on_the_axis_it_says_are_not_to_scale():
+    figure = over_hosts([Line("Elapsed", ["cubic", "reno"], [[1.0], [2.0]])], ())
+    assert figure["layout"]["xaxis"]["type"] == "category"
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Hosts, not to scale"
+
+
+def test_every_series_has_its_own_colour_marker_and_dash_it_stops_at_six():
+    lines = [Line(f"series {i}", [1, 2], [[1.0], [2.0]]) for i in range(8)]
+    medians = over_hosts(lines, ())["data"][1::2]
+    assert len(medians) == charts.MOST_SERIES
+    looks = {(m["line"]["color"], m["line"]["dash"], m["marker"]["symbol"]) for m in medians}
+    assert len(looks) == charts.MOST_SERIES
+
+
+def test_no_trials_it_draws_axes_only():
+    figure = over_hosts([Line("Elapsed", [2, 4], [[], []])], ())
+    assert figure["data"] == []
+    checked(figure)
+
+
+def test_throughput_over_time_keeps_bytes_it_groups():
+    wire_bytes = list(range(2000))
+    figure = charts.throughput_over_time(wire_bytes, 0.1, mean_bytes_per_s=9995.0)
+    mean = figure["data"][-1]
+    assert len(mean["y"]) == 500
+    assert figure["layout"]["yaxis"]["title"]["text"] == "Throughput (kB/s)"
+    assert sum(y * 1000 * 0.4 for y in mean["y"]) == pytest.approx(sum(wire_bytes))
+    assert mean["x"][1] == pytest.approx(0.4)
+
+
+def test_packet_sizes_it_shares_out_and_colours_small_frames():
+    figure = charts.packet_sizes(
+        [(0, 53, 0), (54, 66, 30), (67, 99, 10), (100, 199, 0), (200, 1514, 60), (1515, 9000, 0)]
+    )
+    bars = figure["data"][0]
+    assert bars["y"] == ["54–66", "67–99", "100–199", "200–1514"]
+    assert bars["x"] == [30, 10, 0, 60]
+    assert bars["marker"]["color"] == ["--s2", "--s2", "--s1", "--s1"]
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        over_hosts(mark_fastest=True),
+        over_hosts([Line("Elapsed", ["a", "b"], [[1.0, 2.0], [2.0]])], ()),
+        charts.throughput_over_time([1, 2, 3], 1.0, mean_bytes_per_s=2.0),
+        charts.throughput_over_time(list(range(1200)), 0.01),
+        charts.throughput_over_time([], 1.0),
+        charts.packet_sizes([(54, 66, 3), (67, 99, 1)]),
+        charts.packet_sizes([]),
+    ],
+)
+def test_plotly_accepts_every_attribute_it_gets(figure):
+    assert len(checked(figure).data) == len(figure["data"])
+
+
+def test_frame_lengths_it_sorts_into_classes_without_losing_a_packet():
+    classes = charts.size_classes([54, 66, 98, 1514, 70_000], [5, 4, 3, 2, 1])
+    assert [c for c in classes if c[2]] == [(0, 59, 5), (60, 66, 4), (67, 99, 3), (1500, 1518, 2), (65_536, 70_000, 1)]
+
+
+def test_published_values_it_hides_where_they_would_flatten_the_measured():
+    miniature = Line("Elapsed", [2, 4], [[2.0], [1.5]])
+    figure = over_hosts([miniature])
+    assert figure["published"] is False
+    assert figure["data"][0]["visible"] is False
+    assert figure["layout"]["yaxis"]["range"][1] < 3
+    assert over_hosts()["published"] is True
+    assert "published" not in over_hosts(published=())
+
+
+def test_a_sparkline_starts_at_zero_it_marks_the_lowest():
+    spark = charts.sparkline([4.0, 2.0, 3.0])
+    assert spark is not None
+    assert spark.best == 1
+    assert spark.points[0] == (3.0, 3.0)
+    assert spark.points[1][1] == pytest.approx(17.0)
+    assert charts.sparkline([4.0]) is None
+
+
+def test_a_dot_strip_it_spreads_between_lowest_and_highest():
+    dots = charts.dot_strip(2.0, [1.0, 1.5], published=3.0)
+    assert dots is not None
+    assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)
+    assert charts.dot_strip(2.0, []) is None
+    assert charts.dot_strip(2.0, [2.0]).this == 50.0

@@ -1,0 +1,195 @@
+"""Every page answers, for every state of the laboratory."""
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Cluster, Experiment, Trial
+
+PLACES = ["home", "experiments", "new", "clusters", "workloads"]
+
+
+def text_of(response) -> str:
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("name", [*PLACES, "pulse", "search"])
+def test_a_stranger_it_sends_to_sign_in(client, db, name):
+    response = client.get(reverse(name))
+    assert response.status_code == 302
+    assert response.url.startswith(reverse("login"))
+
+
+def test_sign_in_it_opens_the_laboratory(client, person, library):
+    assert "Sign in" in text_of(client.get(reverse("login")))
+    response = client.post(reverse("login"), {"username": "okafor", "password": "correct horse"})
+    assert response.url == reverse("home")
+
+
+def test_a_wrong_password_it_says_so(client, person):
+    response = client.post(reverse("login"), {"username": "okafor", "password": "wrong"})
+    assert "do not match" in text_of(response)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_an_empty_laboratory_it_shows_without_error(client, person, db, name):
+    client.force_login(person)
+    Cluster.objects.all().delete()
+    text_of(client.get(reverse(name)))
+
+
+def test_the_first_visit_it_offers_ways_to_begin(page):
+    text = text_of(page.get(reverse("home")))
+    assert "No experiments yet" in text
+    assert "library=water-quick" in text
+    assert reverse("experiment", args=["guster-2007-water"]) in text
+
+
+def test_home_it_shows_running_waiting_and_recent(page, submit, run):
+    first, second = submit(name="First study"), submit(name="Second study")
+    run(most=2)
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    text = text_of(page.get(reverse("home")))
+    assert f"{trial.get_absolute_url()}" in text
+    assert "2 of 6 trials" not in text  # the numbers stand in elements of their own
+    assert ">2</b> <span class=\"muted\">of 6 trials" in text
+    assert "Second study" in text
+    assert second.get_absolute_url() in text
+    assert first.get_absolute_url() in text
+    assert "9</b> trials queued" in text
+
+
+def test_home_it_refreshes_by_its_panels_alone(page, submit):
+    submit()
+    text = text_of(page.get(reverse("home"), headers={"HX-Request": "true"}))
+    assert "<html" not in text
+    assert 'id="lab-facts" hx-swap-oob="true"' in text
+
+
+def test_the_bezel_it_counts(page, submit):
+    submit()
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    text = text_of(page.get(reverse("pulse")))
+    assert "<b>1</b> running" in text
+    assert "<b>5</b> queued" in text
+
+
+def test_an_experiment_before_its_first_trial_it_shows_empty_charts(page, submit):
+    experiment = submit()
+    text = text_of(page.get(experiment.get_absolute_url()))
+    assert "No trial has finished yet" in text
+    assert "hx-trigger=\"every 2s\"" in text
+    assert "Cancel" in text
+
+
+def test_a_finished_experiment_it_shows_and_asks_no_more(page, submit, run):
+    experiment = submit()
+    run()
+    text = text_of(page.get(experiment.get_absolute_url()))
+    assert "every 2s" not in text
+    assert 'id="figure-time"' in text
+    assert "2 hosts: 2.163" in text
+    assert "fastest" in text
+    assert "data-published" in text
+    assert text.count('class="ok" href="/trials/') == 6
+
+
+def test_a_sweep_of_two_parameters_it_draws_as_several_series(page, submit, run):
+    experiment = submit(sweep={"hosts": [1, 2], "link.mtu": [1500, 9000]})
+    run()
+    text = text_of(page.get(experiment.get_absolute_url()))
+    assert 'id="figure-elapsed"' in text
+    assert "MTU 9000" in text
+
+
+def test_a_published_experiment_it_shows_read_only_with_its_source(page):
+    published = Experiment.objects.get(published=True)
+    text = text_of(page.get(published.get_absolute_url()))
+    assert "Published" in text
+    assert "Guster, Sultanov, Nordby, Slattery" in text
+    assert "4 hosts: 200.4" in text
+    assert reverse("experiment-cancel", args=[published.slug]) not in text
+    page.post(reverse("experiment-cancel", args=[published.slug]))
+    assert not published.trials.exclude(state="finished").exists()
+
+
+def test_live_it_sends_charts_only_when_another_trial_ended(page, submit, run):
+    experiment = submit()
+    run(most=2)
+    address = reverse("experiment-live", args=[experiment.slug])
+    unchanged = text_of(page.get(f"{address}?seen=2"))
+    assert "figure-time" not in unchanged
+    assert 'id="live"' in unchanged
+    assert "figure-time" in text_of(page.get(f"{address}?seen=1"))
+
+
+def test_live_it_stops_when_nothing_runs(page, submit, run):
+    experiment = submit()
+    run()
+    text = text_of(page.get(reverse("experiment-live", args=[experiment.slug])))
+    assert "hx-trigger" not in text
+
+
+def test_cancelling_an_experiment_it_keeps_what_was_measured(page, submit, run):
+    experiment = submit()
+    run(most=2)
+    response = page.post(reverse("experiment-cancel", args=[experiment.slug]), follow=True)
+    assert "Cancelled 4 trials" in text_of(response)
+    assert sorted(set(experiment.trials.values_list("state", flat=True))) == ["cancelled", "finished"]
+
+
+def test_a_finished_trial_it_shows_with_tiles_and_dots(page, submit, run):
+    experiment = submit()
+    run()
+    trial = experiment.trials.filter(configuration__hosts=4).last()
+    text = text_of(page.get(trial.get_absolute_url()))
+    assert "Trial at 4 hosts, repetition 2 of 2" in text
+    assert text.count('class="tile"') == 6
+    assert "from the median of 2" in text
+    assert "mpirun -np 4 lmp" in text
+    assert "no handshake captured" in text
+    assert 'rel="prev"' in text
+
+
+def test_a_waiting_trial_it_polls_it_reloads_once_over(page, submit, run):
+    trial = submit().trials.first()
+    assert 'hx-trigger="every 1s"' in text_of(page.get(trial.get_absolute_url()))
+    address = reverse("trial-live", args=[trial.pk])
+    assert "Waiting" in text_of(page.get(address))
+    run()
+    assert page.get(address)["HX-Refresh"] == "true"
+
+
+def test_a_running_trial_it_shows_its_rates(page, submit):
+    submit()
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    trial.start_running(command=["mpirun"], conditions={})
+    trial.beat({"elapsed_s": 1.5, "packets": 4321, "wire_bytes": 3e6, "pps": 2881.0, "bps": 1.6e7, "stdout_tail": "Step 10"})
+    text = text_of(page.get(reverse("trial-live", args=[trial.pk])))
+    assert "4\u202f321" in text
+    assert "16.00<span class=\"u\">Mbit/s" in text
+    assert "Step 10" in text
+
+
+def test_a_failed_trial_it_says_why(page, submit):
+    experiment = submit()
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    trial.fail("LAMMPS <stopped> with exit status 1.")
+    text = text_of(page.get(trial.get_absolute_url()))
+    assert "LAMMPS &lt;stopped&gt; with exit status 1." in text
+    assert "LAMMPS &lt;stopped&gt;" in text_of(page.get(experiment.get_absolute_url()))
+
+
+def test_cancelling_a_trial_it_leaves_the_others(page, submit):
+    trial = submit().trials.first()
+    response = page.post(reverse("trial-cancel", args=[trial.pk]), follow=True)
+    assert "Cancelled" in text_of(response)
+    assert Trial.objects.filter(state="cancelled").count() == 1
+
+
+def test_names_of_people_it_escapes_in_pages_and_figures(page, submit, run):
+    experiment = submit(name="</script><b>bold</b>", tags=["<i>x</i>"])
+    run()
+    text = text_of(page.get(experiment.get_absolute_url()))
+    assert "<b>bold" not in text
+    assert "<i>x" not in text
