@@ -1,0 +1,214 @@
+"""The same configuration over time: steps in its level, the baseline it should be judged by, and what changed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, Final, Literal
+
+import numpy as np
+from scipy import stats
+
+from analysis.statistics.summary import Floats, Interval, Summary, checked, ratio_interval, summarise
+
+_PERMUTATIONS: Final = 999
+_SEED: Final = 2007
+SHORTEST: Final = 3
+"""Trials on either side of a step: fewer could be a passing disturbance."""
+
+Standing = Literal["within", "above", "below", "no baseline"]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPoint:
+    """One trial of the configuration, oldest first in a history."""
+
+    value: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Facts that may explain a step: kernel, MPI version, workload version, definition hash ..."""
+    label: str = ""
+    """What a page calls the trial: its date or key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A step: ``index`` is the first trial of the new level."""
+
+    index: int
+    label: str
+    before: Summary
+    after: Summary
+    ratio: float | None
+    """Median after / median before; None where that is zero."""
+    ratio_interval: Interval | None
+    p_value: float
+    environment: dict[str, tuple[str, str]]
+    """Facts that changed between the trial before the step and its first: name -> (before, after)."""
+    expected: bool
+
+    @property
+    def explanation(self) -> str:
+        """One sentence for a reader: what changed together with the level; that is no proof of the cause."""
+        if not self.environment:
+            return "Nothing that was recorded of the environment changed here."
+        parts = [f"{name} ({old} to {new})" for name, (old, new) in sorted(self.environment.items())]
+        return "Changed at the same trial: " + ", ".join(parts) + "."
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The level that the newest trials are judged by: those since the last step, expected or not."""
+
+    first: int
+    last: int
+    summary: Summary
+    low: float | None
+    high: float | None
+    """Where 95 % of further trials of the same level would fall (t prediction interval); None with fewer than three."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Steps found, the baseline, and where the newest trial stands against the trials of its level before it."""
+
+    changes: tuple[Change, ...]
+    baseline: Baseline | None
+    latest: Standing
+    flagged: bool
+    """A step that nobody marked as expected, or a newest trial outside of the baseline."""
+
+    def to_dict(self) -> dict[str, Any]:
+        data = asdict(self)
+        for row, change in zip(data["changes"], self.changes, strict=True):
+            row["explanation"] = change.explanation
+        return data
+
+
+def detect_changes(
+    points: Sequence[HistoryPoint],
+    *,
+    expected: Collection[int] = (),
+    alpha: float = 0.01,
+    smallest_ratio: float = 1.02,
+) -> History:
+    """Find steps by binary segmentation of the ranks; each split is tested against shuffled histories.
+
+    ``expected`` holds first trials of steps that a person has marked; they split the history without a test and are not
+    flagged. Steps of the medians below ``smallest_ratio`` are not reported: true, but too small to matter.
+    """
+    if not points:
+        return History((), None, "no baseline", False)
+    x = checked([p.value for p in points])
+    marked = sorted(i for i in set(expected) if 0 < i < len(x))
+    borders = [0, *marked, len(x)]
+    p_values = dict.fromkeys(marked, 0.0)
+    for start, stop in pairwise(borders):
+        p_values |= _split(x, start, stop, alpha, np.random.default_rng(_SEED))
+    kept = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
+    steps = [0, *kept, len(x)]
+    changes = tuple(
+        _change(points, x, steps[k - 1], steps[k], steps[k + 1], p_values[steps[k]], steps[k] in marked)
+        for k in range(1, len(steps) - 1)
+    )
+    baseline = _baseline(x, steps[-2], len(x), points)
+    latest = _standing(x, steps[-2])
+    flagged = any(not c.expected for c in changes) or latest in ("above", "below")
+    return History(changes, baseline, latest, flagged)
+
+
+def _split(x: Floats, start: int, stop: int, alpha: float, rng: np.random.Generator) -> dict[int, float]:
+    """Steps strictly inside [start, stop), with their p-values."""
+    if stop - start < 2 * SHORTEST:
+        return {}
+    ranks = stats.rankdata(x[start:stop])
+    observed, at = _strongest(ranks[None, :])
+    shuffled, _ = _strongest(rng.permuted(np.broadcast_to(ranks, (_PERMUTATIONS, len(ranks))), axis=1))
+    p = float((np.sum(shuffled >= observed[0] - 1e-12) + 1) / (_PERMUTATIONS + 1))
+    if p > alpha:
+        return {}
+    middle = start + int(at[0])
+    return {middle: p} | _split(x, start, middle, alpha, rng) | _split(x, middle, stop, alpha, rng)
+
+
+def _strongest(ranks: Floats) -> tuple[Floats, Any]:
+    """Largest standardised rank-sum over all splits of each row, and the split (Pettitt 1979, weighted for position)."""
+    n = ranks.shape[1]
+    sizes = np.arange(SHORTEST, n - SHORTEST + 1)
+    sums = np.cumsum(ranks, axis=1)[:, sizes - 1]
+    variance = ranks[0].var(ddof=1) * sizes * (n - sizes) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = np.nan_to_num(np.abs(sums - sizes * ranks[0].mean()) / np.sqrt(variance))
+    best = score.argmax(axis=1)
+    return score[np.arange(len(score)), best], sizes[best]
+
+
+def _large_enough(x: Floats, steps: list[int], marked: set[int], smallest_ratio: float) -> list[int]:
+    """Drop, smallest first, steps whose medians differ by less than the ratio: their neighbours' levels then merge."""
+    kept = list(steps)
+    while True:
+        edges = [0, *kept, len(x)]
+        sizes = {
+            kept[k]: _ratio(
+                float(np.median(x[edges[k] : edges[k + 1]])), float(np.median(x[edges[k + 1] : edges[k + 2]]))
+            )
+            for k in range(len(kept))
+            if kept[k] not in marked
+        }
+        small = [step for step, ratio in sizes.items() if ratio < smallest_ratio]
+        if not small:
+            return kept
+        kept.remove(min(small, key=lambda step: sizes[step]))
+
+
+def _ratio(a: float, b: float) -> float:
+    low, high = sorted((abs(a), abs(b)))
+    return high / low if low else (1.0 if high == 0 else float("inf"))
+
+
+def _change(
+    points: Sequence[HistoryPoint], x: Floats, start: int, at: int, stop: int, p: float, expected: bool
+) -> Change:
+    before, after = x[start:at], x[at:stop]
+    base = float(np.median(before))
+    old, new = points[at - 1].environment, points[at].environment
+    names = sorted(set(old) | set(new))
+    return Change(
+        index=at,
+        label=points[at].label,
+        before=summarise(before.tolist()),
+        after=summarise(after.tolist()),
+        ratio=float(np.median(after)) / base if base else None,
+        ratio_interval=ratio_interval(after, before),
+        p_value=p,
+        environment={n: (old.get(n, "absent"), new.get(n, "absent")) for n in names if old.get(n) != new.get(n)},
+        expected=expected,
+    )
+
+
+def _limits(x: Floats) -> tuple[float | None, float | None]:
+    if len(x) < SHORTEST:
+        return None, None
+    half = float(stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) * np.sqrt(1 + 1 / len(x)))
+    return float(x.mean()) - half, float(x.mean()) + half
+
+
+def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) -> Baseline:
+    level = x[first:stop]
+    low, high = _limits(level)
+    since = f"since {points[first].label}" if points[first].label else f"since trial {first + 1}"
+    sentence = (
+        f"Baseline: the {len(level)} trials {since}, after the last step."
+        if first
+        else (f"Baseline: all {len(level)} trials; no step was found before them.")
+    )
+    return Baseline(first, stop - 1, summarise(level.tolist()), low, high, sentence)
+
+
+def _standing(x: Floats, first: int) -> Standing:
+    """The newest trial against the prediction interval of the trials of its level before it."""
+    low, high = _limits(x[first:-1])
+    if low is None or high is None:
+        return "no baseline"
+    return "below" if x[-1] < low else "above" if x[-1] > high else "within"

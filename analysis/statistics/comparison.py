@@ -1,0 +1,194 @@
+"""Groups of trials against a baseline: ratio with interval, permutation test, multiplicity control and effect size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import Any, Final, Literal
+
+import numpy as np
+from scipy import stats
+
+from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval
+
+Correction = Literal["holm", "bh"]
+Verdict = Literal["higher", "lower", "no clear change", "too few repetitions"]
+Groups = Mapping[str, Mapping[str, Sequence[float]]]
+"""label -> metric id -> one value per counted trial."""
+
+_EXACT_UP_TO: Final = 20_000
+_PERMUTATIONS: Final = 9_999
+_SEED: Final = 2007
+_EFFECTS: Final = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
+"""Bounds of |Cliff's delta| of Romano et al. 2006; "large" above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One metric of one group against the baseline. What cannot be computed is None."""
+
+    metric: str
+    group: str
+    baseline: str
+    n: int
+    n_baseline: int
+    median: float
+    baseline_median: float
+    difference: float
+    """Of the medians, in the metric's unit."""
+    ratio: float | None
+    """Of the medians; None where the baseline's is zero."""
+    ratio_interval: Interval | None
+    p_value: float | None
+    test: str
+    p_adjusted: float | None
+    cliffs_delta: float | None
+    """P(group > baseline) - P(group < baseline), -1 to 1."""
+    effect: str
+    """negligible, small, medium, large; empty where there is none."""
+    hedges_g: float | None
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare_groups(
+    groups: Groups, *, baseline: str, correction: Correction = "bh", level: float = 0.95
+) -> list[Comparison]:
+    """Compare every other group with ``baseline`` in every metric that both have; in the order of the groups.
+
+    The correction runs over all comparisons of the answer: "bh" (Benjamini and Hochberg 1995) bounds the share of false
+    differences, "holm" (Holm 1979) the chance of any. KeyError for an unknown baseline.
+    """
+    reference = groups[baseline]
+    found = [
+        _compare(metric, label, values, baseline, reference[metric], level)
+        for label, metrics in groups.items()
+        if label != baseline
+        for metric, values in metrics.items()
+        if len(values) and len(reference.get(metric, ()))
+    ]
+    tested = [i for i, c in enumerate(found) if c.p_value is not None]
+    adjusted = adjust([found[i].p_value or 0.0 for i in tested], correction)
+    for i, p in zip(tested, adjusted, strict=True):
+        found[i] = replace(found[i], p_adjusted=p, verdict=_verdict(found[i], p, 1 - level))
+    return found
+
+
+def _compare(
+    metric: str, group: str, values: Sequence[float], baseline: str, reference: Sequence[float], level: float
+) -> Comparison:
+    a, b = checked(values), checked(reference)
+    median, base = float(np.median(a)), float(np.median(b))
+    enough = min(len(a), len(b)) >= MINIMUM_REPETITIONS
+    p, test = permutation_test(a, b) if enough else (None, "")
+    delta = cliffs_delta(a, b) if enough else None
+    return Comparison(
+        metric=metric,
+        group=group,
+        baseline=baseline,
+        n=len(a),
+        n_baseline=len(b),
+        median=median,
+        baseline_median=base,
+        difference=median - base,
+        ratio=median / base if base else None,
+        ratio_interval=ratio_interval(a, b, level=level),
+        p_value=p,
+        test=test,
+        p_adjusted=None,
+        cliffs_delta=delta,
+        effect="" if delta is None else effect_word(delta),
+        hedges_g=hedges_g(a, b) if enough else None,
+        verdict="too few repetitions",
+    )
+
+
+def _verdict(comparison: Comparison, p: float, alpha: float) -> Verdict:
+    if p <= alpha and comparison.cliffs_delta:
+        return "higher" if comparison.cliffs_delta > 0 else "lower"
+    smallest = 2 / comb(comparison.n + comparison.n_baseline, comparison.n)
+    # three against three can never reach 5 %: that is a lack of trials, not a lack of difference
+    return "too few repetitions" if smallest > alpha else "no clear change"
+
+
+def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
+    """Two-sided permutation test of the difference of mean ranks; exact up to 20 000 arrangements, else sampled.
+
+    Ranks make it deaf to how far an outlier lies. Returns the p-value and the test's name for readers.
+    """
+    ranks = stats.rankdata(np.concatenate([a, b]))
+    n, total = len(a), len(a) + len(b)
+    expected = n * (total + 1) / 2
+    observed = abs(ranks[:n].sum() - expected)
+    if comb(total, n) <= _EXACT_UP_TO:
+        picks = np.array(list(combinations(range(total), n)))
+        sums = ranks[picks].sum(axis=1)
+        return float(np.mean(np.abs(sums - expected) >= observed - 1e-9)), "exact permutation test of ranks"
+    rng = np.random.default_rng(_SEED)
+    shuffled = rng.permuted(np.broadcast_to(ranks, (_PERMUTATIONS, total)), axis=1)[:, :n].sum(axis=1)
+    beyond = int(np.sum(np.abs(shuffled - expected) >= observed - 1e-9))
+    # the arrangement at hand counts as one of them, or p could be 0 (Phipson and Smyth 2010)
+    return (beyond + 1) / (_PERMUTATIONS + 1), f"permutation test of ranks, {_PERMUTATIONS} permutations"
+
+
+def adjust(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
+    """Adjusted p-values in the given order: Holm's step-down or Benjamini and Hochberg's step-up."""
+    p = np.asarray(p_values, dtype=np.float64)
+    if not len(p):
+        return []
+    order, m = np.argsort(p, kind="stable"), len(p)
+    if correction == "holm":
+        stepped = np.maximum.accumulate(p[order] * (m - np.arange(m)))
+    else:
+        stepped = np.minimum.accumulate((p[order] * m / (np.arange(m) + 1))[::-1])[::-1]
+    adjusted = np.empty(m)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return [float(v) for v in adjusted]
+
+
+def cliffs_delta(a: Floats, b: Floats) -> float:
+    """P(a > b) - P(a < b) over all pairs (Cliff 1993)."""
+    return float(np.sign(a[:, None] - b[None, :]).mean())
+
+
+def effect_word(delta: float) -> str:
+    """Word for the size of a Cliff's delta (Romano et al. 2006)."""
+    return next((word for bound, word in _EFFECTS if abs(delta) < bound), "large")
+
+
+def hedges_g(a: Floats, b: Floats) -> float | None:
+    """Difference of the means in pooled standard deviations, corrected for small samples (Hedges 1981); None without spread."""
+    freedom = len(a) + len(b) - 2
+    if freedom < 1:
+        return None
+    pooled = ((len(a) - 1) * a.var(ddof=1) + (len(b) - 1) * b.var(ddof=1)) / freedom
+    if pooled == 0:
+        return None
+    return float((a.mean() - b.mean()) / np.sqrt(pooled) * (1 - 3 / (4 * freedom - 1)))
+
+
+def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
+    """P-value of "all these configurations have the same mean": the larger of an F test on logarithms and Kruskal-Wallis.
+
+    The F test sees small effects with few repetitions; the rank test keeps one far outlier from making a finding. Values that
+    are not positive are compared as they are. 1.0 where fewer than two configurations have two values each.
+    """
+    groups = [checked(s) for s in samples if len(s) >= 2]
+    if len(groups) < 2:
+        return 1.0
+    pooled = np.concatenate(groups)
+    if np.ptp(pooled) == 0:
+        return 1.0
+    if pooled.min() > 0:
+        groups = [np.log(g) for g in groups]
+    spread = max(float(g.std()) for g in groups)
+    by_rank = float(stats.kruskal(*groups).pvalue)
+    if spread <= 1e-12 * max(1.0, float(np.abs(pooled).max())):
+        # counts that repeat exactly: any difference is one, once there are trials enough to rank
+        return 0.0 if by_rank < 0.05 else by_rank
+    by_mean = float(stats.f_oneway(*groups).pvalue)
+    return by_mean if by_rank < 0.05 else max(by_mean, by_rank)

@@ -1,0 +1,187 @@
+"""What a handful of repetitions says about one quantity: centre, spread, interval, outliers, and how many more are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Floats = npt.NDArray[np.float64]
+Method = Literal["t", "bootstrap"]
+
+MINIMUM_REPETITIONS: Final = 3
+"""Below this no difference between two configurations is claimed: two values give a spread with one degree of freedom."""
+_BOOTSTRAP_FROM: Final = 10
+"""Below 10 values the percentiles of a bootstrap lie too close together (Hesterberg 2015, section 4.1); t is used."""
+_RESAMPLES: Final = 4000
+_SEED: Final = 2007
+"""Resampling is repeatable: the same values always give the same interval on every page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval, in the unit of the values, and how it was made. None is an end that the data do not bound."""
+
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+
+    def holds(self, value: float) -> bool:
+        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Repetitions of one quantity. ``interval`` is of the mean ("t") or the median ("bootstrap") as its method says."""
+
+    n: int
+    median: float
+    mean: float
+    sd: float | None
+    """Sample standard deviation (n - 1); None for one value."""
+    minimum: float
+    maximum: float
+    interval: Interval | None
+    outliers: tuple[int, ...]
+    """Positions in the values; they are counted in every figure above, only shown apart."""
+    enough: bool
+    """At least MINIMUM_REPETITIONS."""
+
+    @property
+    def relative_sd(self) -> float | None:
+        return None if self.sd is None or self.mean == 0 else self.sd / abs(self.mean)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> Summary:
+    """Summarise repetitions; ``method`` None takes t below 10 values and the bootstrap of the median from there on.
+
+    ValueError for no values or for values that are not finite.
+    """
+    x = checked(values)
+    chosen = method or ("t" if len(x) < _BOOTSTRAP_FROM else "bootstrap")
+    return Summary(
+        n=len(x),
+        median=float(np.median(x)),
+        mean=float(x.mean()),
+        sd=float(x.std(ddof=1)) if len(x) > 1 else None,
+        minimum=float(x.min()),
+        maximum=float(x.max()),
+        interval=mean_interval(x, level=level) if chosen == "t" else median_interval(x, level=level),
+        outliers=outliers(x),
+        enough=len(x) >= MINIMUM_REPETITIONS,
+    )
+
+
+def checked(values: Sequence[float] | Floats) -> Floats:
+    """Return the values as a float array of shape (n,); ValueError when empty or not finite."""
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or not len(x):
+        raise ValueError("at least one value is needed")
+    if not np.isfinite(x).all():
+        raise ValueError("values must be finite numbers")
+    return x
+
+
+def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
+    """Student's t interval of the mean; None for fewer than two values."""
+    x = checked(values)
+    if len(x) < 2:
+        return None
+    half = float(stats.t.ppf((1 + level) / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    return Interval(float(x.mean()) - half, float(x.mean()) + half, level, "t interval of the mean")
+
+
+def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
+    """Percentile bootstrap interval of the median (Efron and Tibshirani 1993, chapter 13); None for fewer than three values."""
+    x = checked(values)
+    if len(x) < 3:
+        return None
+    draws = np.random.default_rng(_SEED).integers(0, len(x), (_RESAMPLES, len(x)))
+    low, high = np.quantile(np.median(x[draws], axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, f"bootstrap of the median, {_RESAMPLES} resamples")
+
+
+def ratio_interval(
+    numerator: Sequence[float] | Floats, denominator: Sequence[float] | Floats, *, level: float = 0.95
+) -> Interval | None:
+    """Interval of the ratio of two geometric means: Welch's t on logarithms, so both spreads are propagated.
+
+    None where a value is not positive or a side has fewer than two values.
+    """
+    a, b = checked(numerator), checked(denominator)
+    if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
+        return None
+    difference, error, freedom = welch(np.log(a), np.log(b))
+    half = float(stats.t.ppf((1 + level) / 2, freedom)) * error if error > 0 else 0.0
+    return Interval(
+        float(np.exp(difference - half)),
+        float(np.exp(difference + half)),
+        level,
+        "t interval of the ratio of geometric means (Welch)",
+    )
+
+
+def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
+    """Return the difference of the means, its standard error and the Welch-Satterthwaite degrees of freedom."""
+    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    total = float(va + vb)
+    if total == 0:
+        return float(a.mean() - b.mean()), 0.0, float(len(a) + len(b) - 2)
+    freedom = total**2 / float(va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+    return float(a.mean() - b.mean()), total**0.5, freedom
+
+
+def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
+    """Positions whose modified z-score exceeds 3.5 (Iglewicz and Hoaglin 1993); none below five values.
+
+    Where more than half of the values are equal, the mean absolute deviation stands in for the median one, as there.
+    """
+    x = checked(values)
+    if len(x) < 5:
+        return ()
+    distance = np.abs(x - np.median(x))
+    scale = float(np.median(distance)) / 0.6745 or float(distance.mean()) * 1.2533
+    if scale == 0:
+        return ()
+    return tuple(int(i) for i in np.flatnonzero(distance / scale > 3.5))
+
+
+def repetitions_needed(
+    values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
+) -> int | None:
+    """How many repetitions in all would bring the t interval of the mean to this half-width; None below two values.
+
+    The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
+    """
+    x = checked(values)
+    if len(x) < 2 or x.mean() == 0:
+        return None
+    relative = float(x.std(ddof=1) / abs(x.mean()))
+    if relative == 0:
+        return MINIMUM_REPETITIONS
+    n = MINIMUM_REPETITIONS
+    while n < 10_000 and stats.t.ppf((1 + level) / 2, n - 1) * relative / np.sqrt(n) > relative_half_width:
+        n += 1
+    return n
+
+
+def detectable_difference(
+    relative_sd: float, repetitions: int, *, level: float = 0.95, power: float = 0.8
+) -> float | None:
+    """Smallest relative difference between two configurations that so many repetitions each would show.
+
+    Two-sample t on logarithms with that power; None below two repetitions. 0.06 means 6 %.
+    """
+    if repetitions < 2:
+        return None
+    freedom = 2 * repetitions - 2
+    quantiles = stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)
+    return float(np.expm1(quantiles * relative_sd * np.sqrt(2 / repetitions)))
