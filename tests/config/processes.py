@@ -1,0 +1,38 @@
+"""Watching processes from outside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+
+def wait_for(condition: Callable[[], bool], *, timeout_s: float = 20.0) -> None:
+    """Return as soon as `condition` holds; fail when it does not within the deadline."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {condition.__name__}"
+        time.sleep(0.05)
+
+
+def processes_of(var: Path) -> list[psutil.Process]:
+    """Every process that works for a var directory: named in its arguments or environment, or standing in it."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            texts = [*process.cmdline(), process.environ().get("RANKWIRE_VAR", ""), process.cwd()]
+        except psutil.Error:
+            continue
+        if process.status() != psutil.STATUS_ZOMBIE and any(text.startswith(str(var)) for text in texts):
+            found.append(process)
+    return found
+
+
+def process_of(var: Path, part: str) -> psutil.Process:
+    """The one process of `var` (the topmost) with `part` in its command line."""
+    matching = [p for p in processes_of(var) if part in " ".join(p.cmdline())]
+    numbers = {p.pid for p in matching}
+    [top] = [p for p in matching if p.ppid() not in numbers]
+    return top
