@@ -109,7 +109,7 @@ def _link_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> dict[str, Any]
         name = path.removeprefix("link.")
         if path in sweep or path not in post:
             continue
-        text = post[path].strip()
+        text = str(post[path]).strip()
         if name == "bandwidth" and not text:
             link[name] = None  # empty: unlimited
         elif text and text != shown_default(path):

@@ -58,7 +58,7 @@ class Scale:
         return cls(exponent, prefixed_unit(unit, exponent))
 
     def __call__(self, value: float) -> float:
-        return value / 10**self.exponent
+        return float(value / 10**self.exponent)
 
 
 def axis_title(quantity: str, unit: str) -> dict[str, str]:

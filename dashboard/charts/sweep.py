@@ -59,7 +59,7 @@ def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:
 
 def _ordered(xs: Sequence[X]) -> list[X]:
     distinct = list(dict.fromkeys(xs))
-    return sorted(distinct) if _numeric(distinct) else distinct  # type: ignore[type-var]
+    return sorted(distinct) if _numeric(distinct) else distinct
 
 
 def _numeric(xs: Sequence[X]) -> bool:

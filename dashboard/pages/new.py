@@ -114,18 +114,19 @@ def _page(
 
 
 def _context(draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0) -> dict[str, Any]:
+    clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
     made: Preview | None = None
     if error is None:
         try:
-            made = make_preview(parse(draft, max_trials=settings.MAX_TRIALS), chosen)
+            spec = parse(draft, max_trials=settings.MAX_TRIALS)
+            if spec.cluster not in {cluster.slug for cluster in clusters}:
+                raise _no_cluster(draft)
+            made = make_preview(spec, chosen)
         except InvalidSpec as found:
             error = found
-    clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
-    if error is None and draft.get("cluster", "testbed") not in {cluster.slug for cluster in clusters}:
-        error = _no_cluster(draft)
     return {
         "form": Form(draft, error.by_path() if error else {}, clusters),
-        "preview": made if error is None else None,
+        "preview": made,
         "yaml": as_yaml(draft),
         "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
         "clusters": clusters,

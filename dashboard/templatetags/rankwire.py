@@ -94,7 +94,7 @@ def amount(value: float | None, unit: str = "") -> SafeString:
 @register.filter
 def grouped(value: Any) -> str:
     """A whole number with its thousands set apart."""
-    return numbers.grouped(int(value)) if value is not None else numbers.NOTHING
+    return numbers.NOTHING if value in (None, "") else numbers.grouped(int(value))
 
 
 @register.filter
