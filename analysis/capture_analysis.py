@@ -16,6 +16,7 @@ from analysis import interarrival, legacy, trust
 from analysis.capture.stream import stream
 from analysis.errors import UnsupportedCapture
 from analysis.flows import FlowSet
+from analysis.interarrival import GapStore, InterarrivalResult
 from analysis.kernels import rates as rates_kernel
 from analysis.packets import PacketTable
 from analysis.rates import RateAccumulator
@@ -139,24 +140,30 @@ class _Scope:
 
     def __init__(self) -> None:
         self.rates = RateAccumulator()
-        self._gaps: list[npt.NDArray[np.int64]] = []
+        self._gaps = GapStore()
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_] | None) -> None:
-        self._gaps.append(self.rates.update(table, member))
+        self._gaps.add(self.rates.update(table, member))
 
-    def result(self) -> ScopeAnalysis:
+    def result(self, bootstrap: int) -> ScopeAnalysis:
         metrics, missing = self.rates.result()
-        gaps = np.concatenate(self._gaps) if self._gaps else np.zeros(0, np.int64)
-        gaps.sort()
-        more, less = interarrival.moments(gaps, self.rates.without_time())
-        sizes, counts = self.rates.size_histogram()
-        return ScopeAnalysis(
-            metrics | more,
-            missing | less,
+        sizes, packets = self.rates.size_histogram()
+        found = ScopeAnalysis(
+            metrics,
+            missing,
             self.rates.series(),
-            {},
-            {"orig_len": sizes.tolist(), "packets": counts.tolist()},
+            size_histogram={"orig_len": sizes.tolist(), "packets": packets.tolist()},
         )
+        reason = self.rates.without_time()
+        if reason is not None:
+            missing.update(interarrival.absent(reason))
+            return found
+        arrivals = InterarrivalResult(self._gaps, self.rates.counts(), self.rates.bin_ns, self.rates.duration_ns)
+        arrivals.compute(bootstrap)
+        metrics.update(arrivals.metrics)
+        missing.update(arrivals.not_available)
+        found.interarrival.update(arrivals.details)
+        return found
 
 
 def _tables(
@@ -211,12 +218,14 @@ def analyse(
     mtu: int | None = None,
     rank_map: Mapping[tuple[str, int], int] | None = None,
     progress: Progress | None = None,
+    bootstrap: int = 0,
 ) -> CaptureAnalysis:
     """Every metric of the catalogue that the capture ``path`` holds.
 
     ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
     links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
-    with (bytes read, bytes of the file). Memory stays bounded whatever the file's size. Raises CaptureError.
+    with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates.
+    Memory stays bounded whatever the file's size. Raises CaptureError.
     """
     facts: dict[str, Any] = {}
     everything, mpi = _Scope(), _Scope()
@@ -231,8 +240,8 @@ def analyse(
         for table in _tables(path, decoder, {}, None):
             mpi.update(table, mpi_flows.member)
     flow_set = tcp.result()
-    whole = _with_tcp(everything, flow_set, None)
-    part = _with_tcp(mpi, flow_set, mpi_flows.member) if mpi_flows.any else _absent(whole)
+    whole = _with_tcp(everything.result(bootstrap), everything, flow_set, None)
+    part = _with_tcp(mpi.result(bootstrap), mpi, flow_set, mpi_flows.member) if mpi_flows.any else _absent(whole)
     _compare_scopes(whole, part)
     return CaptureAnalysis(
         file=str(path),
@@ -247,11 +256,11 @@ def analyse(
     )
 
 
-def _with_tcp(scope: _Scope, flow_set: FlowSet, member: npt.NDArray[np.bool_] | None) -> ScopeAnalysis:
+def _with_tcp(
+    analysis: ScopeAnalysis, scope: _Scope, flow_set: FlowSet, member: npt.NDArray[np.bool_] | None
+) -> ScopeAnalysis:
     """The scope's result with the TCP metrics of its flows and what follows from both."""
-    analysis = scope.result()
-    mask = None if member is None else member[: max(len(member), 1)]
-    metrics, missing = flow_set.metrics(mask)
+    metrics, missing = flow_set.metrics(member)
     analysis.metrics.update(metrics)
     analysis.not_available.update(missing)
     reason = scope.rates.without_time() or missing.get("goodput_bytes")

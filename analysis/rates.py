@@ -12,6 +12,7 @@ from analysis.kernels import rates as kernel
 from analysis.packets import NO_TIME, PacketTable
 
 MS: Final = 1_000_000
+FINEST_BIN_NS: Final = 100_000
 PEAK_WINDOWS: Final[dict[str, int]] = {
     "peak_1ms_bps": MS,
     "peak_10ms_bps": 10 * MS,
@@ -20,7 +21,7 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
 MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 22
-"""Packets per millisecond are counted for 70 minutes; longer captures get wider bins, so memory stays bounded."""
+"""Packets are counted per 100 us for 7 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
 _SIZES: Final = 1 << 17
 
 
@@ -36,8 +37,8 @@ class RateAccumulator:
         self.clock = np.zeros(kernel.CLOCK_SIZE, np.int64)
         self._sizes = np.zeros(_SIZES, np.int64)
         self._larger: dict[int, int] = {}
-        self.bin_ns = MS
-        self.counts = np.zeros(1 << 12, np.int32)
+        self.bin_ns = FINEST_BIN_NS
+        self._counts = np.zeros(1 << 12, np.int32)
         self._started = False
         self.series_ns = MS
         self._series = np.zeros((3, MOST_POINTS), np.int64)
@@ -59,7 +60,7 @@ class RateAccumulator:
         gaps = np.empty(len(table), np.int64)
         n = kernel.timeline(
             table.time_ns, table.flow, table.orig_len, table.payload, everything, belongs,
-            self.clock, gaps, self.bin_ns, self.counts, self.series_ns, self._series,
+            self.clock, gaps, self.bin_ns, self._counts, self.series_ns, self._series,
         )  # fmt: skip
         row = 0
         while True:
@@ -98,12 +99,14 @@ class RateAccumulator:
             )
             self.series_ns *= 10
         while span // self.bin_ns >= MOST_BINS:
-            whole = -(-len(self.counts) // 10) * 10
-            self.counts = np.pad(self.counts, (0, whole - len(self.counts))).reshape(-1, 10).sum(axis=1, dtype=np.int32)
+            whole = -(-len(self._counts) // 10) * 10
+            self._counts = (
+                np.pad(self._counts, (0, whole - len(self._counts))).reshape(-1, 10).sum(axis=1, dtype=np.int32)
+            )
             self.bin_ns *= 10
         needed = span // self.bin_ns + 1
-        if needed > len(self.counts):
-            self.counts = np.pad(self.counts, (0, max(needed, 2 * len(self.counts)) - len(self.counts)))
+        if needed > len(self._counts):
+            self._counts = np.pad(self._counts, (0, max(needed, 2 * len(self._counts)) - len(self._counts)))
 
     def _grow_ring(self) -> None:
         old, size = self._ring, self._ring.shape[1]
@@ -126,6 +129,11 @@ class RateAccumulator:
         larger = sorted(self._larger)
         counts = [self._larger[size] for size in larger]
         return np.append(sizes, larger).astype(np.int64), np.append(self._sizes[sizes], counts).astype(np.int64)
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
+        filled = np.flatnonzero(self._counts)
+        return self._counts[filled[0] : filled[-1] + 1].astype(np.int64) if len(filled) else np.zeros(0, np.int64)
 
     def without_time(self) -> str | None:
         """Why quantities over time do not exist, or None when they do."""

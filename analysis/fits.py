@@ -1,0 +1,264 @@
+"""Distributions fitted to inter-arrival times by maximum likelihood, location fixed at 0 (METRICS.md section 4).
+
+Samples are values x with weights w (how often each occurs), all x > 0. Estimators: Johnson, Kotz, Balakrishnan,
+Continuous Univariate Distributions, volume 1.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+Parameters = tuple[float, float]
+
+
+class CumulativeDistribution(Protocol):
+    def __call__(self, x: Values, p: Parameters) -> Values: ...
+
+
+_ITERATIONS: Final = 60
+_COARSE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Weighted positive values with the sums that every estimator needs."""
+
+    x: Values
+    weight: Values
+    log_x: Values
+    n: float
+    mean: float
+    mean_log: float
+    var_log: float
+
+    @classmethod
+    def of(cls, x: Values, weight: Values) -> Sample:
+        """Raises ValueError for fewer than two different values: no distribution can be told from a constant."""
+        if len(x) < 2:
+            raise ValueError("fewer than two different inter-arrival times")
+        log_x, n = np.log(x), float(weight.sum())
+        mean_log = float(weight @ log_x) / n
+        var_log = float(weight @ (log_x - mean_log) ** 2) / n
+        return cls(x, weight, log_x, n, float(weight @ x) / n, mean_log, var_log)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How one family is fitted, drawn and evaluated; all families have at most two parameters."""
+
+    name: str
+    parameter_names: tuple[str, ...]
+    fit: Callable[[Sample], Parameters]
+    log_likelihood: Callable[[Sample, Parameters], float]
+    cdf: CumulativeDistribution
+    draw: Callable[[np.random.Generator, int, Parameters], Values]
+
+
+def _fit_exponential(sample: Sample) -> Parameters:
+    return sample.mean, 0.0
+
+
+def _fit_weibull(sample: Sample) -> Parameters:
+    """Shape k solves sum(w x^k ln x)/sum(w x^k) - 1/k = mean(ln x); Newton from the moments of ln x."""
+    centred = sample.log_x - sample.mean_log
+    k = math.pi / math.sqrt(6.0 * sample.var_log)
+    largest = float(centred.max())
+    for _ in range(_ITERATIONS):
+        power = sample.weight * np.exp(k * (centred - largest))
+        s0, s1 = float(power.sum()), float(power @ centred)
+        s2 = float(power @ centred**2)
+        value = s1 / s0 - 1 / k
+        step = value / (s2 / s0 - (s1 / s0) ** 2 + 1 / k**2)
+        k = max(k - step, k / 4)
+        if abs(step) < 1e-12 * k:
+            break
+    s0 = float((sample.weight * np.exp(k * (centred - largest))).sum())
+    scale = math.exp(sample.mean_log + largest + math.log(s0 / sample.n) / k)
+    return k, scale
+
+
+def _fit_lognormal(sample: Sample) -> Parameters:
+    return sample.mean_log, math.sqrt(sample.var_log)
+
+
+def digamma(a: float) -> float:
+    """The logarithmic derivative of the gamma function for a > 0 (Abramowitz and Stegun 6.3.18 above 6)."""
+    value = 0.0
+    while a < 6.0:
+        value -= 1 / a
+        a += 1
+    q = 1 / (a * a)
+    return value + math.log(a) - 0.5 / a - q * (1 / 12 - q * (1 / 120 - q * (1 / 252 - q * (1 / 240 - q / 132))))
+
+
+def _trigamma(a: float) -> float:
+    value = 0.0
+    while a < 6.0:
+        value += 1 / (a * a)
+        a += 1
+    q = 1 / (a * a)
+    return value + 1 / a + q / 2 + q / a * (1 / 6 - q * (1 / 30 - q * (1 / 42 - q / 30)))
+
+
+def _fit_gamma(sample: Sample) -> Parameters:
+    """Shape a solves ln a - digamma(a) = ln(mean) - mean(ln x); Newton from Minka's closed form."""
+    s = math.log(sample.mean) - sample.mean_log
+    a = (3 - s + math.sqrt((s - 3) ** 2 + 24 * s)) / (12 * s)
+    for _ in range(_ITERATIONS):
+        step = (math.log(a) - digamma(a) - s) / (1 / a - _trigamma(a))
+        a = max(a - step, a / 4)
+        if abs(step) < 1e-12 * a:
+            break
+    return a, sample.mean / a
+
+
+def _fit_pareto(sample: Sample) -> Parameters:
+    smallest = float(sample.x.min())
+    return 1 / (sample.mean_log - math.log(smallest)), smallest
+
+
+def _gamma_cdf(x: Values, p: Parameters) -> Values:
+    from scipy.special import gammainc  # scipy doubles the start-up time; only fits need it
+
+    return np.asarray(gammainc(p[0], x / p[1]))
+
+
+def _normal_cdf(x: Values, p: Parameters) -> Values:
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr((np.log(x) - p[0]) / p[1]))
+
+
+DISTRIBUTIONS: Final = (
+    Distribution(
+        "exponential",
+        ("mean_s",),
+        _fit_exponential,
+        lambda s, p: -s.n * (math.log(p[0]) + s.mean / p[0]),
+        lambda x, p: -np.expm1(-x / p[0]),
+        lambda rng, n, p: rng.exponential(p[0], n),
+    ),
+    Distribution(
+        "weibull",
+        ("shape", "scale_s"),
+        _fit_weibull,
+        lambda s, p: (
+            s.n * (math.log(p[0] / p[1]) + (p[0] - 1) * (s.mean_log - math.log(p[1])))
+            - float(s.weight @ np.exp(p[0] * (s.log_x - math.log(p[1]))))
+        ),
+        lambda x, p: -np.expm1(-((x / p[1]) ** p[0])),
+        lambda rng, n, p: p[1] * rng.weibull(p[0], n),
+    ),
+    Distribution(
+        "lognormal",
+        ("mu", "sigma"),
+        _fit_lognormal,
+        lambda s, p: -s.n * (s.mean_log + math.log(p[1]) + 0.5 * math.log(2 * math.pi) + 0.5 * s.var_log / p[1] ** 2),
+        _normal_cdf,
+        lambda rng, n, p: rng.lognormal(p[0], p[1], n),
+    ),
+    Distribution(
+        "gamma",
+        ("shape", "scale_s"),
+        _fit_gamma,
+        lambda s, p: s.n * ((p[0] - 1) * s.mean_log - s.mean / p[1] - p[0] * math.log(p[1]) - math.lgamma(p[0])),
+        _gamma_cdf,
+        lambda rng, n, p: rng.gamma(p[0], p[1], n),
+    ),
+    Distribution(
+        "pareto",
+        ("alpha", "minimum_s"),
+        _fit_pareto,
+        lambda s, p: s.n * (math.log(p[0]) + p[0] * math.log(p[1]) - (p[0] + 1) * s.mean_log),
+        lambda x, p: np.where(x < p[1], 0.0, -np.expm1(-p[0] * np.log(np.maximum(x, p[1]) / p[1]))),
+        lambda rng, n, p: p[1] * (1 + rng.pareto(p[0], n)),
+    ),
+)
+
+
+def ks_distance(ordered: Values, cdf: Callable[[Values], Values]) -> float:
+    """Kolmogorov-Smirnov distance of ascending values from ``cdf``, exactly, with few evaluations of it.
+
+    Between two values a < b with ranks i < j, no distance exceeds max(F(b) - i/n, j/n - F(a)); only stretches that
+    could hold more than the best found are looked at value by value.
+    """
+    n = len(ordered)
+    grid = np.unique(np.append(np.arange(0, n, _COARSE), n - 1))
+    model = cdf(ordered[grid])
+    best = float(np.maximum(model - grid / n, (grid + 1) / n - model).max())
+    if len(grid) > 1:
+        bound = np.maximum(model[1:] - grid[:-1] / n, (grid[1:] + 1) / n - model[:-1])
+        for stretch in np.argsort(-bound):
+            if bound[stretch] <= best:
+                break
+            ranks = np.arange(grid[stretch], grid[stretch + 1] + 1)
+            inside = cdf(ordered[ranks])
+            best = max(best, float(np.maximum(inside - ranks / n, (ranks + 1) / n - inside).max()))
+    return best
+
+
+def ks_distance_grouped(sample: Sample, cdf: Callable[[Values], Values]) -> float:
+    """Kolmogorov-Smirnov distance of the weighted values (ascending) from ``cdf``."""
+    above = np.cumsum(sample.weight) / sample.n
+    below = np.concatenate([[0.0], above[:-1]])
+    model = cdf(sample.x)
+    return float(np.maximum(model - below, above - model).max())
+
+
+def fit_all(sample: Sample, ordered: Values | None) -> list[dict[str, Any]]:
+    """Every family: parameters, log-likelihood, AIC, dAIC (0 for the best) and KS distance, best first.
+
+    The distance is that of the ascending values ``ordered``, or of the groups in ``sample`` where those are not kept.
+    """
+    found: list[dict[str, Any]] = []
+    for family in DISTRIBUTIONS:
+        parameters = family.fit(sample)
+        if not all(map(math.isfinite, parameters)):
+            continue
+        cdf = functools.partial(family.cdf, p=parameters)
+        log_likelihood = family.log_likelihood(sample, parameters)
+        names = family.parameter_names
+        found.append(
+            {
+                "distribution": family.name,
+                "parameters": dict(zip(names, parameters, strict=False)),
+                "log_likelihood": log_likelihood,
+                "aic": 2 * len(names) - 2 * log_likelihood,
+                "ks_distance": ks_distance_grouped(sample, cdf) if ordered is None else ks_distance(ordered, cdf),
+            }
+        )
+    best = min((row["aic"] for row in found), default=0.0)
+    for row in found:
+        row["d_aic"] = row["aic"] - best
+    return sorted(found, key=lambda row: row["aic"])
+
+
+def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000, seed: int = 1) -> dict[str, float]:
+    """p-value per family by parametric bootstrap on at most ``largest`` of the values (seeded, so repeatable).
+
+    Fitted parameters void the tables of the Kolmogorov distribution (Lilliefors 1967), hence every replicate is drawn from
+    the fitted distribution and fitted again.
+    """
+    rng = np.random.default_rng(seed)
+    values = np.sort(rng.choice(ordered, largest, replace=False)) if len(ordered) > largest else ordered
+    n = len(values)
+    found = {}
+    for family in DISTRIBUTIONS:
+        observed, parameters = _refit(family, values)
+        drawn = (np.sort(family.draw(rng, n, parameters)) for _ in range(replicates))
+        beyond = sum(_refit(family, sample)[0] >= observed for sample in drawn)
+        found[family.name] = (1 + beyond) / (1 + replicates)
+    return found
+
+
+def _refit(family: Distribution, ordered: Values) -> tuple[float, Parameters]:
+    parameters = family.fit(Sample.of(ordered, np.ones(len(ordered))))
+    return ks_distance(ordered, functools.partial(family.cdf, p=parameters)), parameters
