@@ -12,10 +12,9 @@ import structlog
 from django.db import OperationalError
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
 
-from analysis import CaptureError
 from experiments.errors import OutputError, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import Trial
+from experiments.models import Cluster, Trial
 from workers import leftovers
 from workers.errors import TrialFailed
 from workers.heart import Heart, Stopped
@@ -23,10 +22,24 @@ from workers.launchers import SessionPool
 from workers.results import collect
 from workers.run import TrialRun
 from workers.sentences import storage_failure
+from workers.worker_identity import identity
 
 POOL: Final = SessionPool()
 """One live session per worker process: trials that share hosts and link share the fabric."""
 log = structlog.get_logger()
+
+
+def run_waiting(cluster: Cluster) -> None:
+    """Claim and execute trials until none is waiting or the hosts are taken.
+
+    One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
+    """
+    worker = identity()
+    try:
+        while (trial := Trial.claim_next(cluster, worker)) is not None:
+            execute(trial)
+    finally:
+        POOL.close()
 
 
 def execute(trial: Trial) -> None:
@@ -45,7 +58,7 @@ def execute(trial: Trial) -> None:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
             _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
-        except (TrialFailed, OutputError, CaptureError) as error:
+        except (TrialFailed, OutputError) as error:
             message = str(error)
             _store(lambda: trial.fail(message, leftovers.describe(trial)))
         except Exception as error:

@@ -12,6 +12,7 @@ from analysis.catalogue import METRICS
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import Artifact, TrialResult
+from workers.errors import TrialFailed
 from workers.run import BTL_PORTS, Measured, TrialRun
 from workers.sampling import shares
 from workers.sentences import with_output
@@ -33,7 +34,7 @@ class _Packets:
 
 
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise OutputError or CaptureError."""
+    """Decode, compute and parse; return everything for one transaction. Raise OutputError or TrialFailed."""
     output = run.stdout.read_text(errors="replace")
     try:
         parsed = run.workload.parse(output, _written_files(run))
@@ -58,12 +59,15 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         return _Packets(not_available={m.id: reason for m in METRICS.values() if m.section in _FROM_PACKETS})
     report = measured.capture
     first, count = BTL_PORTS
-    result = analysis.analyse(
-        measured.capture_file,
-        mpi_ports=(first, first + count - 1),
-        drops=analysis.DropCounters(report.captured, report.received, report.dropped),
-        mtu=run.link.mtu,
-    )
+    try:
+        result = analysis.analyse(
+            measured.capture_file,
+            mpi_ports=(first, first + count - 1),
+            drops=analysis.DropCounters(report.captured, report.received, report.dropped),
+            mtu=run.link.mtu,
+        )
+    except analysis.CaptureError as error:
+        raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
     reasons = list(result.trust.reasons)
     verdict = result.trust.verdict
     if report.died:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from experiments.models import Cluster, Trial
+from experiments.models import Cluster
 from workers import pipeline, queue, reaper
-from workers.worker_identity import identity
 
 
 @shared_task(name=queue.WORK, ignore_result=True)
 def work(cluster_id: int) -> None:
-    """Run the first waiting trial of a cluster, if its hosts are free; then ring for the next."""
-    trial = Trial.claim_next(Cluster.objects.get(pk=cluster_id), identity())
-    if trial is not None:
-        pipeline.execute(trial)
-        queue.ring_all_waiting()
+    """Run the waiting trials of a cluster one after another, as long as there are any and their hosts are free."""
+    pipeline.run_waiting(Cluster.objects.get(pk=cluster_id))
+    queue.ring_all_waiting()
 
 
 @shared_task(ignore_result=True)

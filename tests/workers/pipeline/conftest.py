@@ -1,0 +1,47 @@
+"""What the tests of the pipeline share: an experiment to run, and a workload whose end they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from experiments import workloads
+from experiments.library import load_defaults
+from experiments.models import Experiment, Trial
+from experiments.spec import parse
+from tests.workers.pipeline.script_workload import ScriptWorkload
+from workers import pipeline, tasks
+
+
+@pytest.fixture
+def script_workload(monkeypatch: pytest.MonkeyPatch) -> ScriptWorkload:
+    """Registers the workload ``script`` for the length of a test."""
+    workload = ScriptWorkload()
+    monkeypatch.setitem(workloads._WORKLOADS, workload.slug, workload)
+    return workload
+
+
+@pytest.fixture
+def submit(transactional_db: None) -> Callable[..., Experiment]:
+    """Stores an experiment of the given fields; nothing runs it yet."""
+
+    def store(**fields: Any) -> Experiment:
+        spec = {"name": "under test", "repetitions": 1, "cluster": "testbed", **fields}
+        return Experiment.submit(parse(spec), project=load_defaults())
+
+    return store
+
+
+@pytest.fixture
+def run_all(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[Callable[..., list[Trial]]]:
+    """Runs every trial of an experiment here, by calling the worker's task; returns them in their order."""
+
+    def run(**fields: Any) -> list[Trial]:
+        experiment = submit(**fields)
+        tasks.work(experiment.cluster_id)
+        return list(experiment.trials.order_by("position"))
+
+    yield run
+    pipeline.POOL.close()

@@ -1,0 +1,38 @@
+"""A workload for tests: every rank runs a given Python script, launched for real like any other workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, Workload
+
+
+class ScriptParameters(Parameters):
+    """The text of the script."""
+
+    script: str = "print('answer 42')"
+
+
+class ScriptWorkload(Workload):
+    """Runs ``script``; a good run prints ``answer <number>``."""
+
+    slug = "script"
+    title = "Script"
+    summary = "For tests"
+    programs: ClassVar[Mapping[str, str]] = {"python3": "python3"}
+    parameters_type = ScriptParameters
+    figures = (FigureOfMerit("script.answer", "Answer", "1", "higher", "What it printed."),)
+
+    def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
+        return ("/usr/bin/python3", "-c", parameters.script)
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        answers = [line.split()[1] for line in output.splitlines() if line.startswith("answer ")]
+        if not answers:
+            raise OutputError("The script gave no answer")
+        return Parsed({"script.answer": float(answers[0])})
+
+    def estimate_s(self, parameters: Any, *, ranks: int) -> float:
+        return 1.0

@@ -1,0 +1,103 @@
+"""Trials that go wrong: each ends FAILED with a sentence, and the next one still runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from experiments.models import Lease, State, Trial
+from workers import results
+
+GOOD = "print('answer 42')"
+
+
+@pytest.fixture
+def outcome(run_all: Callable[..., list[Trial]], script_workload: object) -> Callable[..., Trial]:
+    """Runs the given script, then a good one; returns the first trial after checking the second."""
+
+    def run(script: str, **fields: object) -> Trial:
+        first, second = run_all(workload="script", sweep={"script": [script, GOOD]}, **fields)
+        assert second.state == State.FINISHED, second.message
+        assert not Lease.objects.exists()
+        return first
+
+    return run
+
+
+def test_it_names_the_rank_the_exit_status_and_the_last_lines(outcome: Callable[..., Trial]) -> None:
+    trial = outcome("import sys; print('before the end'); sys.exit('no such potential')")
+    assert trial.state == State.FAILED
+    assert "rank 0 of 1 on n1 ended with exit status 1" in trial.message
+    assert "no such potential" in trial.message
+    assert set(trial.artifacts.values_list("name", flat=True)) >= {"stdout.txt", "stderr.txt", "capture.pcapng.zst"}
+
+
+def test_it_names_the_signal_that_killed_a_rank(outcome: Callable[..., Trial]) -> None:
+    trial = outcome("import os; os.kill(os.getpid(), 9)")
+    assert trial.state == State.FAILED
+    assert "rank 0 of 1 on n1 was killed by SIGKILL" in trial.message
+
+
+def test_it_stops_a_run_at_its_time_limit(outcome: Callable[..., Trial]) -> None:
+    trial = outcome("import time; print('working', flush=True); time.sleep(600)", time_limit_s=2)
+    assert trial.state == State.FAILED
+    assert "time limit of 2 s" in trial.message
+    assert "working" in trial.message
+
+
+def test_it_refuses_output_that_makes_no_sense(outcome: Callable[..., Trial]) -> None:
+    trial = outcome("print('lorem ipsum')")
+    assert trial.state == State.FAILED
+    assert "The script gave no answer" in trial.message
+    assert "lorem ipsum" in trial.message
+
+
+def test_it_names_the_package_of_a_missing_program(
+    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(script_workload), "programs", {"no-such-program": "no-such-package"})
+    (trial,) = run_all(workload="script")
+    assert trial.state == State.FAILED
+    assert "needs the package no-such-package" in trial.message
+
+
+def test_it_keeps_the_file_of_an_unreadable_capture(
+    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyse = results.analysis.analyse
+
+    def spoil_then_analyse(path, **options):
+        path.write_bytes(b"these are no packets" * 50)
+        return analyse(path, **options)
+
+    monkeypatch.setattr(results.analysis, "analyse", spoil_then_analyse)
+    (trial,) = run_all(workload="script")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "capture.pcapng.zst" in trial.message
+    assert trial.artifacts.get(kind="capture").size_bytes == 1000
+
+
+def test_it_keeps_the_traceback_of_a_surprise(
+    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "run_metrics", lambda *_: 1 / 0)
+    (trial,) = run_all(workload="script")
+    assert trial.state == State.ERRORED
+    assert "ZeroDivisionError" in trial.traceback
+    assert not Lease.objects.exists()
+
+
+def test_it_cancels_a_running_trial(
+    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = Trial.start_running
+
+    def start_then_cancel(self, **fields):
+        started(self, **fields)
+        self.cancel()
+
+    monkeypatch.setattr(Trial, "start_running", start_then_cancel)
+    (trial,) = run_all(workload="script", parameters={"script": "import time; time.sleep(600)"})
+    assert trial.state == State.CANCELLED
+    assert not Lease.objects.exists()

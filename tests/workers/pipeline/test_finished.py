@@ -1,0 +1,88 @@
+"""A trial that goes well, with a real program on the real test-bed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from experiments.exports import experiment_result
+from experiments.files import read_analysis, trial_directory
+from experiments.models import Artifact, Lease, State, Trial
+
+WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
+
+
+@pytest.fixture
+def finished(run_all: Callable[..., list[Trial]]) -> Trial:
+    (trial,) = run_all(**WATER)
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    return trial
+
+
+def capinfos(trial: Trial, tmp_path: Path) -> tuple[int, int]:
+    """Packets and bytes on the wire by Wireshark's own counter."""
+    stored = trial.artifacts.get(kind=Artifact.Kind.CAPTURE).file
+    plain = tmp_path / "capture.pcapng"
+    with stored.open("rb") as source, plain.open("wb") as target:
+        zstandard.ZstdDecompressor().copy_stream(source, target)
+    printed = subprocess.run(
+        ["capinfos", "-T", "-r", "-B", "-c", "-d", "-M", plain], check=True, capture_output=True, text=True
+    ).stdout
+    _, packets, size = printed.split("\t")
+    return int(packets), int(size)
+
+
+def test_it_counts_packets_and_bytes_as_capinfos_does(finished: Trial, tmp_path: Path) -> None:
+    values = dict(finished.measurements.filter(scope="all").values_list("metric", "value"))
+    packets, size = capinfos(finished, tmp_path)
+    assert packets > 1000
+    assert (values["packets"], values["wire_bytes"]) == (packets, size)
+
+
+def test_it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> None:
+    values = dict(finished.measurements.filter(scope="all").values_list("metric", "value"))
+    assert 0 < values["cpu_mean_rank_s"] <= values["cpu_s"]
+    assert values["cpu_s"] == pytest.approx(values["cpu_user_s"] + values["cpu_system_s"])
+    assert 0 < values["water.loop_time_s"] < values["elapsed_s"]
+    kinds = set(finished.artifacts.values_list("kind", flat=True))
+    assert kinds == {"stdout", "stderr", "capture", "analysis", "input", "samples"}
+    for artifact in finished.artifacts.all():
+        assert artifact.file.stat().st_size == artifact.size_bytes
+    names = {path.name for path in trial_directory(finished).iterdir()}
+    assert names == set(finished.artifacts.values_list("name", flat=True)), "scratch files are left behind"
+
+
+def test_it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:
+    analysis = read_analysis(finished)
+    assert analysis is not None
+    assert analysis["metrics"]["packets"] == sum(analysis["series"]["packets"])
+    assert finished.trust in {"good", "degraded"}
+    assert finished.command[0] == "mpirun"
+    assert "2 virtual hosts" in finished.conditions["oversubscription"]
+    assert finished.environment is not None
+    assert not Lease.objects.exists()
+
+
+def test_it_exports_everything_as_json(finished: Trial) -> None:
+    result = json.loads(json.dumps(experiment_result(finished.experiment)))
+    assert result["experiment"]["slug"] == finished.experiment.slug
+    (trial,) = result["trials"]
+    assert (trial["state"], trial["warmup"], trial["repetition"]) == ("finished", False, 1)
+    assert trial["parameters"]["hosts"] == 2
+    assert trial["metrics"]["packets"] > 1000
+
+
+def test_it_runs_a_control_trial_without_capture_and_says_why_metrics_are_absent(
+    run_all: Callable[..., list[Trial]], script_workload: object
+) -> None:
+    measured, control = run_all(workload="script", control=True)
+    assert (measured.state, control.state) == (State.FINISHED, State.FINISHED)
+    assert control.kind == "control"
+    assert "observer effect" in control.not_available["packets"]
+    assert not control.measurements.filter(metric="packets").exists()
+    assert control.measurements.get(metric="script.answer").value == 42

@@ -1,0 +1,77 @@
+"""SIGKILL of the worker in the middle of a trial: nothing is left running, and the trial runs again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from experiments.files import trial_directory
+from experiments.models import Experiment, Lease, Measurement, State, Trial
+from tests.worker_process import CeleryWorker
+from workers import queue, reaper
+
+DEADLINE_S = 40.0
+LONG_WATER = {
+    "workload": "water",
+    "parameters": {"molecules": 64, "steps": 1_000_000},
+    "sweep": {"hosts": [2]},
+    "time_limit_s": 300,
+}
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {DEADLINE_S:g} s in vain until {what}"
+        time.sleep(0.05)
+
+
+def network_namespaces() -> set[str]:
+    """The network namespaces that any process of this machine lives in."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            found.add(os.readlink(process))  # noqa: PTH115 (the link's text is the name)
+        except OSError:
+            continue
+    return found
+
+
+def processes_named(*names: str) -> set[int]:
+    return {p.pid for p in psutil.process_iter(["name"]) if p.info["name"] in names}
+
+
+@pytest.mark.parametrize("moment", [State.PREPARING, State.RUNNING])
+def test_it_leaves_nothing_and_runs_the_trial_again(
+    moment: State,
+    submit: Callable[..., Experiment],
+    empty_redis: object,
+    start_celery_worker: Callable[..., CeleryWorker],
+) -> None:
+    watched = ("mpirun", "orted", "lmp", "dumpcap", "unshare")
+    processes_before, namespaces_before = processes_named(*watched), network_namespaces()
+    experiment = submit(**LONG_WATER, retries=1)
+    worker = start_celery_worker()
+    queue.ring(experiment.cluster_id)
+    trials = experiment.trials
+    wait_until(lambda: trials.filter(state=moment).exists(), f"the trial is {moment}")
+    if moment == State.RUNNING:
+        wait_until(lambda: trials.get().progress.get("packets"), "packets flow")
+
+    worker.kill()
+
+    wait_until(lambda: processes_named(*watched) <= processes_before, "every process of the trial is gone")
+    wait_until(lambda: network_namespaces() <= namespaces_before, "every namespace of the trial is gone")
+    wait_until(reaper.reap, "the reaper finds the lost trial")
+    lost, again = trials.order_by("attempt")
+    assert (lost.state, lost.superseded) == (State.LOST, True)
+    assert (again.state, again.attempt) == (State.QUEUED, 2)
+    assert not Lease.objects.exists()
+    assert not Measurement.objects.filter(trial=lost).exists()
+    assert {path.name for path in trial_directory(lost).glob("*")} <= {"stdout.txt", "stderr.txt", "capture.pcapng.zst"}
+    Trial.objects.cancel()
