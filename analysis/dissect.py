@@ -1,0 +1,118 @@
+"""Every field of a few packets, for a reader who wants to look: tshark's dissection tree, read through pyshark.
+
+The second decoder (``stream_with_tshark``, ``read_with_tshark``) and the test of display filters have their public names here
+too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from lxml import etree, objectify  # type: ignore[import-untyped]
+from pyshark.tshark.output_parser.tshark_xml import DEL_BAD_XML_CHARS, packet_from_xml_packet
+
+from analysis.errors import DecoderError
+from analysis.packets import NO_TIME
+from analysis.tshark import check_filter, nanoseconds, running
+from analysis.tshark_table import read_with_tshark, stream_with_tshark
+
+__all__ = ["check_filter", "dissect", "read_with_tshark", "stream_with_tshark"]
+
+LARGEST_PACKET: Final = 64_000_000
+"""Bytes of one packet's tree; beyond it something is wrong with the packet or with tshark."""
+
+_CLOSING: Final = b"</packet>"
+
+
+def dissect(
+    capture: str | Path,
+    *,
+    frames: tuple[int, int] | None = None,
+    display_filter: str | None = None,
+    limit: int = 50,
+    timeout_s: float = 20.0,
+) -> list[dict[str, Any]]:
+    """The first ``limit`` packets of ``frames`` (first, last; numbered from 1, inclusive) that pass ``display_filter``.
+
+    One packet: ``{"number", "time_ns", "length", "captured_length", "protocol", "layers": [layer]}``; a layer or field:
+    ``{"name", "label", "value", "position", "size", "fields": [field]}`` with ``name`` as display filters know it, ``label`` as
+    Wireshark prints it, ``position`` and ``size`` in bytes of the frame. Raises ValueError for frame numbers that are none,
+    FilterError, UnreadableCapture, and DecoderError when tshark fails or needs longer than ``timeout_s``.
+    """
+    terms = []
+    arguments = ["-T", "pdml"]
+    if limit < 1:
+        raise ValueError("limit is at least 1")
+    if frames is not None:
+        first, last = frames
+        if not 1 <= first <= last:
+            raise ValueError("frames are two numbers, from 1 on, the first not above the last")
+        terms.append(f"(frame.number >= {int(first)} && frame.number <= {int(last)})")
+        arguments += ["-c", str(int(last))]
+    if display_filter and display_filter.strip():
+        check_filter(display_filter)  # alone: a filter that closes our parenthesis would pass together with it
+        terms.append(f"({display_filter})")
+    if terms:
+        arguments += ["-Y", " && ".join(terms)]
+    packets = []
+    with running(capture, arguments, timeout_s) as run:
+        for document in _packets(run.stdout):
+            packets.append(_packet(document))
+            if len(packets) == limit:
+                break
+    return packets
+
+
+def _packets(stream: IO[bytes]) -> Iterator[bytes]:
+    """The <packet> elements of a PDML document, as they arrive."""
+    parts: list[bytes] = []
+    size = 0
+    for line in stream:
+        stripped = line.strip()
+        if stripped.startswith(b"<packet"):
+            parts, size = [], 0
+        parts.append(line)
+        size += len(line)
+        if size > LARGEST_PACKET:
+            raise DecoderError("tshark's tree of one packet is larger than 64 MB")
+        if stripped == _CLOSING:
+            yield b"".join(parts)
+
+
+def _packet(document: bytes) -> dict[str, Any]:
+    parser = objectify.makeparser(recover=True, encoding="utf-8", resolve_entities=False, no_network=True)
+    text = document.decode(errors="replace").translate(DEL_BAD_XML_CHARS)
+    try:
+        element = objectify.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError as error:
+        raise DecoderError(f"tshark's tree of a packet cannot be read: {error}") from error
+    packet = packet_from_xml_packet(element)
+    return {
+        "number": int(packet.number),
+        "time_ns": _time_ns(packet.frame_info.get_field_value("time_epoch")),
+        "length": int(packet.length, 0),
+        "captured_length": int(packet.captured_length, 0),
+        "protocol": packet.highest_layer,
+        "layers": [_node(layer) for layer in element.iterchildren("proto") if layer.get("name") != "geninfo"],
+    }
+
+
+def _time_ns(epoch: str | None) -> int | None:
+    """None where the format records no time."""
+    time_ns = nanoseconds(str(epoch or ""))
+    return None if time_ns == NO_TIME else time_ns
+
+
+def _node(element: Any) -> dict[str, Any]:
+    """A layer or field with what is under it; entries that Wireshark hides (repetitions for filters) are left out."""
+    children = element.iterchildren("field", "proto")
+    return {
+        "name": element.get("name", ""),
+        "label": element.get("showname") or element.get("show") or element.get("name", ""),
+        "value": element.get("show", ""),
+        "position": int(element.get("pos") or 0),
+        "size": int(element.get("size") or 0),
+        "fields": [_node(child) for child in children if child.get("hide") != "yes"],
+    }

@@ -1,0 +1,156 @@
+"""Running tshark: an argv list, its own session, a time limit, and its errors as ours.
+
+A capture's name and a display filter are single arguments; no shell ever sees them. The reader's own Wireshark preferences, profiles
+and scripts are left out, so that the same capture gives the same answer everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from analysis.errors import DecoderError, FilterError, UnreadableCapture
+from analysis.packets import NO_TIME
+
+LONGEST_FILTER: Final = 2000
+_EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
+_GRACE_S: Final = 2.0
+_CUT_SHORT: Final = "cut short in the middle of a packet"
+
+
+class TsharkRun:
+    """A running tshark: read ``stdout`` to its end, then look at ``truncated``."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stdout: IO[bytes]) -> None:
+        self.stdout = stdout
+        self.truncated = False
+        """The capture ends inside a record; everything before it was read."""
+        self.expired = False
+        self._process = process
+
+    def expire(self) -> None:
+        """Called by the clock: time is up."""
+        self.expired = True
+        self.stop()
+
+    def stop(self) -> None:
+        """TERM, grace, KILL to the whole session (tshark may have started helpers)."""
+        for request in (signal.SIGTERM, signal.SIGKILL):
+            if self._process.poll() is not None:
+                return
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, request)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_S)
+
+
+@contextmanager
+def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None) -> Iterator[TsharkRun]:
+    """tshark reading the capture ``path``; leaving the block early ends it.
+
+    Raises UnreadableCapture for a file that is none, DecoderError when tshark is missing, fails or needs longer than
+    ``timeout_s``.
+    """
+    if not Path(path).is_file():
+        raise UnreadableCapture(f"{path}: no such file")
+    with tempfile.TemporaryFile() as errors:
+        process = _start(["-r", str(Path(path).absolute()), *arguments], subprocess.DEVNULL, errors)
+        if process.stdout is None:
+            raise DecoderError("tshark has no output")
+        run = TsharkRun(process, process.stdout)
+        clock = threading.Timer(timeout_s, run.expire) if timeout_s is not None else None
+        if clock is not None:
+            clock.daemon = True
+            clock.start()
+        complete = False
+        try:
+            yield run
+            complete = run.stdout.read(1) == b""
+        finally:
+            if clock is not None:
+                clock.cancel()
+            if not complete:
+                run.stop()
+            run.stdout.close()
+            process.wait()
+        if run.expired:
+            raise DecoderError(f"tshark took longer than {timeout_s:g} s")
+        if complete and process.returncode != 0:
+            errors.seek(0)
+            run.truncated = _judge(path, process.returncode, errors.read().decode(errors="replace"))
+
+
+def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:
+    """Raise FilterError, with tshark's own words, unless tshark accepts the display filter."""
+    if len(display_filter) > LONGEST_FILTER:
+        raise FilterError(f"a display filter has at most {LONGEST_FILTER} characters")
+    if not display_filter.isprintable():
+        raise FilterError("a display filter has printable characters only")
+    with tempfile.TemporaryFile() as errors:
+        process = _start(["-r", "-", "-Y", display_filter], subprocess.PIPE, errors)
+        try:
+            process.communicate(_EMPTY_CAPTURE, timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise FilterError(f"tshark did not accept the filter within {timeout_s:g} s") from error
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if process.returncode != 0:
+            errors.seek(0)
+            raise FilterError(_first_words(errors.read().decode(errors="replace")))
+
+
+def _start(arguments: Sequence[str], stdin: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    nowhere = "/nonexistent"  # Debian promises that nobody creates it
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "WIRESHARK_CONFIG_DIR": nowhere, "XDG_CONFIG_HOME": nowhere}
+    try:
+        return subprocess.Popen(
+            ["tshark", "-n", *arguments],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise DecoderError(f"tshark cannot be started: {error.strerror}") from error
+    except ValueError as error:
+        raise DecoderError(f"tshark cannot be started: {error}") from error
+
+
+def _judge(path: str | Path, code: int, errors: str) -> bool:
+    """Whether tshark's complaint is only a cut-off tail; anything else is raised."""
+    if _CUT_SHORT in errors:
+        return True
+    text = _first_words(errors)
+    if re.search(r"isn't a capture file|is an? empty|file type|magic", errors, re.IGNORECASE):
+        raise UnreadableCapture(f"{path}: {text}")
+    raise DecoderError(f"{path}: tshark failed with status {code}: {text}")
+
+
+def _first_words(errors: str) -> str:
+    """tshark's first line that is about the matter, without its name."""
+    for line in errors.splitlines():
+        text = line.removeprefix("tshark: ").strip()
+        if text and not text.startswith("Running as user"):
+            return text
+    return "no reason given"
+
+
+def nanoseconds(epoch: str) -> int:
+    """Seconds with a fraction, as tshark prints them; NO_TIME where the format records none."""
+    if not epoch:
+        return int(NO_TIME)
+    seconds, _, fraction = epoch.partition(".")
+    sign = -1 if seconds.startswith("-") else 1
+    return int(seconds) * 1_000_000_000 + sign * int(fraction.ljust(9, "0")[:9] or "0")
