@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
-from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.hpcc import Hpcc
+from experiments.workloads.hpl import Hpl
+from experiments.workloads.imb import Imb
+from experiments.workloads.netpipe import NetPipe
+from experiments.workloads.pingpong import PingPong
 from experiments.workloads.water import Water
 
-__all__ = ["FigureOfMerit", "Parameters", "Parsed", "Workload", "get", "missing_packages", "registry"]
+__all__ = ["FigureOfMerit", "Mismatch", "Parameters", "Parsed", "Workload", "get", "missing_packages", "registry"]
 
-_WORKLOADS: dict[str, Workload] = {workload.slug: workload for workload in (Water(),)}
+_WORKLOADS: dict[str, Workload] = {
+    workload.slug: workload for workload in (Water(), PingPong(), Hpl(), Hpcc(), NetPipe(), Imb())
+}
+_PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
+"""Where Debian's packages put modules for ``/usr/bin/python3``."""
 
 
 def registry() -> tuple[Workload, ...]:
@@ -17,11 +29,16 @@ def registry() -> tuple[Workload, ...]:
     return tuple(_WORKLOADS.values())
 
 
-def get(slug: str) -> Workload:
-    """Return the workload called ``slug``. Raise KeyError for an unknown one."""
-    return _WORKLOADS[slug]
+def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
+    """Return the workload called ``slug``, as the constants ``parameters`` of a specification define it.
+
+    Raise KeyError for an unknown one.
+    """
+    return _WORKLOADS[slug].bind(parameters or {})
 
 
 def missing_packages(workload: Workload) -> tuple[str, ...]:
     """Return the Debian packages that this machine lacks for ``workload``, in alphabetical order."""
-    return tuple(sorted({package for program, package in workload.programs.items() if shutil.which(program) is None}))
+    programs = {package for program, package in workload.programs.items() if shutil.which(program) is None}
+    modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
+    return tuple(sorted(programs | modules))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -35,6 +35,14 @@ class Parsed:
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
+class Mismatch(ValueError):
+    """Values that are each allowed but do not go together; ``parameter`` is the one to change."""
+
+    def __init__(self, parameter: str, sentence: str) -> None:
+        self.parameter = parameter
+        super().__init__(sentence)
+
+
 class Workload(ABC):
     """A program that can be measured."""
 
@@ -43,10 +51,21 @@ class Workload(ABC):
     summary: ClassVar[str]
     programs: ClassVar[Mapping[str, str]]
     """Needed programs, each with the Debian package that holds it."""
-    parameters_type: ClassVar[type[Parameters]]
-    figures: ClassVar[tuple[FigureOfMerit, ...]]
-    outputs: ClassVar[tuple[str, ...]] = ()
+    python_modules: ClassVar[Mapping[str, str]] = {}
+    """Needed modules of the system's Python, each with the Debian package that holds it."""
+    restricted: ClassVar[bool] = False
+    """Whether only the maintainers of a project may submit it, because its specification says what is executed."""
+    parameters_type: type[Parameters]
+    figures: tuple[FigureOfMerit, ...]
+    outputs: tuple[str, ...] = ()
     """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
+
+    def bind(self, parameters: Mapping[str, Any]) -> Self:
+        """Return this workload as the constants of a specification define it: most are the same for all."""
+        return self
+
+    def check(self, parameters: Any, *, ranks: int) -> None:  # noqa: B027 (most run on any number of ranks)
+        """Raise Mismatch when these parameters cannot run on ``ranks`` ranks."""
 
     @abstractmethod
     def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:

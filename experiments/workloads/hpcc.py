@@ -1,0 +1,115 @@
+"""HPC Challenge: every figure of its summary, from HPL and STREAM to random access and ring bandwidth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Final, Literal
+
+from experiments.errors import OutputError
+from experiments.workloads import linpack
+from experiments.workloads.base import FigureOfMerit, Parsed, Workload
+from experiments.workloads.linpack import LinpackParameters
+
+_SUMMARY = re.compile(r"^Begin of Summary section\.$(.*?)^End of Summary section\.$", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
+
+_Rule = tuple[str, str, str, Literal["lower", "higher", "neutral"], str]
+_WHO: Final = "Star: mean of all ranks at once, Single: one rank alone, MPI: all ranks together."
+_PAIRS: Final = "ping-pongs between pairs of ranks, or a ring of all ranks."
+_RULES: Final[tuple[_Rule, ...]] = (
+    # Pattern of the summary's key, suffix of the id, unit, direction, definition. The first that matches holds.
+    (r"HPL_Tflops", "Tflops", "TFLOP/s", "higher", "Rate of HPL, as printed in the summary."),
+    (r"\w+_Gflops", "Gflops", "GFLOP/s", "higher", f"Floating-point rate. {_WHO}"),
+    (r"\w+_GUPs", "GUPs", "GUP/s", "higher", f"Random updates of memory, 10^9 per second. {_WHO}"),
+    (r"PTRANS_GBs", "GBps", "GB/s", "higher", "Rate of the parallel matrix transpose, 10^9 bytes per second."),
+    (r"\w+STREAM_\w+", "GBps", "GB/s", "higher", f"Memory bandwidth, 10^9 bytes per second. {_WHO}"),
+    (r"\w+Latency_usec", "us", "µs", "lower", f"Latency of 8-byte messages: {_PAIRS}"),
+    (r"\w+Bandwidth_GBytes", "GBps", "GB/s", "higher", f"Bandwidth of 2 000 000-byte messages: {_PAIRS}"),
+    (r"\w+_(?:time|CheckTime)", "s", "s", "lower", "Wall time of the test."),
+    (r"MPIFFT_time\d", "s", "s", "lower", "Wall time of a phase of the parallel FFT."),
+    (r"\w+_Errors(?:Fraction)?", "", "1", "lower", "Wrong locations after the updates; up to 1 % is allowed."),
+    (r"PTRANS_residual|MPIFFT_maxErr", "", "1", "lower", "Numerical error of the test."),
+)
+_KEYS: Final = (
+    *("HPL_Tflops", "HPL_time", "StarDGEMM_Gflops", "SingleDGEMM_Gflops"),
+    *("PTRANS_GBs", "PTRANS_time", "PTRANS_residual"),
+    *(
+        f"MPIRandomAccess{kind}_{name}"
+        for kind in ("", "_LCG")
+        for name in ("GUPs", "time", "CheckTime", "Errors", "ErrorsFraction")
+    ),
+    *(f"{who}RandomAccess{kind}_GUPs" for who in ("Star", "Single") for kind in ("", "_LCG")),
+    *(f"{who}STREAM_{name}" for who in ("Star", "Single") for name in ("Copy", "Scale", "Add", "Triad")),
+    *("StarFFT_Gflops", "SingleFFT_Gflops", "MPIFFT_Gflops", "MPIFFT_maxErr"),
+    *(f"MPIFFT_time{phase}" for phase in range(7)),
+    *(f"{which}PingPongLatency_usec" for which in ("Min", "Avg", "Max")),
+    *(f"{which}PingPongBandwidth_GBytes" for which in ("Min", "Avg", "Max")),
+    *(
+        f"{order}OrderedRing{what}"
+        for order in ("Naturally", "Randomly")
+        for what in ("Latency_usec", "Bandwidth_GBytes")
+    ),
+)
+"""What the summary measures. Its other entries are settings (sizes, grid, type widths); the table of the trial shows all of them."""
+
+
+def _figure(key: str) -> FigureOfMerit:
+    _, suffix, unit, direction, definition = next(rule for rule in _RULES if re.fullmatch(rule[0], key))
+    stem = re.sub(r"_(?:Tflops|Gflops|GUPs|GBs|usec|GBytes)$", "", key)
+    label = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=MPI)(?=[A-Z])|_", " ", stem)
+    identifier = f"hpcc.{stem}_{suffix}" if suffix else f"hpcc.{key}"
+    return FigureOfMerit(identifier, label, unit, direction, f"{definition} {key} of the summary.")
+
+
+_FIGURES: Final = {key: _figure(key) for key in _KEYS}
+
+
+class Hpcc(Workload):
+    """All tests of HPC Challenge 1.5."""
+
+    slug = "hpcc"
+    title = "HPC Challenge"
+    summary = "Linpack, memory, random access, FFT, transpose, latency and bandwidth in one run"
+    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
+    parameters_type = LinpackParameters
+    figures = tuple(_FIGURES.values())
+    outputs = (linpack.OUTPUT,)
+
+    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
+        return ("hpcc",)
+
+    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
+        return {linpack.INPUT: linpack.input_file(parameters, ranks)}
+
+    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
+        linpack.grid(parameters, ranks)
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        text = files.get(linpack.OUTPUT, output)
+        summary = dict(entries(text))
+        if not summary:
+            raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
+        if summary.get("Success") != "1":
+            raise OutputError("HPC Challenge says that a test failed (Success=0 in the summary)")
+        # A test that could not run prints -1; that is no measurement.
+        figures = {
+            figure.id: float(summary[key])
+            for key, figure in _FIGURES.items()
+            if key in summary and float(summary[key]) >= 0
+        }
+        tables = {
+            "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
+            "HPL results": [run.row() for run in linpack.runs(text)],
+        }
+        return Parsed(figures, tables)
+
+    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
+        return linpack.estimate_s(parameters, ranks)
+
+
+def entries(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys and printed values of the summary in hpccoutf.txt; nothing when it has none."""
+    summary = _SUMMARY.search(text)
+    if summary is not None:
+        yield from _ENTRY.findall(summary[1])

@@ -1,0 +1,57 @@
+"""HPL, the Linpack benchmark of clusters, run through HPC Challenge; a plain HPL.out is read too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from experiments.workloads import linpack
+from experiments.workloads.base import FigureOfMerit, Parsed, Workload
+from experiments.workloads.linpack import LinpackParameters
+
+_PLAIN_OUTPUT = "HPL.out"
+
+
+class Hpl(Workload):
+    """The solution of a dense linear system, Ns x Ns, on a P x Q grid of ranks."""
+
+    slug = "hpl"
+    title = "HPL"
+    summary = "Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid"
+    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
+    parameters_type = LinpackParameters
+    figures = (
+        FigureOfMerit(
+            "hpl.gflops", "HPL rate", "GFLOP/s", "higher", "Floating-point operations per second of HPL, as printed."
+        ),
+        FigureOfMerit("hpl.time_s", "HPL time", "s", "lower", "HPL's own wall time of the solution."),
+        FigureOfMerit(
+            "hpl.residual",
+            "HPL residual",
+            "1",
+            "neutral",
+            "Scaled residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N); HPL accepts values below 16.",
+        ),
+    )
+    outputs = (linpack.OUTPUT, _PLAIN_OUTPUT)
+
+    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
+        return ("hpcc",)
+
+    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
+        return {linpack.INPUT: linpack.input_file(parameters, ranks)}
+
+    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
+        linpack.grid(parameters, ranks)
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        texts = (files.get(linpack.OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
+        found = next((rows for rows in map(linpack.runs, texts) if rows), [])
+        best = linpack.best_run(found)
+        figures = {"hpl.gflops": best.gflops, "hpl.time_s": best.time_s}
+        if best.residual is not None:
+            figures["hpl.residual"] = best.residual
+        return Parsed(figures, {"HPL results": [run.row() for run in found]})
+
+    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
+        return linpack.estimate_s(parameters, ranks)

@@ -1,0 +1,204 @@
+"""Intel MPI Benchmarks (IMB-MPI1): point-to-point and collective operations, on sites that have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes
+from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
+from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+
+_HEADING = re.compile(r"^# Benchmarking (\S+) *\n# #processes = (\d+)", re.MULTILINE)
+_COLUMNS = re.compile(r"^ +(#bytes +.*|#repetitions +.*)$", re.MULTILINE)
+_ROW = re.compile(r"^ +\d[\d. ]*$", re.MULTILINE)
+_NAMES: Final = {
+    "#bytes": "bytes",
+    "#repetitions": "repetitions",
+    "t[usec]": "t_usec",
+    "t_min[usec]": "t_min_usec",
+    "t_max[usec]": "t_max_usec",
+    "t_avg[usec]": "t_avg_usec",
+    "Mbytes/sec": "Mbytes_per_s",
+}
+_HALF_ROUND_TRIPS: Final = ("PingPong", "PingPing", "PingPongSpecificSource", "PingPingSpecificSource")
+
+Benchmark = Literal[
+    "PingPong",
+    "PingPing",
+    "Sendrecv",
+    "Exchange",
+    "Allreduce",
+    "Reduce",
+    "Reduce_scatter",
+    "Allgather",
+    "Allgatherv",
+    "Gather",
+    "Scatter",
+    "Alltoall",
+    "Alltoallv",
+    "Bcast",
+    "Barrier",
+]
+
+
+class ImbParameters(Parameters):
+    """One benchmark of IMB-MPI1 and its message sizes."""
+
+    benchmark: Benchmark = Field(
+        "PingPong",
+        title="Benchmark",
+        description="Operation to time; PingPong and PingPing use two ranks, the others all.",
+        json_schema_extra={"unit": ""},
+    )
+    message_bytes: Bytes = Field(
+        4 * 2**20,
+        ge=0,
+        le=MAX_MESSAGE_BYTES,
+        title="Message size",
+        description="Size of a message; 4 MiB is 4 194 304 bytes.",
+        json_schema_extra={"unit": "B"},
+    )
+    all_sizes: bool = Field(
+        False,
+        title="All sizes",
+        description="Measure 0, 1, 2, 4 ... up to the message size too.",
+        json_schema_extra={"unit": ""},
+    )
+    repetitions: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        title="Repetitions",
+        description="Operations per message size; IMB itself does fewer for large ones.",
+        json_schema_extra={"unit": ""},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of the output: a benchmark on a number of processes. ``cells`` are as printed."""
+
+    benchmark: str
+    processes: int
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+    def column(self, *names: str) -> list[str] | None:
+        """Return the printed cells of the first of ``names`` that the table has."""
+        name = next((n for n in names if n in self.columns), None)
+        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table for readers, numbers as printed."""
+        return [
+            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
+        ]
+
+
+class Imb(Workload):
+    """IMB-MPI1 with one benchmark."""
+
+    slug = "imb"
+    title = "Intel MPI Benchmarks"
+    summary = "Time of one MPI operation by message size, where a site has IMB-MPI1"
+    programs: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: build it from source)"}
+    parameters_type = ImbParameters
+    figures = (
+        *curve_figures("imb"),
+        FigureOfMerit("imb.time_s", "Time", "s", "lower", "t[usec] or t_avg[usec] of the largest message."),
+        FigureOfMerit("imb.time_min_s", "Time, fastest rank", "s", "lower", "t_min[usec] of the largest message."),
+        FigureOfMerit("imb.time_max_s", "Time, slowest rank", "s", "lower", "t_max[usec] of the largest message."),
+    )
+
+    def command(self, parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
+        sizes = () if parameters.benchmark == "Barrier" else ("-msglen", "lengths.txt")
+        # -npmin: only the full number of ranks; IMB would go through 2, 4, 8 ... as well, which is another configuration.
+        return (
+            "IMB-MPI1",
+            parameters.benchmark,
+            *sizes,
+            "-iter",
+            str(parameters.repetitions),
+            "-npmin",
+            str(self._ranks_used(parameters, ranks)),
+        )
+
+    def files(self, parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
+        size = parameters.message_bytes
+        powers = (2**power for power in range(size.bit_length()))
+        sizes = sorted({0, size, *powers}) if parameters.all_sizes else [size]
+        return {"lengths.txt": "".join(f"{each}\n" for each in sizes)}
+
+    def check(self, parameters: ImbParameters, *, ranks: int) -> None:
+        if ranks < 2:
+            raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        found = list(sections(output))
+        if not found:
+            raise OutputError("IMB-MPI1 printed no table of times")
+        # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
+        # benchmark on most processes; the tables hold everything.
+        main = max((s for s in found if s.benchmark == found[0].benchmark), key=lambda s: s.processes)
+        tables = {f"{s.benchmark}, {s.processes} processes": s.rows() for s in found}
+        return Parsed(_figures(main), tables)
+
+    def estimate_s(self, parameters: ImbParameters, *, ranks: int) -> float:
+        per_operation = 1e-4 * self._ranks_used(parameters, ranks) + parameters.message_bytes / 5e7
+        return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
+
+    @staticmethod
+    def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
+        return 2 if parameters.benchmark in _HALF_ROUND_TRIPS else ranks
+
+
+def sections(output: str) -> Iterator[Section]:
+    """Yield every table of an IMB-MPI1 output in its order."""
+    headings = list(_HEADING.finditer(output))
+    ends = [heading.start() for heading in headings[1:]] + [len(output)]
+    for heading, end in zip(headings, ends, strict=True):
+        block = output[heading.end() : end]
+        header = _COLUMNS.search(block)
+        if header is None:
+            continue
+        columns = tuple(_NAMES.get(name, name) for name in header[1].split())
+        cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
+        if cells and all(len(row) == len(columns) for row in cells):
+            yield Section(heading[1], int(heading[2]), columns, cells)
+
+
+def megabyte_bytes(sizes_bytes: Sequence[int], times_usec: Sequence[float], printed: Sequence[float]) -> int:
+    """Return what IMB meant by a megabyte: 1 000 000 bytes, or 1 048 576 in versions before 2018.
+
+    The versions do not print it, so it is taken from the numbers of a ping-pong: size / time of the largest message that has a rate.
+    Raise ValueError when no message has one.
+    """
+    rows = [(n, t, rate) for n, t, rate in zip(sizes_bytes, times_usec, printed, strict=True) if rate > 0 and t > 0]
+    if not rows:
+        raise ValueError("no message has a rate")
+    size, time_usec, rate = max(rows)
+    return min((1_000_000, 1_048_576), key=lambda unit: abs(size / unit / (time_usec * 1e-6) - rate))
+
+
+def _figures(section: Section) -> dict[str, float]:
+    times = section.column("t_usec", "t_avg_usec")
+    if times is None:
+        raise OutputError(f"the table of {section.benchmark} has no times")
+    sizes = section.column("bytes")
+    largest = len(times) - 1 if sizes is None else max(range(len(sizes)), key=lambda i: int(sizes[i]))
+    figures = {"imb.time_s": scaled(times[largest], "1e-6")}
+    for name in ("t_min_usec", "t_max_usec"):
+        cells = section.column(name)
+        if cells is not None:
+            figures[f"imb.{name.replace('t_', 'time_').replace('usec', 's')}"] = scaled(cells[largest], "1e-6")
+    if section.benchmark in _HALF_ROUND_TRIPS and sizes is not None:
+        figures |= describe_curve("imb", [int(size) for size in sizes], [scaled(t, "1e-6") for t in times])
+    return figures

@@ -1,0 +1,204 @@
+"""High-Performance Linpack through HPC Challenge: its parameters, its input file and its table of results.
+
+HPC Challenge runs all its tests whenever it runs; the program of Debian has no switch for one of them. HPL's own time is what its
+table says, the elapsed time of the trial holds the other tests too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import Mismatch, Parameters
+
+INPUT: Final = "hpccinf.txt"
+OUTPUT: Final = "hpccoutf.txt"
+
+_TEXT: Final = """\
+HPLinpack benchmark input file
+Innovative Computing Laboratory, University of Tennessee
+HPL.out      output file name (if any)
+8            device out (6=stdout,7=stderr,file)
+1            # of problems sizes (N)
+{ns:<12} Ns
+1            # of NBs
+{nb:<12} NBs
+0            PMAP process mapping (0=Row-,1=Column-major)
+1            # of process grids (P x Q)
+{p:<12} Ps
+{q:<12} Qs
+16.0         threshold
+1            # of panel fact
+2            PFACTs (0=left, 1=Crout, 2=Right)
+1            # of recursive stopping criterium
+4            NBMINs (>= 1)
+1            # of panels in recursion
+2            NDIVs
+1            # of recursive panel fact.
+1            RFACTs (0=left, 1=Crout, 2=Right)
+1            # of broadcast
+{bcast:<12} BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
+1            # of lookahead depth
+{depth:<12} DEPTHs (>=0)
+2            SWAP (0=bin-exch,1=long,2=mix)
+64           swapping threshold
+0            L1 in (0=transposed,1=no-transposed) form
+0            U  in (0=transposed,1=no-transposed) form
+1            Equilibration (0=no,1=yes)
+8            memory alignment in double (> 0)
+##### This line (no. 32) is ignored (it serves as a separator). ######
+0                      		Number of additional problem sizes for PTRANS
+1200 10000 30000        	values of N
+0                       	number of additional blocking sizes for PTRANS
+40 9 8 13 13 20 16 32 64       	values of NB
+"""
+
+_ROW = re.compile(r"^(W[RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\S+) +(\S+) *$", re.MULTILINE)
+_CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTILINE)
+
+
+class LinpackParameters(Parameters):
+    """The dials of HPL; names as in its input file."""
+
+    ns: int = Field(
+        1000,
+        ge=1,
+        le=1_000_000,
+        title="Problem size (Ns)",
+        description="Order of the matrix; it takes 8 Ns² bytes, shared by the ranks.",
+        json_schema_extra={"unit": ""},
+    )
+    nb: int = Field(
+        80,
+        ge=1,
+        le=4096,
+        title="Block size (NB)",
+        description="Columns of a block: the grain of computing and of messages.",
+        json_schema_extra={"unit": ""},
+    )
+    p: int = Field(
+        0,
+        ge=0,
+        le=65_536,
+        title="Process rows (P)",
+        description="Rows of the process grid; 0: as near to a square as the ranks allow, P at most Q.",
+        json_schema_extra={"unit": ""},
+    )
+    q: int = Field(
+        0,
+        ge=0,
+        le=65_536,
+        title="Process columns (Q)",
+        description="Columns of the process grid; 0: ranks / P. P x Q is the number of ranks.",
+        json_schema_extra={"unit": ""},
+    )
+    bcast: int = Field(
+        1,
+        ge=0,
+        le=5,
+        title="Panel broadcast (BCAST)",
+        description="0 ring, 1 ring modified, 2 two rings, 3 two rings modified, 4 bandwidth reducing, 5 the same modified.",
+        json_schema_extra={"unit": ""},
+    )
+    depth: int = Field(
+        1,
+        ge=0,
+        le=10,
+        title="Look-ahead depth (DEPTH)",
+        description="Panels that are factored ahead of the update.",
+        json_schema_extra={"unit": ""},
+    )
+
+
+def grid(parameters: LinpackParameters, ranks: int) -> tuple[int, int]:
+    """Return the process grid (P, Q). Raise Mismatch when it does not hold all ranks."""
+    p, q = parameters.p, parameters.q
+    if not p and not q:
+        p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
+        return p, ranks // p
+    given, name = (q, "q") if not p else (p, "p")
+    if (not p or not q) and ranks % given:
+        raise Mismatch(name, f"{ranks} ranks do not make a grid with {name.upper()} = {given}")
+    p, q = p or ranks // q, q or ranks // p
+    if p * q != ranks:
+        raise Mismatch("p", f"P x Q = {p} x {q} = {p * q} is not the number of ranks, {ranks}")
+    return p, q
+
+
+def input_file(parameters: LinpackParameters, ranks: int) -> str:
+    """Return the text of hpccinf.txt."""
+    p, q = grid(parameters, ranks)
+    return _TEXT.format(ns=parameters.ns, nb=parameters.nb, p=p, q=q, bcast=parameters.bcast, depth=parameters.depth)
+
+
+def estimate_s(parameters: LinpackParameters, ranks: int) -> float:
+    """Return a rough elapsed time in seconds of all tests of HPC Challenge."""
+    # 2/3 N^3 operations at 1 GFLOP/s; on 4 ranks the other tests took 35 s at Ns = 1000, most of it in messages.
+    return 5.0 + 8.0 * ranks * (parameters.ns / 1000) + (2 / 3) * parameters.ns**3 / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class LinpackRun:
+    """One line of HPL's table: ``time_s`` and ``gflops`` as printed, ``residual`` the scaled one, if it was checked."""
+
+    variant: str
+    n: int
+    nb: int
+    p: int
+    q: int
+    time_s: float
+    gflops: float
+    residual: float | None
+    passed: bool | None
+
+    def row(self) -> dict[str, Any]:
+        """Return the line for readers, columns as HPL names them."""
+        return {
+            "T/V": self.variant,
+            "N": self.n,
+            "NB": self.nb,
+            "P": self.p,
+            "Q": self.q,
+            "time_s": self.time_s,
+            "gflops": self.gflops,
+            "residual": self.residual,
+            "check": None if self.passed is None else "PASSED" if self.passed else "FAILED",
+        }
+
+
+def runs(text: str) -> list[LinpackRun]:
+    """Return all results in an HPL.out or hpccoutf.txt, in their order."""
+    lines = list(_ROW.finditer(text))
+    ends = [line.start() for line in lines[1:]] + [len(text)]
+    found = []
+    for line, end in zip(lines, ends, strict=True):
+        check = _CHECK.search(text, line.end(), end)
+        found.append(
+            LinpackRun(
+                variant=line[1],
+                n=int(line[2]),
+                nb=int(line[3]),
+                p=int(line[4]),
+                q=int(line[5]),
+                time_s=float(line[6]),
+                gflops=float(line[7]),
+                residual=None if check is None else float(check[1]),
+                passed=None if check is None else check[2] == "PASSED",
+            )
+        )
+    return found
+
+
+def best_run(found: list[LinpackRun]) -> LinpackRun:
+    """Return the fastest result whose residual check did not fail. Raise OutputError when there is none."""
+    good = [run for run in found if run.passed is not False]
+    if not found:
+        raise OutputError("HPL printed no result: the run did not reach its end")
+    if not good:
+        raise OutputError(f"HPL's residual check failed: the scaled residual is {found[0].residual}")
+    return max(good, key=lambda run: run.gflops)

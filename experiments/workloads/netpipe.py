@@ -1,0 +1,124 @@
+"""NetPIPE over Open MPI (NPopenmpi): transfer time and throughput over a fine grid of message sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import Field, model_validator
+
+from experiments.errors import OutputError
+from experiments.workloads.base import Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes
+from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
+from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+
+RESULT: Final = "np.out"
+MBPS_BITS: Final = 2**20
+"""NetPIPE 3's "Mbps" is 2^20 bits per second (8 n / t / 1 048 576), as its printed times and rates show."""
+
+_FILE_ROW = re.compile(r"^ *(\d+) +(\d+\.\d+) +(\d+\.\d+) *$", re.MULTILINE)
+_SCREEN_ROW = re.compile(r"^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbps in +(\d+\.\d+) usec *$", re.MULTILINE)
+
+
+class NetPipeParameters(Parameters):
+    """Range of message sizes."""
+
+    message_bytes: Bytes = Field(
+        2**20,
+        ge=1,
+        le=MAX_MESSAGE_BYTES,
+        title="Largest message",
+        description="Upper bound of the message sizes (option -u).",
+        json_schema_extra={"unit": "B"},
+    )
+    first_bytes: Bytes = Field(
+        1,
+        ge=1,
+        le=MAX_MESSAGE_BYTES,
+        title="Smallest message",
+        description="Where the sizes start (option -l).",
+        json_schema_extra={"unit": "B"},
+    )
+    perturbation: int = Field(
+        3,
+        ge=0,
+        le=1024,
+        title="Perturbation",
+        description="Each size is measured this many bytes above and below too (option -p).",
+        json_schema_extra={"unit": "B"},
+    )
+    repeats: int = Field(
+        0,
+        ge=0,
+        le=100_000,
+        title="Repeats",
+        description="Round trips per size; 0 lets NetPIPE choose, about half a second for each size.",
+        json_schema_extra={"unit": ""},
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> NetPipeParameters:
+        if self.first_bytes > self.message_bytes:
+            raise ValueError("the smallest message is larger than the largest")
+        return self
+
+
+class NetPipe(Workload):
+    """NPopenmpi between two ranks."""
+
+    slug = "netpipe"
+    title = "NetPIPE"
+    summary = "Latency and throughput curve between two hosts"
+    programs: ClassVar[Mapping[str, str]] = {"NPopenmpi": "netpipe-openmpi"}
+    parameters_type = NetPipeParameters
+    figures = curve_figures("netpipe")
+    outputs = (RESULT,)
+
+    def command(self, parameters: NetPipeParameters, *, ranks: int) -> tuple[str, ...]:
+        repeats = ("-n", str(parameters.repeats)) if parameters.repeats else ()
+        return (
+            "NPopenmpi",
+            "-l",
+            str(parameters.first_bytes),
+            "-u",
+            str(parameters.message_bytes),
+            "-p",
+            str(parameters.perturbation),
+            *repeats,
+            "-o",
+            RESULT,
+        )
+
+    def check(self, parameters: NetPipeParameters, *, ranks: int) -> None:
+        if ranks != 2:
+            raise Mismatch("hosts", f"NetPIPE runs on exactly two ranks, not {ranks}; take two hosts")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        # The screen (standard error of the run) shows the same rows with fewer digits; np.out is the result.
+        rows = _file_rows(files.get(RESULT, "")) or _screen_rows(output)
+        if not rows:
+            raise OutputError("NetPIPE wrote no message size to np.out")
+        figures = describe_curve("netpipe", [row["bytes"] for row in rows], [row["time_s"] for row in rows])
+        return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": rows})
+
+    def estimate_s(self, parameters: NetPipeParameters, *, ranks: int) -> float:
+        doublings = (parameters.message_bytes // parameters.first_bytes).bit_length()
+        sizes = doublings * (5 if parameters.perturbation else 2)
+        if not parameters.repeats:
+            return 1.0 + 0.48 * sizes  # 82 sizes up to 64 KiB took 39 s
+        return 1.0 + sizes * 2 * parameters.repeats * (5e-5 + parameters.message_bytes / 1e8 / doublings)
+
+
+def _file_rows(text: str) -> list[dict[str, Any]]:
+    return [
+        {"bytes": int(size), "Mbps": float(rate), "time_s": float(time)} for size, rate, time in _FILE_ROW.findall(text)
+    ]
+
+
+def _screen_rows(text: str) -> list[dict[str, Any]]:
+    return [
+        {"bytes": int(size), "Mbps": float(rate), "time_s": scaled(time, "1e-6"), "repeats": int(repeats)}
+        for size, repeats, rate, time in _SCREEN_ROW.findall(text)
+    ]

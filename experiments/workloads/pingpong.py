@@ -1,0 +1,157 @@
+"""The project's own ping-pong: transfer time of a message between two ranks, for any size and network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes, Seconds
+from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+
+PROGRAM: Final = Path(__file__).parent.parent / "programs" / "pingpong.py"
+MAX_MESSAGE_BYTES: Final = 64 * 2**20
+
+_ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)$", re.MULTILINE)
+
+
+class PingPongParameters(Parameters):
+    """Message sizes and how often they are sent."""
+
+    message_bytes: Bytes = Field(
+        4 * 2**20,
+        ge=0,
+        le=MAX_MESSAGE_BYTES,
+        title="Message size",
+        description="Size of a message; 4 MB is 4 000 000 bytes, 4 MiB is 4 194 304, as the Intel MPI Benchmarks send.",
+        json_schema_extra={"unit": "B"},
+    )
+    all_sizes: bool = Field(
+        False,
+        title="All sizes",
+        description="Measure 0, 1, 2, 4 ... up to the message size too, and fit latency and bandwidth to the curve.",
+        json_schema_extra={"unit": ""},
+    )
+    repetitions: int = Field(
+        20,
+        ge=1,
+        le=100_000,
+        title="Repetitions",
+        description="Round trips per message size.",
+        json_schema_extra={"unit": ""},
+    )
+    warmups: int = Field(
+        2,
+        ge=0,
+        le=1000,
+        title="Warm-ups",
+        description="Round trips per size before the measured ones; the first opens the connection.",
+        json_schema_extra={"unit": ""},
+    )
+    time_per_size: Seconds = Field(
+        10.0,
+        gt=0,
+        le=3600,
+        title="Time per size",
+        description="No further repetition starts after this time; at least one is measured.",
+        json_schema_extra={"unit": "s"},
+    )
+
+
+class PingPong(Workload):
+    """Half round trips between ranks 0 and 1 with mpi4py; further ranks sleep."""
+
+    slug = "pingpong"
+    title = "Ping-pong"
+    summary = "Transfer time of a message between two ranks, by size"
+    programs: ClassVar[Mapping[str, str]] = {"/usr/bin/python3": "python3"}
+    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
+    parameters_type = PingPongParameters
+    figures = (
+        FigureOfMerit(
+            "pingpong.transfer_time_s",
+            "Transfer time",
+            "s",
+            "lower",
+            "Half of a round trip of the message, mean of the repetitions: t[usec] of the Intel MPI Benchmarks.",
+        ),
+        FigureOfMerit(
+            "pingpong.transfer_time_median_s",
+            "Transfer time, median",
+            "s",
+            "lower",
+            "Half of a round trip of the message, median of the repetitions.",
+        ),
+        FigureOfMerit(
+            "pingpong.transfer_time_min_s",
+            "Transfer time, shortest",
+            "s",
+            "lower",
+            "Half of a round trip of the message, shortest of the repetitions.",
+        ),
+        *curve_figures("pingpong")[1:],
+    )
+
+    def command(self, parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:
+        return (
+            "/usr/bin/python3",
+            "-I",
+            PROGRAM.name,
+            "--sizes",
+            ",".join(map(str, message_sizes(parameters))),
+            "--repetitions",
+            str(parameters.repetitions),
+            "--warmups",
+            str(parameters.warmups),
+            "--time-per-size",
+            f"{parameters.time_per_size:g}",
+        )
+
+    def files(self, parameters: PingPongParameters, *, ranks: int) -> Mapping[str, str]:
+        # Shipped with the inputs: hosts need no Rankwire, and the trial keeps the very program that it ran.
+        return {PROGRAM.name: PROGRAM.read_text()}
+
+    def check(self, parameters: PingPongParameters, *, ranks: int) -> None:
+        if ranks < 2:
+            raise Mismatch("hosts", "a ping-pong needs at least two ranks; take two hosts")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        found = _ROW.findall(output)
+        if not found:
+            raise OutputError("the ping-pong printed no transfer time")
+        rows: list[dict[str, Any]] = [
+            {
+                "bytes": int(size),
+                "repetitions": int(repetitions),
+                "t_min_usec": float(low),
+                "t_median_usec": float(middle),
+                "t_usec": float(mean),
+                "Mbytes_per_s": float(rate),
+            }
+            for size, repetitions, low, middle, mean, rate in found
+        ]
+        _, _, low, middle, _, _ = max(found, key=lambda row: int(row[0]))
+        times_s = [scaled(row[4], "1e-6") for row in found]
+        figures = describe_curve("pingpong", [row["bytes"] for row in rows], times_s)
+        figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")
+        figures["pingpong.transfer_time_median_s"] = scaled(middle, "1e-6")
+        return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
+
+    def estimate_s(self, parameters: PingPongParameters, *, ranks: int) -> float:
+        # 100 MB/s and 50 us per message, as on gigabit Ethernet.
+        trips = 2 * (parameters.repetitions + parameters.warmups)
+        per_size = (trips * (5e-5 + size / 1e8) for size in message_sizes(parameters))
+        return 1.0 + sum(min(seconds, parameters.time_per_size) for seconds in per_size)
+
+
+def message_sizes(parameters: PingPongParameters) -> list[int]:
+    """Return the sizes to measure, in bytes: the one that is asked for, or 0 and all powers of two up to it."""
+    size = parameters.message_bytes
+    if not parameters.all_sizes:
+        return [size]
+    return sorted({0, size, *(2**power for power in range(size.bit_length()))})

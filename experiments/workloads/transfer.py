@@ -1,0 +1,72 @@
+"""What ping-pongs have in common: a curve of transfer times over message sizes and its figures of merit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from analysis.transfer import fit_transfer
+from experiments.workloads.base import FigureOfMerit
+
+
+def scaled(printed: str, factor: str) -> float:
+    """Return a printed decimal number times ``factor`` without rounding in between: ``("22.78", "1e-6")`` is 2.278e-05."""
+    return float(Decimal(printed) * Decimal(factor))
+
+
+def curve_figures(slug: str) -> tuple[FigureOfMerit, ...]:
+    """Return the figures that a curve of sizes gives, named by the workload."""
+    rows = (
+        ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
+        ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
+        ("bandwidth_max_Bps", "Bandwidth, best size", "B/s", "higher", "Largest bandwidth of any message size."),
+        ("latency_s", "Latency", "s", "lower", "Half of a round trip of the smallest message."),
+        ("fit_latency_s", "Latency, fitted", "s", "lower", f"alpha {_FIT}"),
+        ("fit_latency_low_s", "Latency, fitted, lower end", "s", "neutral", f"Lower end of alpha's 95 % interval {_FIT}"),
+        ("fit_latency_high_s", "Latency, fitted, upper end", "s", "neutral", f"Upper end of alpha's 95 % interval {_FIT}"),
+        ("fit_bandwidth_Bps", "Bandwidth, fitted", "B/s", "higher", f"beta {_FIT}"),
+        ("fit_bandwidth_low_Bps", "Bandwidth, fitted, lower end", "B/s", "neutral", f"Lower end of beta's 95 % interval {_FIT}"),
+        ("fit_bandwidth_high_Bps", "Bandwidth, fitted, upper end", "B/s", "neutral", f"Upper end of beta's 95 % interval {_FIT}"),
+        ("half_bandwidth_bytes", "Half-bandwidth size", "B", "lower", f"Message size that reaches half of beta: alpha x beta {_FIT}"),
+        ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of the relative residuals {_FIT}"),
+    )  # fmt: skip
+    return tuple(
+        FigureOfMerit(f"{slug}.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
+        for name, label, unit, direction, definition in rows
+    )
+
+
+_FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of the relative errors."
+
+
+def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
+    """Return the figures of a curve: transfer times (s) of one or more message sizes (bytes), in any order."""
+    points = sorted(zip(sizes_bytes, times_s, strict=True))
+    largest, slowest = points[-1]
+    figures = {f"{slug}.transfer_time_s": slowest}
+    if largest:
+        figures[f"{slug}.bandwidth_Bps"] = largest / slowest
+    if len(points) > 1:
+        figures[f"{slug}.bandwidth_max_Bps"] = max(n / t for n, t in points)
+        figures[f"{slug}.latency_s"] = points[0][1]
+    return {**figures, **{f"{slug}.{name}": value for name, value in _fitted(points).items()}}
+
+
+def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:
+    try:
+        fit = fit_transfer([n for n, _ in points], [t for _, t in points])
+    except ValueError:
+        return {}  # too few sizes, or times that do not grow with them: there is no such line
+    named: dict[str, Any] = {
+        "fit_latency_s": fit.latency_s,
+        "fit_latency_low_s": fit.latency_interval_s[0],
+        "fit_latency_high_s": fit.latency_interval_s[1],
+        "fit_bandwidth_Bps": fit.bandwidth_Bps,
+        "fit_bandwidth_low_Bps": fit.bandwidth_interval_Bps[0],
+        "fit_bandwidth_high_Bps": fit.bandwidth_interval_Bps[1],
+        "half_bandwidth_bytes": fit.half_bandwidth_bytes,
+        "fit_residual_share": fit.residual_share,
+    }
+    # An open end (the data allow any bandwidth above) is no number: it is left out, never stored as infinity.
+    return {name: value for name, value in named.items() if value not in (float("inf"), float("-inf"))}
