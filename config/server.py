@@ -27,7 +27,6 @@ from config.supervisor import (
     run_to_end,
 )
 
-WEB_WORKERS, WEB_THREADS = 2, 4
 READY_DEADLINE_S = 60.0
 
 
@@ -129,9 +128,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _web(var: Path, listener: socket.socket) -> Program:
-    argv = [sys.executable, "-m", "gunicorn", "config.wsgi:application", "--bind", f"fd://{listener.fileno()}"]
-    argv += ["--worker-class", "gthread", "--workers", str(WEB_WORKERS), "--threads", str(WEB_THREADS)]
-    argv += ["--graceful-timeout", "5", "--access-logfile", "-", "--worker-tmp-dir", "/dev/shm"]  # noqa: S108 - gunicorn's advice
+    argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]
+    argv += ["--bind", f"fd://{listener.fileno()}"]
     return Program(
         name="web",
         argv=argv,

@@ -36,7 +36,6 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Limits
 MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
-CAPTURES = VAR / "captures"
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -115,6 +114,8 @@ if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
 X_FRAME_OPTIONS = "DENY"
 
+WEB_PROCESSES = ENVIRONMENT.integer("RANKWIRE_WEB_PROCESSES", 2, least=1)
+
 # Static files: our own, and the files of node_modules that config/staticfiles.py names.
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -159,6 +160,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
+CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 # Lost trials and lost messages are found within seconds; a sweep that waited that long is worth nothing.

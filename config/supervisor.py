@@ -19,8 +19,6 @@ from config.services.lease import ROOT, Installation, Lease, Lock, keeper_runs
 POLL_S = 0.2
 STEADY_S = 10.0
 MAX_QUICK_DEATHS = 3
-WORKER_CONCURRENCY = 4
-"""Celery processes: one for each cluster that can be busy at once, and one for the sweep. Idle ones cost nothing."""
 
 
 class Interrupted(BaseException):
@@ -151,7 +149,7 @@ class Supervisor:
 
 def _worker(var: Path) -> Program:
     argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--beat", "--loglevel=INFO"]
-    argv += [f"--concurrency={WORKER_CONCURRENCY}", "--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
+    argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
     # Warm first: it takes no more work. A trial that does not end in time is found lost and queued again.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 5.0)]
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)

@@ -1,0 +1,10 @@
+"""gunicorn's configuration, for script/server and the container alike: `--config python:config.gunicorn`."""
+
+from config import settings
+
+worker_class = "gthread"
+workers = settings.WEB_PROCESSES
+threads = 4
+graceful_timeout = 5
+accesslog = "-"
+worker_tmp_dir = "/dev/shm"  # noqa: S108 - its heartbeat file must not wait for a disk

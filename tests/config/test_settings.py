@@ -1,0 +1,84 @@
+"""Settings from the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from config.environment import Environment, database, read_dotenv
+from config.services.lease import ROOT
+
+
+@pytest.mark.parametrize("document", [".env.example", "docs/administrator.md"])
+def test_it_documents_every_setting_that_is_read_and_no_other(document: str) -> None:
+    text = (ROOT / document).read_text()
+    named = set(re.findall(r"\b(?:RANKWIRE_[A-Z_]+|DATABASE_URL|REDIS_URL)\b", text))
+    assert named == settings.ENVIRONMENT.names
+
+
+def test_it_documents_the_true_defaults() -> None:
+    shown = dict(re.findall(r"^#([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    assert shown["RANKWIRE_MAX_TRIALS"] == str(settings.MAX_TRIALS)
+    assert shown["RANKWIRE_CAPTURE_RETENTION_DAYS"] == str(settings.CAPTURE_RETENTION_DAYS)
+    assert shown["RANKWIRE_WEB_PROCESSES"] == str(settings.WEB_PROCESSES)
+    assert shown["RANKWIRE_WORKER_PROCESSES"] == str(settings.CELERY_WORKER_CONCURRENCY)
+    assert shown["RANKWIRE_TIME_ZONE"] == settings.TIME_ZONE
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"RANKWIRE_MAX_TRIALS": "many"}, "RANKWIRE_MAX_TRIALS must be a whole number, not 'many'."),
+        ({"RANKWIRE_MAX_TRIALS": "0"}, "RANKWIRE_MAX_TRIALS must be at least 1, not 0."),
+        ({"RANKWIRE_DEBUG": "maybe"}, "RANKWIRE_DEBUG must be 1 or 0, not 'maybe'."),
+        ({"RANKWIRE_LOG_FORMAT": "xml"}, "RANKWIRE_LOG_FORMAT must be one of console, json, not 'xml'."),
+        ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must read postgresql://user:password@host:port/name."),
+        ({"REDIS_URL": "localhost"}, "REDIS_URL must read redis://:password@host:port/number."),
+    ],
+)
+def test_it_refuses_a_wrong_value_with_one_line(variables: dict[str, str], message: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), "check"]
+    environment = {**os.environ, "RANKWIRE_VAR": str(tmp_path), **variables}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, f"rankwire: {message}\n")
+
+
+def test_it_says_in_one_line_that_no_services_are_known(tmp_path: Path) -> None:
+    environment = {**os.environ, "RANKWIRE_VAR": str(tmp_path)}
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        environment.pop(name, None)
+    command = [sys.executable, str(ROOT / "manage.py"), "migrate"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("rankwire: the database does not answer")
+    assert result.stderr.count("\n") == 1
+
+
+def test_it_reads_the_parts_of_a_database_address() -> None:
+    entry = database("postgresql://user:p%40ss@db.example.org:5433/lab?sslmode=require")
+    parts = [entry[name] for name in ("USER", "PASSWORD", "HOST", "PORT", "NAME", "OPTIONS")]
+    assert parts == ["user", "p@ss", "db.example.org", "5433", "lab", {"sslmode": "require"}]
+
+
+def test_it_reads_a_dotenv_file_and_names_the_line_that_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("# comment\n\nA=1\nexport B = 'two words'\nC=x=y\n")
+    assert read_dotenv(file) == {"A": "1", "B": "two words", "C": "x=y"}
+    file.write_text("A=1\nnonsense\n")
+    with pytest.raises(ImproperlyConfigured, match=r"\.env line 2 is not NAME=value"):
+        read_dotenv(file)
+
+
+def test_it_prefers_the_environment_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".env").write_text("RANKWIRE_TIME_ZONE=Europe/Vienna\nRANKWIRE_MAX_TRIALS=5\n")
+    monkeypatch.setenv("RANKWIRE_TIME_ZONE", "Asia/Tokyo")
+    environment = Environment.load(tmp_path / ".env")
+    assert environment.text("RANKWIRE_TIME_ZONE") == "Asia/Tokyo"
+    assert environment.integer("RANKWIRE_MAX_TRIALS", 1) == 5
