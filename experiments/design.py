@@ -149,10 +149,10 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
 
 def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what is wrong with values that are each allowed but do not go together."""
-    try:
-        link_of(values)
-    except ValidationError as error:
-        yield FieldError("link", sentence(error.errors()[0]))
+    if values["link.jitter"] > values["link.delay"]:
+        swept = next((name for name in ("link.jitter", "link.delay") if name in spec.sweep), None)
+        path = f"sweep.{swept}" if swept else "link.jitter"
+        yield FieldError(path, "jitter cannot be larger than the delay it varies")
     ranks = values["hosts"] * values["ranks_per_host"]
     if ranks > MAX_RANKS:
         yield FieldError(

@@ -11,13 +11,28 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 MAX_LENGTH: Final = 500
+MAX_DEPTH: Final = 40
+
+
+def _numeric(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Numbers only: ``'a' * 10**9`` and ``'%999999999d' % 1`` would fill the memory."""
+
+    def checked(left: Any, right: Any) -> Any:
+        for operand in (left, right):
+            if not isinstance(operand, int | float):
+                raise TypeError(f"{operand!r} is not a number")
+        return operation(left, right)
+
+    return checked
+
+
 _BINARY: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    ast.Add: _numeric(operator.add),
+    ast.Sub: _numeric(operator.sub),
+    ast.Mult: _numeric(operator.mul),
+    ast.Div: _numeric(operator.truediv),
+    ast.FloorDiv: _numeric(operator.floordiv),
+    ast.Mod: _numeric(operator.mod),
 }
 _COMPARE: Final[dict[type[ast.AST], Callable[[Any, Any], bool]]] = {
     ast.Eq: operator.eq,
@@ -46,7 +61,7 @@ class Expression:
         self._check(self._tree, known, 0)
 
     def _check(self, node: ast.AST, known: set[str], depth: int) -> None:
-        if depth > 40:
+        if depth > MAX_DEPTH:
             raise ValueError("nested too deeply")
         name = _name(node)
         if name is not None:
@@ -60,9 +75,12 @@ class Expression:
     def __call__(self, values: Mapping[str, Any]) -> bool:
         """Return whether the configuration is kept. Raise ValueError when the expression cannot be computed for it."""
         try:
-            return bool(_evaluate(self._tree, values))
+            answer = _evaluate(self._tree, values)
         except (TypeError, ZeroDivisionError, OverflowError) as error:
             raise ValueError(f"{self.text!r} cannot be computed: {error}") from None
+        if not isinstance(answer, bool):
+            raise ValueError(f"{self.text!r} answers {answer!r}, not yes or no; compare it, as in 'hosts <= 8'")
+        return answer
 
 
 def _name(node: ast.AST) -> str | None:
@@ -89,8 +107,9 @@ def _children(node: ast.AST) -> list[ast.expr]:
             return node.elts
         case ast.Constant() if isinstance(node.value, int | float | str | bool):
             return []
+    # Named by its kind, not printed back: ast.unparse recurses as deeply as the text nests.
     raise ValueError(
-        f"{ast.unparse(node)!r} is not allowed; use names, numbers, + - * / // %, comparisons, in, and, or, not"
+        f"{type(node).__name__} is not allowed; use names, numbers, + - * / // %, comparisons, in, and, or, not"
     )
 
 

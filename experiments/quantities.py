@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-_NUMBER = re.compile(r"^\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*$")
+_NUMBER = re.compile(r"^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)$", re.DOTALL)
+_LONGEST: Final = 60
+"""Longest text that can be a quantity; what is longer is refused unread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +25,23 @@ class Dimension:
 
     def parse(self, text: str | int | float) -> float:
         """Return the value in the base unit. A bare number is in the base unit. Raise ValueError with a reader's sentence."""
-        match = _NUMBER.match(str(text))
+        if not isinstance(text, str):
+            # float() first: an int of thousands of digits cannot even be printed.
+            text = _printed(text)
+        match = _NUMBER.match(text.strip()) if len(text) <= _LONGEST else None
         if match is None:
-            raise ValueError(f"{text!r} is not a {self.name}; write for example {self.example!r}")
+            raise ValueError(f"{text[:_LONGEST]!r} is not a {self.name}; write for example {self.example!r}")
         number, unit = match.groups()
         factor = Decimal(1) if not unit else self.units.get(unit, self.units.get(unit.lower()))
         if factor is None:
             raise ValueError(f"unknown unit {unit!r} for a {self.name}; known: {', '.join(self.units)}")
-        return float(Decimal(number) * factor)
+        try:
+            value = float(Decimal(number) * factor)
+        except ArithmeticError:
+            value = math.inf
+        if not math.isfinite(value):
+            raise ValueError(f"{text!r} is too large for a {self.name}")
+        return value
 
     def format(self, value: float) -> str:
         """Return the value in the largest unit that keeps it at or above one, without loss."""
@@ -42,6 +54,13 @@ class Dimension:
     def example(self) -> str:
         """A value as people write it."""
         return f"10 {self.shown[0]}"
+
+
+def _printed(number: float) -> str:
+    try:
+        return str(float(number)) if abs(number) >= 1e18 else str(number)
+    except OverflowError:
+        return "a number beyond all bounds"
 
 
 def _decimals(units: dict[str, str]) -> dict[str, Decimal]:

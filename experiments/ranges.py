@@ -7,9 +7,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 MAX_VALUES: Final = 1000
+LONGEST_ITEM: Final = 200
 _RANGE = re.compile(
-    r"^(?P<first>[+-]?[\d.]+?)\s*\.\.\s*(?P<last>[+-]?\d*\.?\d+)\s*(?:(?:step\s+|/\s*)(?P<step>\d*\.?\d+)|[x×*]\s*(?P<factor>\d*\.?\d+))?$"
+    r"^(?P<first>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*\.\.\s*(?P<last>[+-]?[0-9]*\.?[0-9]+)\s*"
+    r"(?:(?:step\s+|/\s*)(?P<step>[0-9]*\.?[0-9]+)|[x×*]\s*(?P<factor>[0-9]*\.?[0-9]+))?$"
 )
+_NUMBER = re.compile(r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?$")
 
 
 def expand_values(written: Any) -> list[Any]:
@@ -39,6 +42,8 @@ def _expand_item(item: Any) -> list[Any]:
     text = item.strip()
     if not text:
         return []
+    if len(text) > LONGEST_ITEM:
+        raise ValueError(f"{text[:20]!r}… is no value: longer than {LONGEST_ITEM} characters")
     match = _RANGE.match(text)
     return _expand_range(match) if match else [_number_or_text(text)]
 
@@ -67,7 +72,4 @@ def _number(value: Decimal) -> int | float:
 
 
 def _number_or_text(text: str) -> Any:
-    try:
-        return _number(Decimal(text))
-    except ArithmeticError:
-        return text
+    return _number(Decimal(text)) if _NUMBER.match(text) else text

@@ -17,6 +17,7 @@ from experiments.expressions import Expression
 from experiments.parameters import (
     LINK_PARAMETERS,
     Capture,
+    Count,
     Duration,
     Link,
     Part,
@@ -24,10 +25,11 @@ from experiments.parameters import (
     known_parameters,
     sentence,
 )
+from experiments.plain_data import problems as problems_of_plain_data
 from experiments.ranges import expand_values
 from experiments.yaml_lines import YamlDocument
 
-__all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml"]
+__all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
 MAX_TRIALS: Final = 10_000
 
@@ -50,15 +52,15 @@ class ExperimentSpec(Part):
     cluster: str = "testbed"
     link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     capture: Capture = Capture()  # type: ignore[call-arg]
-    repetitions: int = Field(3, ge=1, le=1000)
-    warmups: int = Field(0, ge=0, le=100)
+    repetitions: Count = Field(3, ge=1, le=1000)
+    warmups: Count = Field(0, ge=0, le=100)
     control: bool = Field(
         False, description="One repetition without capture per configuration, to measure the observer effect."
     )
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
-    seed: int = Field(2007, ge=0, le=2**31 - 1)
+    seed: Count = Field(2007, ge=0, le=2**31 - 1)
     time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
-    retries: int = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
+    retries: Count = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
 
     @field_validator("name", "workload", "cluster")
     @classmethod
@@ -87,6 +89,9 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     """Return the validated specification. Raise InvalidSpec with every error that can be told at once."""
     if not isinstance(data, Mapping):
         raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
+    odd = list(problems_of_plain_data(data))
+    if odd:
+        raise InvalidSpec(odd)
     try:
         spec = ExperimentSpec.model_validate(dict(data))
     except ValidationError as error:
@@ -97,6 +102,14 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     if errors:
         raise InvalidSpec(errors)
     return spec
+
+
+def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
+    """Return a specification that ``parse`` accepted before ``to_dict`` wrote it, without judging its design again.
+
+    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds.
+    """
+    return ExperimentSpec.model_validate(stored)
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
@@ -133,7 +146,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         except ValueError as error:
             yield FieldError(f"sweep.{name}", str(error))
             continue
-        yield from _check_value(spec, known_names, f"sweep.{name}", name, values)
+        wrong = list(_check_value(spec, known_names, f"sweep.{name}", name, values))
+        yield from wrong or _check_distinct(spec, name, values)
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
     if spec.where is not None:
@@ -156,6 +170,17 @@ def _check_value(
             canonical(spec.workload, name, value)
         except ValueError as error:
             yield FieldError(path, str(error))
+
+
+def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
+    """Values that are written differently may mean the same: 1 Gbit/s and 1000 Mbit/s would be one configuration twice."""
+    meant = [canonical(spec.workload, name, value) for value in values]
+    for index, value in enumerate(meant):
+        if value in meant[:index]:
+            yield FieldError(
+                f"sweep.{name}", f"{values[meant.index(value)]!r} and {values[index]!r} are the same value"
+            )
+            return
 
 
 def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:

@@ -2,49 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from experiments.errors import FieldError, InvalidSpec
 
-MAX_BYTES = 1_000_000
+MAX_BYTES: Final = 200_000
+"""The parser is written in Python and reads about 100 kB/s: larger texts would keep a web worker busy for long."""
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Safe loader that refuses duplicate keys, which YAML would silently let the last one win."""
+class _Loader(yaml.SafeLoader):
+    """Safe loader of plain data only, stricter than YAML where YAML surprises.
+
+    Refused: duplicate keys (the last would silently win), aliases (a few lines can expand to gigabytes), tags, and
+    anything but plain text, numbers and true/false as a key. Dates stay text.
+    """
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (the base class's own shape)
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=event.start_mark)
+        if getattr(event, "tag", None) is not None:
+            raise yaml.MarkedYAMLError(problem=f"tags ({event.tag}) are not allowed", problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def construct_plain_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int | float | bool):
+                raise yaml.MarkedYAMLError(problem="a field name must be plain text", problem_mark=key_node.start_mark)
+            if key in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=key_node.start_mark)
+            seen.add(key)
+        return self.construct_mapping(node, deep=True)
 
 
-def _mapping(loader: _StrictLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool):
-            raise yaml.MarkedYAMLError(problem="a field name must be plain text", problem_mark=key_node.start_mark)
-        if key in seen:
-            raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=key_node.start_mark)
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.construct_plain_mapping)
 
 
 class YamlDocument:
     """A parsed document. Raise InvalidSpec, with the line, when the text is no YAML."""
 
+    data: Any
+
     def __init__(self, text: str) -> None:
-        if len(text.encode()) > MAX_BYTES:
-            raise InvalidSpec([FieldError("", f"larger than {MAX_BYTES} bytes")])
+        if len(text) > MAX_BYTES:
+            raise InvalidSpec([FieldError("", f"larger than {MAX_BYTES} characters")])
         try:
-            self._root = yaml.compose(text, Loader=_NoAliases)
-            self.data: Any = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 (a subclass of SafeLoader)
+            self._root, self.data = _read(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            raise InvalidSpec(
-                [FieldError("", f"no valid YAML: {error.problem}", mark.line + 1 if mark else None)]
-            ) from None
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            line = mark.line + 1 if mark else None
+            raise InvalidSpec([FieldError("", f"no valid YAML: {error.problem or error.context}", line)]) from None
+        except RecursionError:
+            raise InvalidSpec([FieldError("", "no valid YAML: nested too deeply")]) from None
+        except (yaml.YAMLError, ValueError) as error:
             raise InvalidSpec([FieldError("", f"no valid YAML: {error}")]) from None
 
     def line(self, path: str) -> int | None:
@@ -64,22 +83,25 @@ class YamlDocument:
         """Follow the longest key that ``rest`` starts with: keys such as ``link.delay`` hold dots themselves."""
         if isinstance(node, yaml.SequenceNode):
             index, _, tail = rest.partition(".")
-            if index.isdigit() and int(index) < len(node.value):
+            if index.isdecimal() and int(index) < len(node.value):
                 child = node.value[int(index)]
                 return child.start_mark.line + 1, child, tail
         elif isinstance(node, yaml.MappingNode):
-            matches = [(k, v) for k, v in node.value if rest == k.value or rest.startswith(f"{k.value}.")]
+            matches = [
+                (k, v)
+                for k, v in node.value
+                if isinstance(k.value, str) and (rest == k.value or rest.startswith(f"{k.value}."))
+            ]
             if matches:
                 key, value = max(matches, key=lambda pair: len(pair[0].value))
                 return key.start_mark.line + 1, value, rest[len(key.value) + 1 :]
         return None
 
 
-class _NoAliases(yaml.SafeLoader):
-    """Refuses aliases: a few lines of them can expand to gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+def _read(text: str) -> tuple[yaml.Node | None, Any]:
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        return root, None if root is None else loader.construct_document(root)
+    finally:
+        loader.dispose()  # type: ignore[no-untyped-call]

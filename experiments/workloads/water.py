@@ -6,8 +6,10 @@ long-range electrostatics (PPPM) and rigid molecules (SHAKE).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from pydantic import Field, field_validator
@@ -152,10 +154,9 @@ class WaterParameters(Parameters):
     @classmethod
     def _fill_a_box(cls, molecules: int) -> int:
         if not _is_compact(molecules):
-            near = sorted((n for n in range(64, molecules + 200) if _is_compact(n)), key=lambda n: abs(n - molecules))[
-                :2
-            ]
-            raise ValueError(f"{molecules} molecules fill no box near to a cube; try {min(near)} or {max(near)}")
+            below = next(n for n in range(molecules, 0, -1) if _is_compact(n))
+            above = next(n for n in itertools.count(molecules) if _is_compact(n))
+            raise ValueError(f"{molecules} molecules fill no box near to a cube; try {below} or {above}")
         return molecules
 
 
@@ -250,6 +251,7 @@ def _is_compact(molecules: int) -> bool:
     return longest <= 2 * shortest
 
 
+@lru_cache(maxsize=4096)  # asked once per configuration of a sweep
 def box_sides(molecules: int) -> tuple[int, int, int]:
     """Return the sides of a box of exactly ``molecules`` lattice cells, as near to a cube as its factors allow."""
     best = (1, 1, molecules)

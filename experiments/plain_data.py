@@ -1,0 +1,62 @@
+"""Plain data from outside: only what PostgreSQL, JSON and the reader's screen can hold goes further. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from experiments.errors import FieldError
+
+MAX_DEPTH: Final = 8
+_LARGEST_INTEGER: Final = 2**63 - 1
+
+
+def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
+    """Yield what cannot be stored: text with NUL or half characters, integers beyond 64 bits, deep nesting, odd field names."""
+    if depth > MAX_DEPTH:
+        yield FieldError(path, "nested too deeply")
+    elif isinstance(data, Mapping):
+        for name, value in data.items():
+            if not isinstance(name, str):
+                yield FieldError(path, f"the field name {_short(name)} is not text")
+            elif not is_storable_text(name):
+                yield FieldError(path, f"the field name {name[:40]!r} holds characters that are no text")
+            else:
+                yield from problems(value, f"{path}.{name}" if path else name, depth + 1)
+    elif isinstance(data, list | tuple):
+        for index, value in enumerate(data):
+            yield from problems(value, f"{path}.{index}", depth + 1)
+    elif isinstance(data, str) and not is_storable_text(data):
+        yield FieldError(path, "holds characters that are no text (NUL or half of a pair)")
+    elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
+        yield FieldError(path, "is too large a number")
+
+
+def is_storable_text(text: str) -> bool:
+    """Return whether PostgreSQL takes the text: no NUL, no lone surrogate."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def storable(value: Any) -> Any:
+    """Return plain data as PostgreSQL takes it: odd characters become U+FFFD, infinities and NaN become None.
+
+    Programs print what they like.
+    """
+    if isinstance(value, str):
+        return value if is_storable_text(value) else "".join("\ufffd" if _is_odd(c) else c for c in value)
+    if isinstance(value, Mapping):
+        return {storable(name): storable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _is_odd(character: str) -> bool:
+    return character == "\0" or "\ud800" <= character <= "\udfff"
+
+
+def _short(value: Any) -> str:
+    return "(a huge number)" if isinstance(value, int) and abs(value) > _LARGEST_INTEGER else repr(value)[:40]
