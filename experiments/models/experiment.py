@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import IntegrityError, models, transaction
 from django.utils.text import slugify
 
 from experiments import design
 from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.project import Project
-from experiments.spec import ExperimentSpec, parse
+from experiments.spec import ExperimentSpec, restore
+
+RESERVED_SLUGS: Final = frozenset({"new"})
+"""Words that have another meaning in the address of a page."""
+_SLUG_ATTEMPTS: Final = 20
 
 
 def specification_hash(spec: ExperimentSpec) -> str:
@@ -55,7 +59,7 @@ class Experiment(models.Model):
     @property
     def spec(self) -> ExperimentSpec:
         """The current version as a checked specification. Published experiments have none."""
-        return parse(self.specification)
+        return restore(self.specification)
 
     @classmethod
     def submit(
@@ -63,26 +67,40 @@ class Experiment(models.Model):
     ) -> Experiment:
         """Store a checked specification with all its configurations and queued trials, in one transaction.
 
+        ``slug`` is a wish: it is made fit for an address, and numbered when it is taken.
         Raise Cluster.DoesNotExist when the cluster is unknown or switched off.
         """
         cluster = Cluster.objects.get(slug=spec.cluster, enabled=True)
+        plan = design.expand(spec)
+        experiment = cls(
+            project=project,
+            name=spec.name,
+            workload=spec.workload,
+            cluster=cluster,
+            specification=spec.to_dict(),
+            specification_hash=specification_hash(spec),
+            tags=list(spec.tags),
+            owner=owner,
+        )
         with transaction.atomic():
-            experiment = cls.objects.create(
-                project=project,
-                slug=free_slug(slug or slugify(spec.name) or "experiment"),
-                name=spec.name,
-                workload=spec.workload,
-                cluster=cluster,
-                specification=spec.to_dict(),
-                specification_hash=specification_hash(spec),
-                tags=list(spec.tags),
-                owner=owner,
-            )
+            experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")
             experiment.versions.create(
                 number=1, specification=experiment.specification, hash=experiment.specification_hash, author=owner
             )
-            experiment.add_design(design.expand(spec))
+            experiment.add_design(plan)
         return experiment
+
+    def _save_under_free_slug(self, wanted: str) -> None:
+        """Insert the row; when somebody else took the slug in the meantime, with the next one."""
+        for attempt in range(1, _SLUG_ATTEMPTS + 1):
+            self.slug = free_slug(wanted)
+            try:
+                with transaction.atomic():
+                    self.save(force_insert=True)
+                return
+            except IntegrityError:
+                if attempt == _SLUG_ATTEMPTS:
+                    raise
 
     def add_design(self, plan: design.Design) -> None:
         """Add the configurations and queued trials of ``plan`` that this experiment does not have yet."""
@@ -140,7 +158,7 @@ class Experiment(models.Model):
 def free_slug(wanted: str) -> str:
     """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has."""
     wanted = wanted[:90].strip("-")
-    taken = set(Experiment.objects.filter(slug__startswith=wanted).values_list("slug", flat=True))
+    taken = {*RESERVED_SLUGS, *Experiment.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     number = 1
     while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
         number += 1

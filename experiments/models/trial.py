@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -17,6 +18,7 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
+from experiments.plain_data import storable
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 
@@ -84,7 +86,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def counted(self) -> TrialQuerySet:
         """The trials that statistics are made of."""
-        return self.filter(state=State.FINISHED, kind=Kind.MEASURED)
+        return self.filter(state=State.FINISHED, kind=Kind.MEASURED, superseded=False)
 
     def cancel(self) -> int:
         """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
@@ -201,20 +203,17 @@ class Trial(models.Model):
 
     def finish(self, result: TrialResult) -> None:
         """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all."""
+        rows, not_finite = _rows(self, result.measurements)
         with transaction.atomic():
             self._end(
                 State.FINISHED,
                 trust=result.trust,
                 trust_reasons=list(result.trust_reasons),
-                not_available=dict(result.not_available),
+                not_available={**result.not_available, **not_finite},
                 tables=dict(result.tables),
-                environment=Environment.store(dict(result.environment)) if result.environment else None,
+                environment=Environment.store(storable(result.environment)) if result.environment else None,
             )
-            Measurement.objects.bulk_create(
-                Measurement(trial=self, scope=scope, metric=metric, value=value)
-                for scope, values in result.measurements.items()
-                for metric, value in values.items()
-            )
+            Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
@@ -241,7 +240,7 @@ class Trial(models.Model):
 
     def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
         """Show that the worker lives; return whether somebody asked to stop. Raise StaleTrial when the trial is no longer ours."""
-        fields: dict[str, Any] = {} if progress is None else {"progress": dict(progress)}
+        fields: dict[str, Any] = {} if progress is None else {"progress": storable(progress)}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE)
         if not mine.update(beats=F("beats") + 1, **fields):
             raise StaleTrial(f"{self} is no longer run by {self.worker}")
@@ -290,6 +289,8 @@ class Trial(models.Model):
             )
 
     def _move(self, to: State, **fields: Any) -> None:
+        # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
+        fields = {name: storable(value) for name, value in fields.items()}
         mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=_FROM[to])
         if not mine.update(state=to, beats=F("beats") + 1, **fields):
             raise StaleTrial(
@@ -301,3 +302,16 @@ class Trial(models.Model):
         """Move to a final state and free the hosts, inside the caller's transaction."""
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
+
+
+def _rows(trial: Trial, measurements: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
+    """Return the rows to store and, for values that are no finite number, why there is none: they are not results."""
+    rows: list[Measurement] = []
+    not_finite: dict[str, str] = {}
+    for scope, values in measurements.items():
+        for metric, value in values.items():
+            if math.isfinite(value):
+                rows.append(Measurement(trial=trial, scope=scope, metric=metric, value=value))
+            else:
+                not_finite.setdefault(metric, f"came out as {value}, which is no number")
+    return rows, not_finite

@@ -1,0 +1,60 @@
+"""Who may see, submit and cancel.
+
+- Everybody who is signed in sees published results.
+- A project's experiments are seen by its members; submitters add experiments and cancel their own; maintainers cancel
+  any of them and may submit workloads that say themselves what is executed.
+- Superusers may do everything in every project.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from experiments import workloads
+from experiments.models import Experiment, Membership, Project, Trial
+
+Role = Membership.Role
+
+
+def visible_projects(user: Any) -> QuerySet[Project]:
+    """Return the projects that ``user`` is a member of; all of them for a superuser."""
+    return Project.objects.all() if user.is_superuser else Project.objects.filter(memberships__user=user)
+
+
+def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) -> QuerySet[Experiment]:
+    """Return the experiments that ``user`` may see."""
+    found = Experiment.objects.all() if among is None else among
+    if user.is_superuser:
+        return found
+    # A subquery, because a join to the members would repeat rows.
+    return found.filter(Q(published=True) | Q(project__in=visible_projects(user)))
+
+
+def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
+    """Return the trials of the experiments that ``user`` may see."""
+    found = Trial.objects.all() if among is None else among
+    if user.is_superuser:
+        return found
+    return found.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
+
+
+def role_in(user: Any, project: Project) -> str | None:
+    """Return the role of ``user`` in a project; superusers are maintainers everywhere, others may have none."""
+    if user.is_superuser:
+        return Role.MAINTAINER
+    return project.memberships.filter(user=user).values_list("role", flat=True).first()
+
+
+def may_submit(user: Any, project: Project, workload: str | None = None) -> bool:
+    """Return whether ``user`` may add an experiment, and (when it is known) one of this workload."""
+    role = role_in(user, project)
+    restricted = workload is not None and getattr(workloads.get(workload), "restricted", False)
+    return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
+
+
+def may_cancel(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may cancel trials of an experiment: maintainers, and the submitter whose it is."""
+    role = role_in(user, experiment.project)
+    return role == Role.MAINTAINER or (role == Role.SUBMITTER and experiment.owner_id == user.pk)
