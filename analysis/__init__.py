@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from analysis.capture_analysis import CaptureAnalysis, ScopeAnalysis, analyse, read_capture
     from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
+    from analysis.live import Follower, LiveCounters, follow
     from analysis.packets import PacketTable
     from analysis.trust import DropCounters, Trust
 
@@ -22,12 +23,15 @@ _HOME = {
     "DecoderError": "analysis.errors",
     "DropCounters": "analysis.trust",
     "FilterError": "analysis.errors",
+    "Follower": "analysis.live",
+    "LiveCounters": "analysis.live",
     "PacketTable": "analysis.packets",
     "ScopeAnalysis": "analysis.capture_analysis",
     "Trust": "analysis.trust",
     "UnreadableCapture": "analysis.errors",
     "UnsupportedCapture": "analysis.errors",
     "analyse": "analysis.capture_analysis",
+    "follow": "analysis.live",
     "read_capture": "analysis.capture_analysis",
 }
 
@@ -37,12 +41,15 @@ __all__ = [
     "DecoderError",
     "DropCounters",
     "FilterError",
+    "Follower",
+    "LiveCounters",
     "PacketTable",
     "ScopeAnalysis",
     "Trust",
     "UnreadableCapture",
     "UnsupportedCapture",
     "analyse",
+    "follow",
     "read_capture",
 ]
 

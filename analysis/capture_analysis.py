@@ -18,6 +18,7 @@ from analysis.errors import UnsupportedCapture
 from analysis.flows import FlowSet
 from analysis.interarrival import GapStore, InterarrivalResult
 from analysis.kernels import rates as rates_kernel
+from analysis.matrices import MatrixAccumulator
 from analysis.packets import PacketTable
 from analysis.rates import RateAccumulator
 from analysis.tcp import TcpAccumulator
@@ -166,10 +167,18 @@ class _Scope:
         return found
 
 
-def _tables(
-    path: str | Path, decoder: DecoderName, facts: dict[str, Any], progress: Progress | None
+def tables_of(
+    path: str | Path,
+    decoder: DecoderName = "auto",
+    *,
+    facts: dict[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[PacketTable]:
-    """Tables from the decoder asked for; "auto" turns to tshark where the native one does not know the link type."""
+    """Successive tables of a capture; ``facts`` is filled at the end with what is known of the file.
+
+    "auto" turns to tshark where the native decoder does not know the link type, with a note. Raises CaptureError.
+    """
+    facts = {} if facts is None else facts
     if decoder == "pyshark":
         yield from _tables_of_tshark(path, facts)
         return
@@ -179,9 +188,8 @@ def _tables(
     except UnsupportedCapture as error:
         if decoder == "native":
             raise
-        facts.clear()
         yield from _tables_of_tshark(path, facts)
-        facts.setdefault("notes", []).append(f"decoded with tshark: {error}")
+        facts["notes"].append(f"decoded with tshark: {error}")
         return
     if first is not None:
         yield from itertools.chain([first], tables)
@@ -203,7 +211,7 @@ def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[Packe
 def read_capture(path: str | Path, *, decoder: DecoderName = "auto") -> PacketTable:
     """The whole capture as one table (about 51 bytes per packet). Raises CaptureError."""
     facts: dict[str, Any] = {}
-    tables = list(_tables(path, decoder, facts, None))
+    tables = list(tables_of(path, decoder, facts=facts))
     if not tables:
         return PacketTable.empty(source=facts)
     return PacketTable.joined(tables, source=facts)
@@ -229,15 +237,16 @@ def analyse(
     """
     facts: dict[str, Any] = {}
     everything, mpi = _Scope(), _Scope()
-    signs, tcp, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MpiFlows(mpi_ports)
-    for table in _tables(path, decoder, facts, progress):
+    signs, tcp, matrices, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MatrixAccumulator(), MpiFlows(mpi_ports)
+    for table in tables_of(path, decoder, facts=facts, progress=progress):
         duplicate = signs.update(table)
         everything.update(table, None)
         mpi.update(table, mpi_flows.update(table))
         tcp.update(table, duplicate)
+        matrices.update(table, duplicate)
     if mpi_flows.found_late:  # rare: exactness is worth a second reading
         mpi = _Scope()
-        for table in _tables(path, decoder, {}, None):
+        for table in tables_of(path, decoder):
             mpi.update(table, mpi_flows.member)
     flow_set = tcp.result()
     whole = _with_tcp(everything.result(bootstrap), everything, flow_set, None)
@@ -250,7 +259,7 @@ def analyse(
         mpi=part,
         trust=_trust(whole, facts, drops, signs, everything.rates),
         flows=flow_set.flows(),
-        matrices={},
+        matrices=matrices.result(flow_set, rank_map=rank_map),
         duration_ns=everything.rates.duration_ns,
         window_sum=int(everything.rates.sums[rates_kernel.WINDOW_SUM]),
     )

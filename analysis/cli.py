@@ -1,101 +1,112 @@
-"""The command line: one small function per command, readable tables by default, JSON on demand.
+"""The command line: arguments here, what each command does in ``analysis.commands``.
 
-Exit status: 0 done, 1 wrong use or a failed comparison of files, 2 a capture that could not be analysed (one line on
-standard error).
+Exit status: 0 done, 1 wrong use, 2 a capture that could not be analysed (one line on standard error).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
 
 from analysis.errors import CaptureError
 
+EXIT_WRONG_USE = 1
 EXIT_UNREADABLE = 2
 
 
-def port_range(text: str) -> tuple[int, int]:
-    """ "LO-HI" or one port; argparse.ArgumentTypeError otherwise."""
-    match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", text)
+class _Parser(argparse.ArgumentParser):
+    """argparse leaves with 2 on wrong use; here 2 means an unreadable capture."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_WRONG_USE, f"{self.prog}: {message}\n")
+
+
+def _range(text: str, highest: int, what: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10}))?", text)
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if not 0 <= low <= high <= 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port range LO-HI inside 0-65535")
+    if not 0 <= low <= high <= highest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range of {what}, LO-HI")
     return low, high
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m analysis", description="Packet analysis of MPI traffic.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    common = argparse.ArgumentParser(add_help=False)
+def port_range(text: str) -> tuple[int, int]:
+    """LO-HI or one port; argparse.ArgumentTypeError otherwise."""
+    return _range(text, 65_535, "ports")
+
+
+def frame_range(text: str) -> tuple[int, int]:
+    """FIRST-LAST or one frame number, from 1 as in Wireshark; argparse.ArgumentTypeError otherwise."""
+    first, last = _range(text, 2**32, "frame numbers")
+    if first == 0:
+        raise argparse.ArgumentTypeError("frames are numbered from 1")
+    return first, last
+
+
+def positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Every command with its options; ``run`` names the function of ``analysis.commands``."""
+    parser = _Parser(prog="python -m analysis", description="Packet analysis of MPI traffic.")
+    commands = parser.add_subparsers(dest="run", required=True, metavar="COMMAND", parser_class=_Parser)
+    json_option = _Parser(add_help=False)
+    json_option.add_argument("--json", action="store_true", help="keyed by the ids of the metric catalogue")
+    common = _Parser(add_help=False, parents=[json_option])
     common.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
     common.add_argument("--mpi-ports", type=port_range, metavar="LO-HI", help="TCP ports of the MPI library")
-    common.add_argument("--mtu", type=int, metavar="BYTES", help="of the links, to recognise super-segments")
-    common.add_argument("--json", action="store_true", help="keyed by the ids of the metric catalogue")
+    common.add_argument("--mtu", type=positive, metavar="BYTES", help="of the links, to recognise super-segments")
+
     stats = commands.add_parser("stats", parents=[common], help="every metric of the catalogue")
     stats.add_argument("files", nargs="+", metavar="FILE")
-    stats.add_argument(
-        "--legacy", action="store_true", help="the report of 2011, as published, beside the sound figures"
-    )
-    stats.add_argument("--rtt", metavar="SECONDS", help="mean of the pings for --legacy")
-    stats.set_defaults(run=_stats)
+    stats.add_argument("--legacy", action="store_true", help="the report of 2011 beside the sound figures")
+    stats.add_argument("--rtt", metavar="SECONDS", help="mean of the pings, for --legacy")
+    stats.add_argument("--bootstrap", type=int, default=0, metavar="N", help="replicates for p-values of the fits")
+
+    flows = commands.add_parser("flows", parents=[common], help="one line per connection")
+    flows.add_argument("--limit", type=positive, metavar="N", help="only the N connections with most bytes")
+    matrix = commands.add_parser("matrix", parents=[common], help="who sent how much to whom")
+    matrix.add_argument("--by", choices=("hosts", "ranks"), default="ranks")
+    matrix.add_argument("--quantity", default="wire_bytes", help="packets, wire_bytes, payload_bytes ...")
+    series = commands.add_parser("series", parents=[common], help="packets and bytes over time")
+    series.add_argument("--scope", choices=("all", "mpi"), default="all")
+    for command in (flows, matrix, series):
+        command.add_argument("file", metavar="FILE")
+
+    packets = commands.add_parser("packets", help="decoded packets as Parquet or CSV, by the name of OUTPUT")
+    packets.add_argument("file", metavar="FILE")
+    packets.add_argument("output", metavar="OUTPUT")
+    packets.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
+
+    dissect = commands.add_parser("dissect", parents=[json_option], help="the full dissection of a few packets")
+    dissect.add_argument("file", metavar="FILE")
+    dissect.add_argument("--frames", type=frame_range, metavar="FIRST-LAST")
+    dissect.add_argument("--filter", metavar="EXPRESSION", help="a Wireshark display filter")
+    dissect.add_argument("--limit", type=positive, default=50, metavar="N")
+
+    compare = commands.add_parser("compare", parents=[common], help="every metric of two captures side by side")
+    compare.add_argument("a", metavar="A")
+    compare.add_argument("b", metavar="B")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
-        return int(options.run(options) or 0)
-    except CaptureError as error:
+        commands = import_module("analysis.commands")  # numba takes a third of a second; --help should not
+        getattr(commands, options.run)(options)
+        sys.stdout.flush()
+    except (CaptureError, ValueError) as error:
         print(f"analysis: {error}", file=sys.stderr)
-        return EXIT_UNREADABLE
+        return EXIT_UNREADABLE if isinstance(error, CaptureError) else EXIT_WRONG_USE
     except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stderr.close()
-        return 0
-
-
-def _analyse(path: str, options: argparse.Namespace) -> Any:
-    from analysis.capture_analysis import analyse  # numba takes a quarter of a second; --help should not
-
-    return analyse(path, mpi_ports=options.mpi_ports, decoder=options.decoder, mtu=options.mtu)
-
-
-def _stats(options: argparse.Namespace) -> None:
-    results = [_analyse(path, options) for path in options.files]
-    if options.json:
-        found = [_json(result, options) for result in results]
-        json.dump(found[0] if len(found) == 1 else found, sys.stdout, allow_nan=False)
-        print()
-        return
-    print("\n\n".join(_report(result, options) for result in results))
-
-
-def _json(result: Any, options: argparse.Namespace) -> dict[str, Any]:
-    found: dict[str, Any] = result.to_dict()
-    if options.legacy:
-        found["legacy_2011"] = result.legacy_2011(options.rtt)
-    return found
-
-
-def _report(result: Any, options: argparse.Namespace) -> str:
-    from analysis import legacy, render
-
-    blocks = [f"{result.file}: {result.trust.verdict}"]
-    blocks += [f"  {reason}" for reason in result.trust.reasons]
-    blocks += ["", render.metric_table(result)]
-    if result.not_available:
-        blocks += ["", "Not available", render.missing_table(result)]
-    if options.legacy:
-        printed = result.legacy_2011(options.rtt)
-        blocks += [
-            "",
-            "As published in 2011",
-            render.table((f"  {k}", v) for k, v in printed.items()),
-            "",
-            *legacy.CAVEATS,
-        ]
-    return "\n".join(blocks)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from analysis.catalogue import METRICS, SECTION_TITLES, Metric
 
@@ -15,15 +15,22 @@ _SMALL: Final = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def quantity(value: float, unit: str) -> str:
-    """``value`` with four significant digits and its unit: "1.234 MB/s", "12.3 µs", "27.5 %" never for plain ratios."""
+    """``value`` with four significant digits and its unit: "1.234 MB/s", "12.3 µs"; whole numbers keep every digit."""
     if unit == "1":
         return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
+    if unit == "packets/s":
+        return f"{value:,.0f} packets/s".replace(",", " ")
     if unit == "s":
         scale, prefix = next((pair for pair in _SMALL if abs(value) >= pair[0]), _SMALL[-1] if value else _SMALL[0])
         return f"{value / scale:.4g} {prefix}s"
     scale, prefix = next((pair for pair in _LARGE if abs(value) >= pair[0]), (1.0, ""))
     number = f"{value:,}".replace(",", " ") if prefix == "" and isinstance(value, int) else f"{value / scale:.4g}"
     return f"{number} {prefix}{unit}"
+
+
+def cell(value: Any, unit: str) -> str:
+    """A number with its unit, text as it is, nothing for None."""
+    return "" if value is None else quantity(value, unit) if unit else str(value)
 
 
 def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
@@ -43,18 +50,29 @@ def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset())
 
 def metric_table(analysis: CaptureAnalysis) -> str:
     """Every number of the catalogue that the capture holds, by section, all traffic beside MPI traffic."""
-    blocks = []
+    lines = [("", "all", "MPI")]
     for section, title in SECTION_TITLES.items():
         found = [m for m in METRICS.values() if m.section == section and m.id in analysis.metrics]
         if found:
-            blocks.append(f"{title}\n" + table((_row(m, analysis) for m in found), right=frozenset({1, 2})))
-    return "\n\n".join(blocks)
+            lines += [("", "", ""), (title, "", ""), *(_row(m, analysis) for m in found)]
+    return table(lines, right=frozenset({1, 2}))
 
 
 def _row(entry: Metric, analysis: CaptureAnalysis) -> tuple[str, str, str]:
-    mpi = analysis.mpi.metrics.get(entry.id)
-    beside = "" if mpi is None else quantity(mpi, entry.unit)
-    return f"  {entry.label}", quantity(analysis.metrics[entry.id], entry.unit), beside
+    values = (analysis.metrics[entry.id], analysis.mpi.metrics.get(entry.id))
+    whole, mpi = (cell(value, entry.unit) for value in values)
+    return f"  {entry.label}", whole, mpi
+
+
+def fit_table(fits: Iterable[dict[str, Any]]) -> str:
+    """Families best first: parameters, dAIC, KS distance, p-value when it was asked for."""
+    lines = [("  family", "parameters", "dAIC", "KS distance", "p")]
+    for fit in fits:
+        parameters = ", ".join(f"{name} {value:.4g}" for name, value in fit["parameters"].items())
+        p_value = f"{fit['p_value']:.3g}" if "p_value" in fit else ""
+        row = (f"  {fit['distribution']}", parameters, f"{fit['d_aic']:.4g}", f"{fit['ks_distance']:.4f}", p_value)
+        lines.append(row)
+    return table(lines, right=frozenset({2, 3, 4}))
 
 
 def missing_table(analysis: CaptureAnalysis) -> str:

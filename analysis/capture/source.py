@@ -108,7 +108,7 @@ class ZstdSource:
         try:
             self._declared = zstandard.get_frame_parameters(header).content_size
         except zstandard.ZstdError as error:
-            raise UnreadableCapture(f"the Zstandard frame has no valid header ({error})") from error
+            raise UnreadableCapture(f"{file.name}: the Zstandard frame has no valid header ({error})") from error
         self._unknown = zstandard.CONTENTSIZE_UNKNOWN
         self._written = 0
         decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)

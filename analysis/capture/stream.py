@@ -11,7 +11,7 @@ import numpy as np
 from analysis.capture.decoder import NATIVE_LINK_TYPES, Decoder
 from analysis.capture.formats import CaptureFormat, Frames, recognise
 from analysis.capture.source import open_source
-from analysis.errors import UnsupportedCapture
+from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels import framing
 from analysis.packets import PacketTable
 
@@ -31,13 +31,14 @@ class CaptureReader:
     """
 
     def __init__(self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS) -> None:
+        self._path = path
         self._source = open_source(path)
         self._data = np.empty(buffer_bytes, np.uint8)
         self._start = self._end = 0
         self._frames = Frames(most_rows)
         self._format: CaptureFormat | None = None
         self._decoder = Decoder()
-        self._damaged = False
+        self.damaged = False
         self._unread = 0
         self._truncated = False
         self.packets = 0
@@ -46,6 +47,9 @@ class CaptureReader:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._source.close()
 
     @property
@@ -55,7 +59,7 @@ class CaptureReader:
 
     def tables(self) -> Iterator[PacketTable]:
         """Tables of at most ``most_rows`` packets, until the present end of the file."""
-        while not self._damaged:
+        while not self.damaged:
             known = self._format or self._read_header()
             if known is None:
                 return
@@ -69,7 +73,7 @@ class CaptureReader:
                 yield table
             self._start = at
             if status == framing.DAMAGED:
-                self._damaged = True
+                self.damaged = True
             elif status == framing.MORE and not self._fill():
                 return
 
@@ -79,8 +83,14 @@ class CaptureReader:
             self._fill()
         if self._end < _HEADER_BYTES:
             return None
-        self._format = recognise(self._data[:_HEADER_BYTES].tobytes())
-        self._start = self._format.header_bytes
+        return self._recognise()
+
+    def _recognise(self) -> CaptureFormat:
+        try:
+            self._format = recognise(self._data[: min(self._end, _HEADER_BYTES)].tobytes())
+        except UnreadableCapture as error:
+            raise UnreadableCapture(f"{self._path}: {error}") from error
+        self._start = min(self._format.header_bytes, self._end)
         return self._format
 
     def _refuse_unknown_links(self, known: CaptureFormat, rows: int) -> None:
@@ -90,7 +100,7 @@ class CaptureReader:
             used = unknown & set(np.unique(self._frames.link[:rows]).tolist())
             if used:
                 raise UnsupportedCapture(
-                    f"the native decoder does not know link type {', '.join(map(str, sorted(used)))}"
+                    f"{self._path}: the native decoder does not know link type {', '.join(map(str, sorted(used)))}"
                 )
 
     def _fill(self) -> bool:
@@ -113,16 +123,15 @@ class CaptureReader:
     def finish(self) -> None:
         """Account for every byte that was not read: after damage all the rest, otherwise an incomplete record."""
         if self._format is None:
-            self._format = recognise(self._data[: self._end].tobytes())
-            self._start = min(self._format.header_bytes, self._end)
+            self._recognise()
         self._unread = self._end - self._start
-        self._truncated = not self._damaged and (self._unread > 0 or self._source.problem is not None)
-        while self._damaged and (piece := self._source.readinto(self._data.data)):
+        self._truncated = not self.damaged and (self._unread > 0 or self._source.problem is not None)
+        while self.damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
 
     def facts(self) -> dict[str, Any]:
         """What is known of the file: see PacketTable.source."""
-        known = self._format or recognise(b"")
+        known = self._format or self._recognise()
         notes = [text for text in (self._source.problem,) if text]
         if known.damage:
             notes.append(f"damaged behind packet {self.packets}: {known.damage}")
@@ -134,7 +143,7 @@ class CaptureReader:
             "link_types": sorted(known.link_types),
             "packets": self.packets,
             "truncated_tail": self._truncated,
-            "damaged": self._damaged,
+            "damaged": self.damaged,
             "unread_bytes": self._unread,
             "notes": notes,
         }

@@ -14,7 +14,7 @@ MPI_COMMAND = [
     "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", "--bind-to", "none",
     "--mca", "mpi_yield_when_idle", "1", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
     "--mca", "btl_tcp_if_include", "lo", "--mca", "btl_tcp_port_min_v4", "20000", "--mca", "btl_tcp_port_range_v4", "64",
-    "lmp", "-log", "none", "-var", "n", "4", "-var", "steps", "40", "-in", "in.water",
+    "lmp", "-log", "none", "-var", "n", "4", "-var", "steps", "12", "-in", "in.water",
 ]  # fmt: skip
 MPI_PORTS = (20000, 20063)
 
