@@ -73,6 +73,10 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if report.died:
         verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, result.to_dict())
+    if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
+        # An empty capture is the truth here, and nothing about it is doubtful.
+        unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
+        return _Packets(result.metrics, result.mpi.metrics, unused, "good")
     return _Packets(result.metrics, result.mpi.metrics, result.not_available, verdict, tuple(reasons))
 
 

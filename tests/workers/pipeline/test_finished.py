@@ -86,3 +86,12 @@ def test_it_runs_a_control_trial_without_capture_and_says_why_metrics_are_absent
     assert "observer effect" in control.not_available["packets"]
     assert not control.measurements.filter(metric="packets").exists()
     assert control.measurements.get(metric="script.answer").value == 42
+
+
+def test_it_does_not_doubt_the_empty_capture_of_a_single_host(
+    run_all: Callable[..., list[Trial]], script_workload: object
+) -> None:
+    (trial,) = run_all(workload="script", sweep={"hosts": [1]})
+    assert (trial.state, trial.trust) == (State.FINISHED, "good")
+    assert trial.measurements.get(metric="packets", scope="all").value == 0
+    assert "one host" in trial.not_available["interarrival_mean_s"]
