@@ -90,10 +90,7 @@ def _fill_sides(records: Records, a: Records, b: Records) -> Floats:
         least = np.minimum(side["window_min"] << shift, side["syn_window_min"])
         records[f"window_mean_bytes_{way}"] = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         records[f"window_min_bytes_{way}"] = np.where(number > 0, least, np.nan)
-        flown = side["data_segments"] > 0
-        records[f"bytes_in_flight_max_{way}"] = np.where(
-            flown & (side["acked_known"] > 0), side["in_flight_max"], np.nan
-        )
+        records[f"bytes_in_flight_max_{way}"] = np.where(side["in_flight_max"] >= 0, side["in_flight_max"], np.nan)
         records[f"rtt_min_s_{way}"] = np.where(side["rtt_min_ns"] >= 0, side["rtt_min_ns"] * 1e-9, np.nan)
         totals += np.stack([total, number], axis=1)
     return totals

@@ -226,11 +226,11 @@ def drop_oldest(side: Any, store: Any) -> None:
 @jit
 def send_bytes(side: Any, store: Any, start: int, end: int, fresh: int, time_ns: int) -> None:
     """Remember when [start, end) was sent. Bytes below ``fresh`` were sent before, or fill a gap and may have been."""
+    if side.acked_known:
+        start = max(start, side.acked)
     if start < fresh:
-        if side.acked_known:
-            start = max(start, side.acked)
         _resend(side, store, start, min(end, fresh), time_ns)
-        start = max(start, fresh)
+        start = fresh
     if start < end:
         _insert(side, store, side.newest, start, end, time_ns, 0)
     while side.outstanding > store.max_outstanding:

@@ -96,6 +96,7 @@ def _open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int
         side.syn_window_min = _SPACE
         side.syn_ns = NO_TIME
         side.rtt_min_ns = UNKNOWN
+        side.in_flight_max = UNKNOWN
         side.vpid = UNKNOWN
     return signed(index)
 
