@@ -14,6 +14,7 @@ from django.http import QueryDict
 
 from experiments import workloads
 from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, shown
+from experiments.ranges import expand_values
 from experiments.spec import Capture, ExperimentSpec, Link
 
 # The first sweep a newcomer sees: small enough for two cores, and it shows scaling.
@@ -46,8 +47,33 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
 
 
 def as_yaml(draft: Mapping[str, Any]) -> str:
-    """The draft as the YAML that `script/run` and the import read."""
-    return yaml.safe_dump(dict(draft), sort_keys=False, allow_unicode=True, width=100)
+    """The draft as the YAML that `script/run` and the import read: fields in the order of the specification."""
+    ordered = {name: draft[name] for name in ExperimentSpec.model_fields if name in draft}
+    if isinstance(draft.get("sweep"), Mapping):
+        ordered["sweep"] = {name: _listed(values) for name, values in draft["sweep"].items()}
+    rest = {name: value for name, value in draft.items() if name not in ordered}
+    return yaml.dump(ordered | rest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=88)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists on one line, as people write swept values."""
+
+
+def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=True)
+
+
+_Dumper.add_representer(list, _flow_list)
+
+
+def _listed(written: Any) -> Any:
+    """'1, 2, 4' as the list it means; ranges stay as written."""
+    if not isinstance(written, str) or ".." in written:
+        return written
+    try:
+        return expand_values(written)
+    except ValueError:
+        return written
 
 
 def _put(target: dict[str, Any], name: str, value: Any, default: Any) -> None:

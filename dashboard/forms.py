@@ -168,7 +168,10 @@ class Form:
     @property
     def cluster_field(self) -> Field:
         chosen = str(self.draft.get("cluster", default_of(ExperimentSpec, "cluster")))
-        choices = [(c.slug, f"{c.name} ({c.get_kind_display().lower()})") for c in self.clusters]
+        choices = [
+            (c.slug, c.name if c.name == c.get_kind_display() else f"{c.name} ({c.get_kind_display().lower()})")
+            for c in self.clusters
+        ]
         if chosen not in {slug for slug, _ in choices}:
             choices.append((chosen, f"{chosen} (unknown)"))
         return self._field("cluster", "Cluster", chosen, choices=choices)

@@ -10,15 +10,13 @@ from typing import Any
 from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
 from dashboard.charts.parts import Scale
-from dashboard.words import parameter_label, parameters_sentence
+from dashboard.words import parameter_label, parameters_sentence, trial_role, value_words
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment
-from experiments.parameters import shown
 from experiments.selectors import ConfigurationRow, TrialMark, configuration_rows, published_like, swept_parameters
 
 METRICS = tuple(dict.fromkeys((*HEADLINE, "cpu_s", "cpu_mean_rank_s")))
 _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
-_KINDS = {"measured": "repetition", "warmup": "warm-up", "control": "without capture"}
 _FLAGGED = ("degraded", "unusable")
 
 
@@ -95,9 +93,8 @@ class Results:
     def _chart(
         self, element: str, title: str, metrics: Sequence[tuple[str, str]], quantity: str, *, fastest: bool = False
     ) -> Chart:
-        label = published_name(self.experiment) if self.experiment.published else ""
         lines = [
-            Line(group or (f"{name}, {label}" if label else name), self._x(rows), _values(rows, metric))
+            Line(group or self._name(name), self._x(rows), _values(rows, metric))
             for metric, name in metrics
             for group, rows in self._groups().items()
         ]
@@ -118,6 +115,9 @@ class Results:
         )
         return Chart(element, title, figure, figure.get("published"))
 
+    def _name(self, name: str) -> str:
+        return published_name(self.experiment) if self.experiment.published and name == "Measured" else name
+
     def _x(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
         return [row.parameters.get(self.parameter, row.hosts) for row in rows]
 
@@ -135,13 +135,20 @@ class Results:
         if len(measured) > 1:
             last = measured[-1][1]
             for metric in ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput_Bps"):
-                line = _change(first, last, metric)
+                line = self._change(first, last, metric)
                 if line:
                     figures.append((find(metric).label, line))
         counts = [len(row.values.get("elapsed_s", [])) for row in self.rows]
         n = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         figures.append(("Trials each", n))
         return figures
+
+    def _change(self, first: ConfigurationRow, last: ConfigurationRow, metric: str) -> str:
+        a, b = first.median(metric), last.median(metric)
+        if a is None or b is None:
+            return ""
+        unit = find(metric).unit
+        return f"{_amount(a, unit)} at {self.point(first)}, {_amount(b, unit)} at {self.point(last)}"
 
     def point(self, row: ConfigurationRow) -> str:
         """A configuration in words: its swept values, or its hosts."""
@@ -161,7 +168,7 @@ class Results:
                     "row": row,
                     "best": row.pk == best,
                     "point": self.point(row),
-                    "values": [shown(name, row.parameters.get(name)) for name in names],
+                    "values": [value_words(name, row.parameters.get(name)) for name in names],
                     "cells": [column.cell(row) for column in columns],
                     "squares": squares(row.trials),
                 }
@@ -213,7 +220,7 @@ def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
     found = []
     for mark in sorted(trials, key=lambda m: (order.get(m.kind, 3), m.repetition)):
         state = "flagged" if mark.state == "finished" and mark.trust in _FLAGGED else mark.state
-        name = f"{_KINDS.get(mark.kind, mark.kind)} {mark.repetition}".capitalize()
+        name = trial_role(mark.kind, mark.repetition)
         found.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
     return found
 
@@ -244,16 +251,8 @@ def _with_range(row: ConfigurationRow, metric: str) -> str:
         return numbers.NOTHING
     unit = find(metric).unit
     if len(row.values[metric]) < 2:
-        return f"{_amount(middle, unit)}, one trial"
+        return _amount(middle, unit)
     return f"{_amount(middle, unit)} ({_amount(ends[0], unit)} to {_amount(ends[1], unit)})"
-
-
-def _change(first: ConfigurationRow, last: ConfigurationRow, metric: str) -> str:
-    a, b = first.median(metric), last.median(metric)
-    if a is None or b is None:
-        return ""
-    unit = find(metric).unit
-    return f"{_amount(a, unit)} to {_amount(b, unit)} from first to last"
 
 
 def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:

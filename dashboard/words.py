@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dashboard import numbers
 from experiments import workloads
 from experiments.parameters import shown
 
@@ -29,12 +30,20 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
     """The values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
     for name in names:
-        value = shown(name, parameters.get(name))
+        value = value_words(name, parameters.get(name))
         if name == "hosts":
             parts.append(f"{value} host{'' if value == '1' else 's'}")
         else:
             parts.append(f"{parameter_label(name) if name == 'link.mtu' else parameter_label(name).lower()} {value}")
     return ", ".join(parts)
+
+
+_ROLES = {"measured": "repetition", "warmup": "warm-up", "control": "control without capture"}
+
+
+def trial_role(kind: str, repetition: int) -> str:
+    """What a trial is for: 'repetition 2', 'warm-up 1'."""
+    return f"{_ROLES.get(kind, kind)} {repetition}"
 
 
 def workload_title(slug: str) -> str:
@@ -45,16 +54,29 @@ def workload_title(slug: str) -> str:
         return slug
 
 
-def command_lines(argv: Sequence[str]) -> str:
-    """An argv list as a shell would take it, one option group per line."""
-    lines: list[str] = []
+def command_lines(argv: Sequence[str], width: int = 76) -> str:
+    """An argv list as a shell would take it, broken before options where a line would grow over `width`."""
+    groups: list[str] = []
     for word in map(shlex.quote, argv):
-        if lines and not (word.startswith("--") or _begins_program(argv, word)):
-            lines[-1] += f" {word}"
+        if groups and not word.startswith("-"):
+            groups[-1] += f" {word}"
         else:
-            lines.append(word)
+            groups.append(word)
+    lines: list[str] = []
+    for group in groups:
+        if lines and len(lines[-1]) + len(group) < width:
+            lines[-1] += f" {group}"
+        else:
+            lines.append(group)
     return " \\\n  ".join(lines)
 
 
-def _begins_program(argv: Sequence[str], word: str) -> bool:
-    return word == shlex.quote(argv[0])
+def value_words(name: str, value: Any) -> str:
+    """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s'."""
+    if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
+        return numbers.grouped(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and not name.startswith("link."):
+        return f"{value:g}"
+    return shown(name, value)

@@ -58,6 +58,8 @@
     const tool = name => plot.closest(".panel").querySelector(`[data-${name}][aria-pressed=true]`);
     const published = plot.closest(".panel").querySelector("[data-published]");
     if (published) {
+      // Until somebody presses it, the button follows the server: the first measured trial may change what fits one axis.
+      if (!("touched" in published.dataset)) published.setAttribute("aria-pressed", figure.published);
       const on = published.getAttribute("aria-pressed") === "true";
       for (const trace of shown.data) if (trace.meta === "published") trace.visible = on;
       if (on && !figure.published) for (const a of [axes.xaxis, axes.yaxis]) { delete a.range; delete a.tickvals; }
@@ -100,6 +102,7 @@
   document.addEventListener("click", e => {
     const twin = e.target.closest("[data-table]"), scale = e.target.closest("[data-scale]"), published = e.target.closest("[data-published]");
     if (published) {
+      published.dataset.touched = "";
       published.setAttribute("aria-pressed", published.getAttribute("aria-pressed") !== "true");
       draw(published.closest(".panel").querySelector(".plot"));
     }

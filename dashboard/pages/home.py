@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.pages.clusters import cluster_rows
 from dashboard.summaries import summaries
-from dashboard.words import parameters_sentence
+from dashboard.words import parameters_sentence, trial_role
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import Progress, progress_of, running_trials, waiting
 
@@ -53,7 +53,7 @@ def _laboratory() -> dict[str, Any]:
         "recent": summaries(recent),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
-        "trials": Trial.objects.count(),
+        "trials": Trial.objects.filter(experiment__published=False).count(),
         "clusters": cluster_rows(),
         "storage": _storage(),
         "now": timezone.now(),
@@ -81,7 +81,8 @@ def _running() -> list[dict[str, Any]]:
 def running_entry(trial: Trial) -> dict[str, Any]:
     """A running trial with its point of the sweep in words."""
     swept = list(trial.experiment.specification.get("sweep", {}))
-    return {"trial": trial, "point": parameters_sentence(trial.configuration.parameters, swept or ["hosts"])}
+    point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
+    return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
 
 
 def left_s(progress: Progress) -> float | None:

@@ -15,12 +15,11 @@ from django_htmx.http import trigger_client_event
 
 from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
 from dashboard.forms import Form
-from dashboard.words import command_lines, parameter_label, workload_title
+from dashboard.words import command_lines, parameter_label, value_words, workload_title
 from experiments import design, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
-from experiments.parameters import shown
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from experiments.yaml_lines import YamlDocument
 from workers import preview as launch
@@ -177,7 +176,13 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
     times = launch.estimates(spec, plan)
     kinds = [trial.kind for trial in plan.trials]
     rows = [
-        Row(i, [shown(name, point.parameters[name]) for name in spec.sweep], point.ranks, times[i - 1], i - 1 == chosen)
+        Row(
+            i,
+            [value_words(name, point.parameters[name]) for name in spec.sweep],
+            point.ranks,
+            times[i - 1],
+            i - 1 == chosen,
+        )
         for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
     ]
     return Preview(

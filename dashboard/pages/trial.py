@@ -17,12 +17,11 @@ from django_htmx.http import HttpResponseClientRefresh
 from dashboard import numbers
 from dashboard.charts import Dots, dot_strip, packet_sizes, size_classes, throughput_over_time
 from dashboard.results import metric_rows, published_name
-from dashboard.words import command_lines, parameter_label, parameters_sentence
+from dashboard.words import command_lines, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
 from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
 from experiments.models import Artifact, Kind, Measurement, State, Trial
-from experiments.parameters import shown
 from experiments.selectors import neighbours, published_like, repetitions_of
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
@@ -95,10 +94,9 @@ def _point(found: Trial) -> str:
 
 def _title(found: Trial) -> str:
     total = found.experiment.specification.get("repetitions", 3)
-    kind = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control without capture"}.get(Kind(found.kind), "repetition")
     of = f" of {total}" if found.kind == Kind.MEASURED and not found.experiment.published else ""
     again = f", attempt {found.attempt}" if found.attempt > 1 else ""
-    return f"Trial at {_point(found)}, {kind} {found.repetition}{of}{again}"
+    return f"Trial at {_point(found)}, {trial_role(found.kind, found.repetition)}{of}{again}"
 
 
 def _link(found: Trial) -> str:
@@ -109,7 +107,7 @@ def _link(found: Trial) -> str:
 
 def _parameters(found: Trial) -> dict[str, Any]:
     values = found.configuration.parameters
-    return {"parameters": [(parameter_label(name), shown(name, value)) for name, value in values.items()]}
+    return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
 
 
 @dataclass(frozen=True)

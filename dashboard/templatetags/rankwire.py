@@ -77,15 +77,17 @@ def cell(value: Any) -> str:
     """A value of any kind in a table: numbers to four digits, nothing as a dash."""
     if value is None:
         return numbers.NOTHING
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
         return str(value)
     return numbers.grouped(value) if float(value).is_integer() else numbers.significant(value)
 
 
 @register.simple_tag
-def amount(value: float | None, unit: str = "") -> SafeString:
-    """A number with its unit set apart."""
-    number, shown_unit = numbers.quantity(value, unit)
+def amount(value: Any, unit: str = "") -> SafeString:
+    """A number with its unit set apart; a dash for what a template did not find (None or '')."""
+    number, shown_unit = numbers.quantity(None if value == "" else value, unit)
     if not shown_unit:
         return format_html("{}", number)
     return format_html('{}<span class="u">{}</span>', number, shown_unit)
@@ -100,7 +102,7 @@ def grouped(value: Any) -> str:
 @register.filter
 def span(seconds: Any) -> str:
     """Seconds as a duration for people."""
-    return numbers.duration(float(seconds) if seconds is not None else None)
+    return numbers.duration(None if seconds in (None, "") else float(seconds))
 
 
 @register.filter
