@@ -58,7 +58,7 @@ class Design:
     def argv(self, spec: ExperimentSpec, index: int) -> tuple[str, ...]:
         """Return the ranks' program of one configuration."""
         plan = self.configurations[index]
-        return workloads.get(spec.workload).command(
+        return workloads.get(spec.workload, plan.parameters).command(
             workload_parameters(spec.workload, plan.parameters), ranks=plan.ranks
         )
 
@@ -100,7 +100,7 @@ def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
 
 def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
     """Return the workload's own typed parameters out of a configuration's."""
-    model = workloads.get(workload).parameters_type
+    model = workloads.get(workload, parameters).parameters_type
     return model.model_validate({name: parameters[name] for name in model.model_fields if name in parameters})
 
 
@@ -140,10 +140,10 @@ def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[
 
 def _constants(spec: ExperimentSpec) -> dict[str, Any]:
     """Return defaults and constants of all parameters, in base units."""
-    defaults = workloads.get(spec.workload).parameters_type.model_construct().model_dump()
+    defaults = workloads.get(spec.workload, spec.parameters).parameters_type.model_construct().model_dump()
     cluster = {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     link = {f"link.{name}": value for name, value in spec.link.model_dump().items()}
-    own = {name: canonical(spec.workload, name, value) for name, value in spec.parameters.items()}
+    own = {name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()}
     return {**cluster, **defaults, **link, **own}
 
 
@@ -159,7 +159,10 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
             "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts", f"{ranks} ranks; the limit is {MAX_RANKS}"
         )
     try:
-        workload_parameters(spec.workload, values)
+        own = workload_parameters(spec.workload, values)
+        workloads.get(spec.workload, values).check(own, ranks=ranks)
+    except workloads.Mismatch as error:
+        yield FieldError(f"{'sweep' if error.parameter in spec.sweep else 'parameters'}.{error.parameter}", str(error))
     except ValidationError as error:
         for each in error.errors():
             name = ".".join(map(str, each["loc"]))

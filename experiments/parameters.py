@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -109,14 +109,17 @@ _LINK_DIMENSIONS: Final = {
 }
 
 
-def known_parameters(workload: str) -> set[str]:
-    """Return the parameter names of a workload, of the cluster and of the link."""
-    own = workloads.get(workload).parameters_type.model_fields
+def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
+    """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
+    own = workloads.get(workload, constants).parameters_type.model_fields
     return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
 
 
-def canonical(workload: str, name: str, value: Any) -> Any:
-    """Return ``value`` in the base unit and type of parameter ``name``. Raise ValueError with a reader's sentence."""
+def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:
+    """Return ``value`` in the base unit and type of parameter ``name``. Raise ValueError with a reader's sentence.
+
+    ``constants`` are those of the specification: the workload ``command`` gets its further parameters from them.
+    """
     if name in CLUSTER_PARAMETERS:
         low, high = CLUSTER_PARAMETERS[name]
         if isinstance(value, bool) or not isinstance(value, int):
@@ -130,7 +133,7 @@ def canonical(workload: str, name: str, value: Any) -> Any:
             return getattr(Link.model_validate({field: value}), field)
         except ValidationError as error:
             raise ValueError(sentence(error.errors()[0])) from None
-    model = workloads.get(workload).parameters_type
+    model = workloads.get(workload, constants).parameters_type
     if model.model_fields[name].annotation in (int, float):
         refuse_bool(value)
     try:

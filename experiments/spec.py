@@ -76,13 +76,13 @@ class ExperimentSpec(Part):
     def values(self) -> dict[str, list[Any]]:
         """Return every swept parameter with its canonical values."""
         return {
-            name: [canonical(self.workload, name, v) for v in expand_values(written)]
+            name: [canonical(self.workload, name, v, self.parameters) for v in expand_values(written)]
             for name, written in self.sweep.items()
         }
 
     def known_parameters(self) -> set[str]:
         """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
-        return known_parameters(self.workload)
+        return known_parameters(self.workload, self.parameters)
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
@@ -141,6 +141,9 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     for name, written in spec.sweep.items():
         if name in spec.parameters:
             yield FieldError(f"sweep.{name}", "stands under parameters: too; a parameter is constant or swept")
+        if name in workloads.get(spec.workload).constants:
+            yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
+            continue
         try:
             values = expand_values(written)
         except ValueError as error:
@@ -167,14 +170,14 @@ def _check_value(
         return
     for value in values:
         try:
-            canonical(spec.workload, name, value)
+            canonical(spec.workload, name, value, spec.parameters)
         except ValueError as error:
             yield FieldError(path, str(error))
 
 
 def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:
     """Values that are written differently may mean the same: 1 Gbit/s and 1000 Mbit/s would be one configuration twice."""
-    meant = [canonical(spec.workload, name, value) for value in values]
+    meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
     for index, value in enumerate(meant):
         if value in meant[:index]:
             yield FieldError(

@@ -63,7 +63,7 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
     ).values_list("trial__configuration__hash", "value")
     for digest, value in rows:
         past.setdefault(digest, []).append(value)
-    workload = workloads.get(spec.workload)
+    workload = workloads.get(spec.workload, spec.parameters)
     return [
         Estimate(median(past[point.hash]), len(past[point.hash]))
         if point.hash in past

@@ -53,8 +53,8 @@ class TrialRun:
         self.directory = directory
         self.heart = heart
         self.spec: ExperimentSpec = parse(trial.experiment.specification)
-        self.workload = workloads.get(self.spec.workload)
         self.parameters = trial.configuration.parameters
+        self.workload = workloads.get(self.spec.workload, self.parameters)
         self.own_parameters = design.workload_parameters(self.spec.workload, self.parameters)
         self.link: Link = design.link_of(self.parameters)
         self.launcher_kind: str = trial.cluster.kind

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.command import Command
 from experiments.workloads.hpcc import Hpcc
 from experiments.workloads.hpl import Hpl
 from experiments.workloads.imb import Imb
@@ -18,7 +19,7 @@ from experiments.workloads.water import Water
 __all__ = ["FigureOfMerit", "Mismatch", "Parameters", "Parsed", "Workload", "get", "missing_packages", "registry"]
 
 _WORKLOADS: dict[str, Workload] = {
-    workload.slug: workload for workload in (Water(), PingPong(), Hpl(), Hpcc(), NetPipe(), Imb())
+    workload.slug: workload for workload in (Water(), PingPong(), Hpl(), Hpcc(), NetPipe(), Imb(), Command())
 }
 _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
 """Where Debian's packages put modules for ``/usr/bin/python3``."""

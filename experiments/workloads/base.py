@@ -60,6 +60,9 @@ class Workload(ABC):
     outputs: tuple[str, ...] = ()
     """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
 
+    constants: tuple[str, ...] = ()
+    """Names of the parameters that define the workload itself: they cannot be swept."""
+
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return this workload as the constants of a specification define it: most are the same for all."""
         return self

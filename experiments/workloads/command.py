@@ -1,0 +1,179 @@
+"""Any program as a workload: its specification holds the argv template, typed placeholders and where the results stand.
+
+It says itself what is executed, so only the maintainers of a project may submit it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Final, Self, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError, field_validator
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.extractors import FILE_NAME, Extractor
+from experiments.workloads.template import RANKS, Definition, Placeholder, fill, names_in, with_placeholders
+
+__all__ = ["Command", "CommandParameters", "Extractor", "Placeholder"]
+
+MAX_INPUT_CHARACTERS: Final = 200_000
+
+_Kind = TypeVar("_Kind", bound="Command")
+
+
+class CommandParameters(Parameters):
+    """The definition of a command. Its placeholders become further parameters, which can be constant or swept."""
+
+    program: list[str] = Field(
+        title="Program",
+        description='Program and arguments, a list; {name} stands for a placeholder: ["moldy", "control", "{steps}"].',
+        json_schema_extra={"unit": ""},
+    )
+    placeholders: dict[str, dict[str, Any]] = Field(
+        default_factory=dict,
+        title="Placeholders",
+        description="By name: type (integer, number, text), default, minimum, maximum, choices, pattern, title, unit.",
+        json_schema_extra={"unit": ""},
+    )
+    extract: list[dict[str, Any]] = Field(
+        default_factory=list,
+        max_length=100,
+        title="Figures of merit",
+        description="Each with name, unit, direction, and one of regex, json_pointer, csv_column; file, pick and factor.",
+        json_schema_extra={"unit": ""},
+    )
+    inputs: dict[str, str] = Field(
+        default_factory=dict,
+        max_length=50,
+        title="Input files",
+        description="Texts by file name, written to the working directory as they are.",
+        json_schema_extra={"unit": ""},
+    )
+
+    @field_validator("program", "placeholders", "extract", "inputs", mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        """Return lists and mappings out of JSON, as a form sends them."""
+        if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+            try:
+                return json.loads(value)
+            except ValueError as error:
+                raise ValueError(f"cannot be read as JSON: {error}") from None
+        return value
+
+    # The definitions stay plain data, because parameters are stored and hashed; these checks only judge them.
+
+    @field_validator("program")
+    @classmethod
+    def _is_argv(cls, program: list[str]) -> list[str]:
+        _judge(Definition, {"program": program})
+        return program
+
+    @field_validator("placeholders")
+    @classmethod
+    def _are_placeholders(cls, placeholders: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        _judge(Definition, {"program": ["true"], "placeholders": placeholders})
+        return placeholders
+
+    @field_validator("extract")
+    @classmethod
+    def _are_extractors(cls, extract: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for each in extract:
+            _judge(Extractor, each)
+        names = [each["name"] for each in extract]
+        if len(set(names)) < len(names):
+            raise ValueError("two figures of merit have the same name")
+        return extract
+
+    @field_validator("inputs")
+    @classmethod
+    def _are_files(cls, inputs: dict[str, str]) -> dict[str, str]:
+        for name, text in inputs.items():
+            if not re.match(FILE_NAME, name):
+                raise ValueError(f"{name!r} cannot be the name of an input file")
+            if len(text) > MAX_INPUT_CHARACTERS:
+                raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
+        return inputs
+
+
+class Command(Workload):
+    """A program that the specification defines. Unbound it has no placeholders; ``bind`` gives it those of a specification."""
+
+    slug = "command"
+    title = "Any command"
+    summary = "A program of your own with placeholders and figures of merit; for maintainers"
+    programs: ClassVar[Mapping[str, str]] = {}
+    restricted = True
+    constants = tuple(CommandParameters.model_fields)
+    parameters_type: type[Parameters] = CommandParameters
+    figures: tuple[FigureOfMerit, ...] = ()
+
+    def __init__(self, definition: CommandParameters | None = None) -> None:
+        self._extractors: tuple[Extractor, ...] = ()
+        if definition is None:
+            return
+        placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
+        self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
+        self.parameters_type = with_placeholders(CommandParameters, placeholders)
+        self.figures = tuple(extractor.figure(self.slug) for extractor in self._extractors)
+        self.outputs = tuple(dict.fromkeys(e.file for e in self._extractors if e.file is not None))
+
+    def bind(self, parameters: Mapping[str, Any]) -> Self:
+        """Return the command that these constants define; without a valid definition this very workload."""
+        definition = {name: value for name, value in parameters.items() if name in self.constants}
+        if "program" not in definition:
+            return self
+        return _bound(type(self), json.dumps(definition, sort_keys=True, default=str)) or self
+
+    def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
+        return fill(parameters.program, {**parameters.model_dump(), RANKS: ranks})
+
+    def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+        return dict(parameters.inputs)
+
+    def check(self, parameters: Any, *, ranks: int) -> None:
+        known = {*parameters.placeholders, RANKS}
+        unknown = [name for item in parameters.program for name in names_in(item) if name not in known]
+        if unknown:
+            raise Mismatch("program", f"{{{unknown[0]}}} is not defined under placeholders")
+        self.command(parameters, ranks=ranks)
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        figures: dict[str, float] = {}
+        for extractor in self._extractors:
+            text = output if extractor.file is None else files.get(extractor.file, "")
+            value = extractor.read(text)
+            if value is not None:
+                figures[f"{self.slug}.{extractor.name}"] = value
+            elif extractor.required:
+                where = extractor.file or "the output"
+                raise OutputError(f"{extractor.name} does not stand in {where}")
+        return Parsed(figures)
+
+    def estimate_s(self, parameters: Any, *, ranks: int) -> float:
+        return 10.0  # nothing is known of the program before its first trial
+
+
+@lru_cache(
+    maxsize=64
+)  # asked for every value and every configuration of a sweep, and building a model takes a millisecond
+def _bound(kind: type[_Kind], definition: str) -> _Kind | None:
+    try:
+        return kind(CommandParameters.model_validate_json(definition))
+    except ValidationError:
+        return None  # each wrong constant is told at its own field
+
+
+def _judge(model: type[BaseModel], data: Any) -> None:
+    """Raise ValueError with the place and the reason of the first thing that ``model`` finds wrong in ``data``."""
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        place = ".".join(str(part) for part in first["loc"] if part not in ("program", "placeholders"))
+        raise ValueError(f"{place}: {reason}" if place else reason) from None

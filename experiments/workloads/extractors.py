@@ -1,0 +1,132 @@
+"""Figures of merit out of any program's output: by regular expression, JSON pointer or CSV column."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from statistics import fmean, median
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit
+
+MAX_LINE: Final = 10_000
+"""Longest line that a regular expression is tried on; results stand in short ones, and searching may take its square."""
+
+Pick = Literal["first", "last", "min", "max", "mean", "median", "sum"]
+_PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "min": min,
+    "max": max,
+    "mean": fmean,
+    "median": median,
+    "sum": sum,
+}
+FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
+"""Files lie in the working directory of the trial, so a name has no slash and starts with no dot."""
+
+
+class Extractor(BaseModel):
+    """One figure of merit of a command, and where it stands in the output."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,59}$", description="Name with its unit, such as loop_time_s.")
+    label: str = Field("", max_length=80)
+    unit: str = Field("1", max_length=20)
+    direction: Literal["lower", "higher", "neutral"] = "neutral"
+    definition: str = Field("", max_length=300)
+    file: str | None = Field(None, pattern=FILE_NAME, description="File the program writes; empty: standard output.")
+    regex: str | None = Field(None, min_length=1, max_length=500, description="Its first group is the number.")
+    json_pointer: str | None = Field(
+        None, pattern=r"^(/.*)?$", max_length=300, description="RFC 6901: /results/0/rate."
+    )
+    csv_column: str | None = Field(None, min_length=1, max_length=100, description="Column of a table with a header.")
+    delimiter: str = Field(",", min_length=1, max_length=1)
+    pick: Pick = Field("last", description="Which of several numbers, or what of all of them.")
+    factor: float = Field(1.0, description="The number is multiplied by it: 1e-6 makes seconds of microseconds.")
+    required: bool = Field(True, description="Whether a run without this figure has failed.")
+
+    @field_validator("regex")
+    @classmethod
+    def _has_a_group(cls, pattern: str | None) -> str | None:
+        if pattern is None:
+            return None
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
+        if groups < 1:
+            raise ValueError(f"the regular expression {pattern!r} needs a group ( ) around the number")
+        return pattern
+
+    @field_validator("factor")
+    @classmethod
+    def _usable(cls, factor: float) -> float:
+        if not math.isfinite(factor) or factor == 0:
+            raise ValueError("the factor must be a number other than 0")
+        return factor
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Extractor:
+        if sum(source is not None for source in (self.regex, self.json_pointer, self.csv_column)) != 1:
+            raise ValueError(f"{self.name}: give one of regex, json_pointer and csv_column")
+        return self
+
+    def figure(self, slug: str) -> FigureOfMerit:
+        """Return the description of the figure, named by the workload."""
+        label = self.label or self.name.replace("_", " ").capitalize()
+        definition = self.definition or f"{self.pick.capitalize()} of what {self._place()} says."
+        return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
+
+    def read(self, text: str) -> float | None:
+        """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is no number."""
+        try:
+            values = [float(value) for value in self._found(text)]
+        except (ValueError, TypeError, csv.Error) as error:
+            raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
+        if not values:
+            return None
+        value = _PICKS[self.pick](values) * self.factor
+        if not math.isfinite(value):
+            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is no measurement")
+        return value
+
+    def _found(self, text: str) -> list[Any]:
+        if self.regex is not None:
+            pattern = re.compile(self.regex)
+            matches = (match for line in text.splitlines() for match in pattern.finditer(line[:MAX_LINE]))
+            return [match[1] for match in matches if match[1] is not None]
+        if self.json_pointer is not None:
+            found = _resolve(text, self.json_pointer)
+            return found if isinstance(found, list) else [] if found is None else [found]
+        rows = csv.DictReader(text.splitlines(), delimiter=self.delimiter, skipinitialspace=True)
+        return [row[self.csv_column] for row in rows if row.get(self.csv_column) not in (None, "")]
+
+    def _place(self) -> str:
+        where = f"in {self.file}" if self.file else "in the output"
+        if self.regex is not None:
+            return f"/{self.regex}/ {where}"
+        return f"{self.json_pointer!r} {where}" if self.json_pointer is not None else f"{self.csv_column!r} {where}"
+
+
+def _resolve(text: str, pointer: str) -> Any:
+    """Return what a JSON pointer (RFC 6901) names; None when the text holds nothing there."""
+    if not text.strip():
+        return None
+    found = json.loads(text)
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return None
+    return found
