@@ -19,7 +19,10 @@ def configure_logging(*, level: str, style: str) -> None:
     last: list[structlog.typing.Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if style == "json"
-        else [structlog.dev.ConsoleRenderer(colors=False)]
+        else [
+            # Plain tracebacks: the pretty ones print local variables, and passwords among them.
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+        ]
     )
     logging.config.dictConfig(
         {

@@ -29,17 +29,20 @@ POOL: Final = SessionPool()
 log = structlog.get_logger()
 
 
-def run_waiting(cluster: Cluster) -> None:
-    """Claim and execute trials until none is waiting or the hosts are taken.
+def run_waiting(cluster: Cluster) -> int:
+    """Claim and execute trials until none is waiting or the hosts are taken; return how many.
 
     One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
     """
     worker = identity()
+    executed = 0
     try:
         while (trial := Trial.claim_next(cluster, worker)) is not None:
             execute(trial)
+            executed += 1
     finally:
         POOL.close()
+    return executed
 
 
 def execute(trial: Trial) -> None:

@@ -11,8 +11,9 @@ from workers import pipeline, queue, reaper
 @shared_task(name=queue.WORK, ignore_result=True)
 def work(cluster_id: int) -> None:
     """Run the waiting trials of a cluster one after another, as long as there are any and their hosts are free."""
-    pipeline.run_waiting(Cluster.objects.get(pk=cluster_id))
-    queue.ring_all_waiting()
+    # Only who freed hosts wakes others: bells that answer bells would never end while a trial runs.
+    if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
+        queue.ring_all_waiting()
 
 
 @shared_task(ignore_result=True)
