@@ -1,0 +1,184 @@
+"""Where the time goes: computing, waiting, imbalance, and how much of the waiting the wire can explain.
+
+POP's model (Performance Optimisation and Productivity, metrics of 2015): parallel efficiency = load balance x communication
+efficiency. It asks for useful computation; CPU time is what the launcher has, and an MPI library that polls burns CPU while it
+waits. So every share of computing here is an upper bound and every share of waiting a lower one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from analysis.scaling.study import Point, Study
+
+SMALLEST_TIMEOUT_S: Final = 0.2
+"""Linux's smallest retransmission time-out (TCP_RTO_MIN)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """Medians of one size, seconds. None where a part was not measured."""
+
+    size: float
+    elapsed_s: float
+    cpu_s: float
+    """CPU time per rank, mean over the ranks."""
+    off_cpu_s: float
+    """elapsed - cpu: waiting, sending, and on shared cores waiting for one; never below 0."""
+    off_cpu_share: float
+    load_balance: float | None
+    """Mean / largest CPU time of a rank."""
+    communication_efficiency: float | None
+    """Largest CPU time of a rank / elapsed."""
+    parallel_efficiency: float
+    """Mean CPU time of a rank / elapsed = load balance x communication efficiency."""
+    computation_scaling: float | None
+    """CPU time of all ranks at the smallest size / here: below 1, more hosts made more work (strong scaling only)."""
+    oversubscribed: bool
+    """More ranks than cores: waiting includes waiting for a core."""
+    parts_s: Mapping[str, float]
+    """The workload's own breakdown, by metric id."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def cpu_per_rank(study: Study, point: Point) -> float | None:
+    """Median CPU time of a rank: measured, or the sum over the ranks divided by their number."""
+    direct = point.median("cpu_mean_rank_s")
+    if direct is not None:
+        return direct
+    total = point.median("cpu_s")
+    return total / point.ranks if total is not None and point.ranks else None
+
+
+def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
+    """Rows by size; sizes without elapsed or CPU time are left out. ``parts`` are metric ids of the workload's breakdown."""
+    rows: list[TimeRow] = []
+    reference: float | None = None
+    for size, point in study.sized(study.time_metric):
+        elapsed, cpu = point.median(study.time_metric), cpu_per_rank(study, point)
+        if not elapsed or cpu is None:
+            continue
+        total = cpu * point.ranks if point.ranks else None
+        reference = total if not rows else reference
+        scaling = reference / total if study.kind == "strong" and reference and total else None
+        rows.append(_row(study, size, point, elapsed, cpu, scaling, parts))
+    return rows
+
+
+def _row(
+    study: Study, size: float, point: Point, elapsed: float, cpu: float, scaling: float | None, parts: Sequence[str]
+) -> TimeRow:
+    imbalance, largest = point.median("cpu_imbalance"), point.median("cpu_max_rank_s")
+    if largest is None and imbalance is not None:
+        largest = cpu * (1 + imbalance)
+    return TimeRow(
+        size=size,
+        elapsed_s=elapsed,
+        cpu_s=cpu,
+        off_cpu_s=max(elapsed - cpu, 0.0),
+        off_cpu_share=max(1 - cpu / elapsed, 0.0),
+        load_balance=cpu / largest if largest else None,
+        communication_efficiency=largest / elapsed if largest else None,
+        parallel_efficiency=cpu / elapsed,
+        computation_scaling=scaling,
+        oversubscribed=bool(study.cores and point.ranks and point.ranks > study.cores),
+        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WireRow:
+    """What the wire can explain of one size's time. None where the capture or the link does not tell."""
+
+    size: float
+    mean_bps: float | None
+    peak_bps: float | None
+    """Largest rate in 10 ms."""
+    bandwidth_bps: float | None
+    link_busy_s: float | None
+    """Time that the busiest link needs for its bytes at full rate. Without a host matrix: all bytes over one link, at most."""
+    busiest_link_known: bool
+    latency_s: float | None
+    """If the data packets of a connection went one after the other, half a round trip each: an order of magnitude."""
+    retransmission_s: tuple[float, float] | None
+    """Per connection: every retransmission costs one round trip at least, a time-out at most."""
+    retransmitted_share: float | None
+    """Retransmitted / all payload bytes."""
+    retransmission_rate_bound: float | None
+    """Where none was seen: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
+    small_packet_share: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def wire_part(study: Study) -> list[WireRow]:
+    """Rows by size, medians of the captures."""
+    return [_wire(study, size, point) for size, point in study.sized(study.time_metric)]
+
+
+def mean_rate_bps(point: Point) -> float | None:
+    """Median bits per second in the capture, whichever unit was stored."""
+    rate, bytes_per_s = point.median("throughput_bps"), point.median("throughput_Bps")
+    return rate if rate is not None else None if bytes_per_s is None else 8 * bytes_per_s
+
+
+def _wire(study: Study, size: float, point: Point) -> WireRow:
+    bandwidth = study.link_bandwidth_bps
+    mean, duration = mean_rate_bps(point), point.median("duration_s") or point.median(study.time_metric)
+    line = point.median("line_rate_bps") or mean
+    share = busiest_link_share(point.host_matrix)
+    busy = line * duration * (share or 1.0) / bandwidth if line and duration and bandwidth else None
+    retransmitted, payload = point.median("retransmitted_bytes"), point.median("payload_bytes")
+    segments, packets = point.median("retransmitted_segments"), point.median("packets")
+    return WireRow(
+        size=size,
+        mean_bps=mean,
+        peak_bps=point.median("peak_10ms_bps"),
+        bandwidth_bps=bandwidth,
+        link_busy_s=busy,
+        busiest_link_known=share is not None,
+        latency_s=_latency_s(point),
+        retransmission_s=_retransmission_s(point),
+        retransmitted_share=retransmitted / payload if retransmitted is not None and payload else None,
+        retransmission_rate_bound=3 / packets if segments == 0 and packets else None,
+        small_packet_share=point.median("small_packet_share"),
+    )
+
+
+def _round_trip_s(point: Point) -> float | None:
+    median = point.median("rtt_median_s")
+    return median if median is not None else point.median("rtt_handshake_s")
+
+
+def _latency_s(point: Point) -> float | None:
+    round_trip, packets, connections = _round_trip_s(point), point.median("packets"), point.median("connections")
+    if not round_trip or not packets or not connections:
+        return None
+    return packets * (1 - (point.median("pure_ack_share") or 0.0)) / connections * round_trip / 2
+
+
+def _retransmission_s(point: Point) -> tuple[float, float] | None:
+    segments, connections, round_trip = (
+        point.median("retransmitted_segments"),
+        point.median("connections"),
+        _round_trip_s(point),
+    )
+    if segments is None or not connections or not round_trip:
+        return None
+    each = segments / connections
+    return each * round_trip, each * max(SMALLEST_TIMEOUT_S, round_trip)
+
+
+def busiest_link_share(matrix: Mapping[str, Any] | None, *, quantity: str = "wire_bytes") -> float | None:
+    """Share of all bytes that the busiest host sends or receives: each host has one link, full duplex. None without a matrix."""
+    table = (matrix or {}).get(quantity)
+    if not table:
+        return None
+    total = sum(sum(row) for row in table)
+    heaviest = max([*(sum(row) for row in table), *(sum(column) for column in zip(*table, strict=True))])
+    return heaviest / total if total else None

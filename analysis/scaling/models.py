@@ -1,0 +1,170 @@
+"""A fitted model as its readers see it: formula, parameters with intervals, predictions, and what it cannot do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analysis.scaling.fitting import (
+    Basis,
+    Sample,
+    Solution,
+    aicc,
+    bootstrap,
+    cross_validation_error,
+    lack_of_fit,
+    misfit_variance,
+)
+from analysis.scaling.speedup import Estimate
+from analysis.statistics import Interval
+from analysis.statistics.summary import Floats
+
+_METHOD = "bootstrap of residuals, 95 % percentiles"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The model at one size; the interval is that of the model's value, not of a single further trial."""
+
+    size: float
+    value: float
+    interval: Interval | None
+    extrapolated: bool
+    """Outside of the measured sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Where the model is farthest from the mean of the repetitions."""
+
+    size: float
+    residual: float
+    """Measured less fitted, in the metric's unit."""
+    relative: float
+    p_value: float | None
+    """Of "no worse than the scatter of the repetitions"; None without repetitions."""
+
+    @property
+    def significant(self) -> bool:
+        return self.p_value is not None and self.p_value < 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One model of one metric over the study's axis."""
+
+    model: str
+    """constant, amdahl, gustafson, usl or pmnf."""
+    title: str
+    metric: str
+    formula: str
+    parameters: dict[str, Estimate]
+    best_size: Estimate | None
+    """Size of the smallest value, for a time; interval end None: not bounded by the data. None: no optimum in the model."""
+    aicc: float | None
+    cv_error: float | None
+    """Leave-one-size-out error, 0.05 is 5 %."""
+    misfit: Misfit
+    measured: tuple[float, float]
+    values: int
+    """Repetitions that were fitted."""
+    basis: Basis = field(repr=False)
+    coefficients: Floats = field(repr=False)
+    draws: Floats = field(repr=False)
+    """Bootstrap coefficients, (resamples, k); (0, k) when the data leave no error to estimate."""
+    model_error: float = 0.0
+    """Relative variance of a size's true mean about the model, beyond the scatter of the repetitions."""
+    reciprocal: bool = False
+    """The model is linear in 1 / value."""
+
+    def at(self, sizes: Floats | list[float]) -> Floats:
+        """Model values at the sizes, shape (s,), in the metric's unit."""
+        y: Floats = self.basis(np.asarray(sizes, dtype=np.float64)) @ self.coefficients
+        return 1 / y if self.reciprocal else y
+
+    def drawn(self, sizes: Floats | list[float]) -> Floats:
+        """Bootstrap values, shape (resamples, s)."""
+        y: Floats = self.draws @ self.basis(np.asarray(sizes, dtype=np.float64)).T
+        return 1 / y if self.reciprocal else y
+
+    def predict(self, sizes: Floats | list[float]) -> list[Prediction]:
+        """Predictions with 95 % intervals, extrapolations marked."""
+        x = np.asarray(sizes, dtype=np.float64)
+        middle, low, high = self.at(x), None, None
+        if len(self.draws):
+            low, high = np.quantile(self.drawn(x), [0.025, 0.975], axis=0)
+        first, last = self.measured
+        return [
+            Prediction(
+                float(size),
+                float(middle[i]),
+                None if low is None or high is None else Interval(float(low[i]), float(high[i]), 0.95, _METHOD),
+                not first <= size <= last,
+            )
+            for i, size in enumerate(x)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, without the arrays behind it."""
+        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "measured", "values")
+        plain: dict[str, Any] = {name: getattr(self, name) for name in names}
+        plain["measured"] = list(self.measured)
+        plain["parameters"] = {name: estimate_dict(e) for name, e in self.parameters.items()}
+        plain["best_size"] = estimate_dict(self.best_size)
+        plain["misfit"] = {name: getattr(self.misfit, name) for name in ("size", "residual", "relative", "p_value")}
+        return plain
+
+
+def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
+    """JSON-ready estimate: value, low, high, method."""
+    if estimate is None:
+        return None
+    interval = estimate.interval
+    return {
+        "value": estimate.value if np.isfinite(estimate.value) else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "method": interval.method if interval else None,
+    }
+
+
+def percentiles(value: float, draws: Floats) -> Estimate:
+    """Estimate with the 95 % percentiles of its draws; an infinite end or value becomes None: not bounded."""
+    if not len(draws):
+        return Estimate(value)
+    low, high = np.quantile(draws, [0.025, 0.975], method="nearest")
+    ends = [float(e) if np.isfinite(e) else None for e in (low, high)]
+    return Estimate(value, Interval(ends[0], ends[1], 0.95, _METHOD))
+
+
+def quality(
+    data: Sample,
+    basis: Basis,
+    solution: Solution,
+    *,
+    nonnegative: bool,
+    parameters: int,
+    resamples: int,
+    reciprocal: bool = False,
+) -> dict[str, Any]:
+    """The fields of a Fit that every model fills alike."""
+    measured, fitted = (1 / data.y, 1 / solution.fitted) if reciprocal else (data.y, solution.fitted)
+    worst = int(np.abs((measured - fitted) / measured).argmax())
+    return {
+        "aicc": aicc(data, solution, parameters),
+        "cv_error": cross_validation_error(data, basis, nonnegative=nonnegative),
+        "misfit": Misfit(
+            float(data.x[worst]),
+            float(measured[worst] - fitted[worst]),
+            float((measured[worst] - fitted[worst]) / measured[worst]),
+            lack_of_fit(data, solution),
+        ),
+        "measured": (float(data.x.min()), float(data.x.max())),
+        "values": int(data.counts.sum()),
+        "model_error": misfit_variance(data, solution) or 0.0,
+        "basis": basis,
+        "coefficients": solution.coefficients,
+        "draws": bootstrap(data, basis, solution, nonnegative=nonnegative, resamples=resamples),
+    }

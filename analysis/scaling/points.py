@@ -1,0 +1,203 @@
+"""Which configurations to measure next: those that most shrink the uncertainty of a prediction, within a budget of trials.
+
+Every bootstrap draw of every plausible model is one belief about the truth: its value at each candidate size and the answer asked
+for. Measuring a candidate narrows the answer by what the two have in common (conditioning of a joint normal, as in Bayesian
+experimental design, Chaloner and Verdinelli 1995); candidates are taken greedily, each given the ones before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from analysis.scaling.choice import ModelChoice, fit_models
+from analysis.scaling.models import Fit
+from analysis.scaling.study import Study
+from analysis.statistics import MINIMUM_REPETITIONS
+from analysis.statistics.summary import Floats
+
+Goal = Literal["best_size", "model"]
+_MOST: Final = 5
+_WORTHWHILE: Final = 0.02
+"""A suggestion must take away this share of the variance."""
+_GUESSED_SPREAD: Final = 0.05
+"""Relative spread of one trial, where there are no repetitions to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """Repetitions of one configuration; ``reduction`` is the share of the variance left by the ones before that it takes away."""
+
+    parameters: dict[str, Any]
+    repetitions: int
+    reduction: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beliefs:
+    sizes: Floats
+    values: Floats
+    """Relative values, (draws, sizes)."""
+    target: Floats
+    """(draws, t): what should become certain."""
+    noise: float
+    """Relative variance of one trial."""
+    model_error: float
+    """Relative variance of a size about the model: no number of repetitions takes it away."""
+
+
+def suggest_points(
+    study: Study,
+    *,
+    budget_trials: int,
+    sizes: Sequence[float] | None = None,
+    goal: Goal = "best_size",
+    most: int = _MOST,
+) -> list[Suggestion]:
+    """Up to ``most`` configurations, best first, whose repetitions add up to at most ``budget_trials``.
+
+    ``sizes`` are those that the cluster can run; None takes every whole number up to one and a half times the largest measured.
+    "best_size" narrows the predicted best size, "model" the model over the measured range. A study without a model gets
+    repetitions of its measured sizes first, as nothing else can be told yet.
+    """
+    choice = fit_models(study)
+    measured = [size for size, _ in study.sized(study.time_metric)]
+    if not measured or budget_trials < 1:
+        return []
+    candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured)
+    beliefs = None if choice is None else _beliefs(study, choice, np.array(candidates), goal)
+    if beliefs is None:
+        return _repeat_first(study, budget_trials, most)
+    return _greedy(study, beliefs, budget_trials, most, goal)
+
+
+def _whole_sizes(measured: Sequence[float]) -> list[float]:
+    return [float(n) for n in range(int(min(measured)), int(1.5 * max(measured)) + 1)]
+
+
+def _repeat_first(study: Study, budget: int, most: int) -> list[Suggestion]:
+    found = []
+    for _, point in study.sized(study.time_metric)[:most]:
+        missing = min(MINIMUM_REPETITIONS - len(point.array(study.time_metric)), budget)
+        if missing > 0:
+            budget -= missing
+            found.append(Suggestion(dict(point.parameters), missing, 0.0, "too few repetitions to fit a model"))
+    return found
+
+
+def _beliefs(study: Study, choice: ModelChoice, sizes: Floats, goal: Goal) -> _Beliefs | None:
+    """Draws of the plausible models in proportion to their weights; None where no model has an error to draw from."""
+    fits = [(f, w) for f, w in _weights(choice) if len(f.draws)]
+    if not fits:
+        return None
+    low, high = choice.chosen.measured
+    span = np.linspace(low, high, 25)
+    values, targets = [], []
+    for fit, weight in fits:
+        count = max(round(weight * len(fit.draws)), 2)
+        drawn = fit.drawn(sizes)[:count]
+        values.append(drawn / np.abs(choice.chosen.at(sizes)))
+        if goal == "model":
+            targets.append(fit.drawn(span)[:count] / np.abs(choice.chosen.at(span)))
+        else:
+            targets.append(np.log(sizes[drawn.argmin(axis=1)])[:, None])
+    return _Beliefs(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), choice.chosen.model_error)
+
+
+def _weights(choice: ModelChoice) -> list[tuple[Fit, float]]:
+    """Akaike weights (Burnham and Anderson 2002, section 2.9), or inverse squared leave-one-out errors without them."""
+    if choice.criterion == "AICc":
+        scored = [(f, f.aicc) for f in choice.fits if f.aicc is not None]
+        best = min(a for _, a in scored)
+        raw = [(f, float(np.exp(-(a - best) / 2))) for f, a in scored]
+    else:
+        raw = [(f, 1 / max(f.cv_error, 1e-6) ** 2) for f in choice.fits if f.cv_error is not None]
+    total = sum(w for _, w in raw)
+    return [(f, w / total) for f, w in raw if w / total > 0.01]
+
+
+def _spread(study: Study) -> float:
+    spreads = [
+        float(np.var(values, ddof=1) / values.mean() ** 2)
+        for _, point in study.sized(study.time_metric)
+        if len(values := point.array(study.time_metric)) > 1
+    ]
+    return float(np.mean(spreads)) if spreads else _GUESSED_SPREAD**2
+
+
+def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal) -> list[Suggestion]:
+    values = beliefs.values - beliefs.values.mean(axis=0)
+    target = beliefs.target - beliefs.target.mean(axis=0)
+    joint = np.hstack([values, target])
+    covariance = joint.T @ joint / max(len(joint) - 1, 1)
+    m = len(beliefs.sizes)
+    counts = _repetitions(study, beliefs.sizes)
+    found: list[Suggestion] = []
+    each = max(MINIMUM_REPETITIONS, budget // most)
+    while budget >= 1 and len(found) < most:
+        repetitions = min(each, budget)
+        noise = _worth(beliefs, counts, repetitions)
+        variance = float(np.trace(covariance[m:, m:]))
+        gains = (covariance[m:, :m] ** 2).sum(axis=0) / (np.diag(covariance)[:m] + noise)
+        best = int(gains.argmax())
+        if variance <= 0 or gains[best] / variance < _WORTHWHILE:
+            break
+        found.append(_suggestion(study, float(beliefs.sizes[best]), repetitions, float(gains[best] / variance), goal))
+        column = covariance[:, best]
+        covariance = covariance - np.outer(column, column) / (column[best] + noise[best])
+        counts[best] += repetitions
+        budget -= repetitions
+    return _merged(found)
+
+
+def _repetitions(study: Study, sizes: Floats) -> Floats:
+    """Repetitions that each candidate already has."""
+    had = {size: len(point.array(study.time_metric)) for size, point in study.sized(study.time_metric)}
+    return np.array([had.get(float(size), 0) for size in sizes], dtype=np.float64)
+
+
+def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
+    """Variance of an independent observation that tells as much as ``more`` repetitions on top of those there are.
+
+    Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon tells nothing new.
+    """
+    after = 1 / (beliefs.model_error + beliefs.noise / (counts + more))
+    with np.errstate(divide="ignore"):
+        before = np.where(counts > 0, 1 / (beliefs.model_error + beliefs.noise / counts), 0.0)
+    worth: Floats = 1 / np.maximum(after - before, 1e-12)
+    return worth
+
+
+def _suggestion(study: Study, size: float, repetitions: int, reduction: float, goal: Goal) -> Suggestion:
+    sized = dict(study.sized(study.time_metric))
+    template = sized.get(size) or next(iter(sized.values()))
+    whole = int(size) if size == int(size) else size
+    kind = "more repetitions" if size in sized else "between the measured sizes"
+    if size not in sized and not min(sized) <= size <= max(sized):
+        kind = "beyond the measured sizes"
+    answer = f"the best number of {study.axis}" if goal == "best_size" else "the model"
+    reason = f"{kind}; takes away {100 * reduction:.0f} % of what is uncertain about {answer}"
+    return Suggestion(dict(template.parameters) | {study.axis: whole}, repetitions, reduction, reason)
+
+
+def _merged(found: list[Suggestion]) -> list[Suggestion]:
+    """The same configuration chosen twice is one suggestion with more repetitions."""
+    merged: dict[str, Suggestion] = {}
+    for s in found:
+        key = repr(sorted(s.parameters.items(), key=lambda item: item[0]))
+        old = merged.get(key)
+        merged[key] = (
+            s
+            if old is None
+            else Suggestion(
+                s.parameters, old.repetitions + s.repetitions, 1 - (1 - old.reduction) * (1 - s.reduction), old.reason
+            )
+        )
+    return list(merged.values())

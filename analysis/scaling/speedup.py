@@ -1,0 +1,96 @@
+"""Speed-up, efficiency, serial fraction and cost of every size against the smallest measured one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.scaling.study import Point, Study
+from analysis.statistics import Interval, Summary, ratio_interval, summarise
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval; the interval is None where the repetitions do not give one."""
+
+    value: float
+    interval: Interval | None = None
+
+    def through(self, change: Callable[[float], float]) -> Estimate:
+        """The estimate of a monotone function of this one: its ends are the function of the ends."""
+        if self.interval is None:
+            return Estimate(change(self.value))
+        ends = [None if e is None else change(e) for e in (self.interval.low, self.interval.high)]
+        if None not in ends and (ends[0] or 0.0) > (ends[1] or 0.0):
+            ends.reverse()
+        return Estimate(change(self.value), Interval(ends[0], ends[1], self.interval.level, self.interval.method))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRow:
+    """One size of a strong or weak scaling study. Ratios are against ``reference``, the smallest size."""
+
+    size: float
+    ranks: int | None
+    reference: float
+    elapsed: Summary
+    speedup: Estimate
+    """T(reference) / T(size); in weak scaling times the growth of the work (scaled speed-up)."""
+    ideal: float
+    """size / reference."""
+    efficiency: Estimate
+    """speedup / ideal."""
+    serial_fraction: Estimate | None
+    """Karp and Flatt 1990, with the reference as the unit; None for the reference itself and in weak scaling."""
+    cost: Estimate
+    """size x elapsed, or ranks x elapsed where the ranks are known: host- or core-seconds."""
+    cost_unit: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def scaling_table(study: Study) -> list[ScalingRow]:
+    """Rows by size, smallest first; empty when no point has the time metric."""
+    sized = study.sized(study.time_metric)
+    if not sized:
+        return []
+    per_rank = all(point.ranks for _, point in sized)
+    return [_row(study, size, point, sized[0], per_rank) for size, point in sized]
+
+
+def _row(study: Study, size: float, point: Point, reference: tuple[float, Point], per_rank: bool) -> ScalingRow:
+    base_size, base = reference
+    here, there = point.array(study.time_metric), base.array(study.time_metric)
+    ideal = size / base_size
+    own = point is base
+    ratio = Estimate(float(np.median(there) / np.median(here)), None if own else ratio_interval(there, here))
+    speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
+    summary = summarise(here.tolist())
+    units = float(point.ranks or 0) if per_rank else size
+    return ScalingRow(
+        size=size,
+        ranks=point.ranks,
+        reference=base_size,
+        elapsed=summary,
+        speedup=speedup,
+        ideal=ideal,
+        efficiency=speedup.through(lambda s: s / ideal),
+        serial_fraction=None if own or study.kind == "weak" else ratio.through(lambda s: karp_flatt(s, ideal)),
+        cost=Estimate(summary.median, summary.interval).through(lambda t: units * t),
+        cost_unit="core-seconds" if per_rank else f"{study.axis.removesuffix('s')}-seconds",
+    )
+
+
+def karp_flatt(speedup: float, processors: float) -> float:
+    """Experimentally determined serial fraction (1/s - 1/p) / (1 - 1/p) of Karp and Flatt 1990.
+
+    ``processors`` is the size relative to the one that the speed-up is against. A fraction that grows with the size points to
+    overhead that grows, a constant one to work that is not parallel.
+    """
+    if processors == 1:
+        raise ValueError("the serial fraction needs two sizes")
+    return (1 / speedup - 1 / processors) / (1 - 1 / processors)

@@ -1,0 +1,104 @@
+"""What the scaling library reads: metric values per configuration, every repetition raw, and the facts that qualify them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats
+
+Kind = Literal["strong", "weak", "throughput"]
+"""Same work on more hosts; work that grows with the hosts; jobs that grow in number."""
+
+CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
+"""CPU time in order of preference: per rank, or the sum over the ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One configuration.
+
+    ``values`` maps a metric id (analysis.catalogue, or a workload's own such as ``water.pair_s``) to one value per counted
+    trial, in the metric's unit. ``excluded`` counts the trials that are not in the values, by reason (warm-up, failed ...).
+    ``flows`` are rows of ``FlowSet.flows()`` and the matrices those of ``CaptureAnalysis.matrices``, of one typical trial.
+    """
+
+    parameters: Mapping[str, Any]
+    values: Mapping[str, Sequence[float]]
+    ranks: int | None = None
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    trust: Mapping[str, int] = field(default_factory=dict)
+    """Captures by verdict: good, degraded, unusable."""
+    trust_reasons: Sequence[str] = ()
+    link_warnings: Sequence[str] = ()
+    """What the link's certificate found outside of its tolerance."""
+    flows: Sequence[Mapping[str, Any]] = ()
+    host_matrix: Mapping[str, Any] | None = None
+    rank_matrix: Mapping[str, Any] | None = None
+
+    def array(self, metric: str) -> Floats:
+        """Shape (repetitions,); empty where the metric is absent."""
+        return np.asarray(self.values.get(metric, ()), dtype=np.float64)
+
+    def median(self, metric: str) -> float | None:
+        values = self.array(metric)
+        return float(np.median(values)) if len(values) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One sweep. ``axis`` names the parameter that scales; its values are numbers (hosts, ranks, jobs)."""
+
+    points: Sequence[Point]
+    name: str = ""
+    published: bool = False
+    """Values come from print: one per configuration, taken as they stand, without a spread of their own."""
+    kind: Kind = "strong"
+    axis: str = "hosts"
+    time_metric: str = "elapsed_s"
+    cores: int | None = None
+    """Processors that all hosts share, when the hosts are virtual ones of one machine; None when each has its own."""
+    link_bandwidth_bps: float | None = None
+    link_certified: bool = False
+    """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""
+    capture_at: Literal["", "bridge", "host"] = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the other swept parameters, in a slice of a larger sweep."""
+
+    @property
+    def cpu_metric(self) -> str | None:
+        """The CPU time that the points have; None when they have none."""
+        return next((m for m in CPU_METRICS if any(len(p.array(m)) for p in self.points)), None)
+
+    def sized(self, metric: str) -> list[tuple[float, Point]]:
+        """(axis value, point) of the points that have the metric, smallest first."""
+        found = [p for p in self.points if len(p.array(metric)) and _is_number(p.parameters.get(self.axis))]
+        return sorted(((float(p.parameters[self.axis]), p) for p in found), key=lambda pair: pair[0])
+
+    def slices(self) -> list[Study]:
+        """One study per combination of the other parameters that vary, in order of appearance; itself when none does."""
+        names = sorted({n for p in self.points for n in p.parameters if n != self.axis})
+        varying = [n for n in names if len({repr(p.parameters.get(n)) for p in self.points}) > 1]
+        if not varying:
+            return [self]
+        groups: dict[tuple[str, ...], list[Point]] = {}
+        for point in self.points:
+            groups.setdefault(tuple(repr(point.parameters.get(n)) for n in varying), []).append(point)
+        return [self._slice(group, varying) for group in groups.values()]
+
+    def _slice(self, points: list[Point], varying: list[str]) -> Study:
+        where = {n: points[0].parameters.get(n) for n in varying}
+        bandwidth = where.get("link.bandwidth", self.link_bandwidth_bps)
+        return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
+
+    def may_claim(self, *points: Point, metric: str) -> bool:
+        """Whether these points bear a claim: print is taken as it stands, own trials must be repeated."""
+        fewest = min((len(p.array(metric)) for p in points), default=0)
+        return fewest >= (1 if self.published else MINIMUM_REPETITIONS)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
