@@ -65,6 +65,8 @@ def quantity(value: float | None, unit: str) -> tuple[str, str]:
     exponent = prefix_exponent(value)
     if unit == "s" and exponent > 0:
         exponent = 0  # kiloseconds are nobody's unit
+    if unit == "B" and exponent == 0 and float(value).is_integer():
+        return grouped(value), unit  # bytes are counted, not measured
     return significant(value / 10**exponent), prefixed_unit(unit, exponent)
 
 

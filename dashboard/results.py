@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
+from analysis.catalogue import METRICS as METRIC_CATALOGUE
 from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
 from dashboard.charts.parts import Scale
@@ -256,31 +257,24 @@ def _with_range(row: ConfigurationRow, metric: str) -> str:
 
 
 def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Values by catalogue id with label, unit and definition, for the table of all measurements."""
+    """Values by id with label, unit and definition, in the catalogue's order, the workload's own first."""
+    order = {identifier: number for number, identifier in enumerate(METRIC_CATALOGUE)}
     rows = []
-    for identifier, value in values.items():
+    for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
+        row: dict[str, Any] = {
+            "id": identifier,
+            "value": values[identifier],
+            "label": identifier,
+            "unit": "",
+            "definition": "",
+        }
         try:
             metric = find(identifier)
         except KeyError:  # measured by an earlier version that had another name for it
-            rows.append(
-                {
-                    "id": identifier,
-                    "label": identifier,
-                    "unit": "",
-                    "value": value,
-                    "definition": "",
-                    "section": "other",
-                }
-            )
+            rows.append(row | {"section": "no longer in the catalogue"})
             continue
+        section = metric.section if identifier in order else f"figures of merit of {metric.source}"
         rows.append(
-            {
-                "id": identifier,
-                "label": metric.label,
-                "unit": metric.unit,
-                "value": value,
-                "definition": metric.definition,
-                "section": metric.section,
-            }
+            row | {"label": metric.label, "unit": metric.unit, "definition": metric.definition, "section": section}
         )
     return rows

@@ -104,6 +104,13 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
             "yref": "paper",
             "yanchor": "bottom",
             "xanchor": "right" if best == xs[-1] else "left",
-            "text": f"&nbsp;fastest: {best} {parameter.lower()}&nbsp;",
+            "text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;",
         }
     ]
+
+
+def _at(x: X, parameter: str) -> str:
+    """'4 hosts', '1 host', 'delay 0.004'."""
+    if parameter == "Hosts":
+        return f"{x} host" if x == 1 else f"{x} hosts"
+    return f"{parameter.lower()} {x}"

@@ -26,6 +26,7 @@ from experiments.selectors import neighbours, published_like, repetitions_of
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
+_STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 
 @require_GET
@@ -132,7 +133,8 @@ def _measured(found: Trial) -> dict[str, Any]:
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
-        "metric_rows": metric_rows(dict(sorted(values.items()))),
+        "metric_rows": metric_rows(values),
+        "printed": _printed_tables(found.tables),
         "missing": missing,
         **_wire(found, values),
     }
@@ -191,13 +193,26 @@ def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     wire = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
     return {
         "analysis": True,
-        "bin_s": series.get("bin_s"),
+        "bin_words": " ".join(numbers.quantity(series.get("bin_s") or 0, "s")),
         "mean_throughput": mean,
         "throughput": wire,
         "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
         "small_share": values.get("small_packet_share"),
         "counters": (analysis.get("trust") or {}).get("counters") or {},
     }
+
+
+def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The workload's own tables, words before numbers: the database keeps rows but not the order of their columns."""
+    found = []
+    for name, rows in tables.items():
+        if not rows:
+            continue
+        keys = sorted(
+            rows[0], key=lambda key: (not isinstance(rows[0][key], str), _STATISTICS.get(key.partition("_")[0], 9))
+        )
+        found.append({"name": name, "keys": keys, "rows": [[row.get(key) for key in keys] for row in rows]})
+    return found
 
 
 def _output(found: Trial) -> dict[str, Any]:
@@ -207,7 +222,7 @@ def _output(found: Trial) -> dict[str, Any]:
         if artifact.file.is_file():
             text, cut = _tail(artifact.file)
             texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
-    return {"texts": texts, "tables": found.tables}
+    return {"texts": texts}
 
 
 def _tail(file: Path) -> tuple[str, bool]:

@@ -68,7 +68,9 @@ def run() -> Callable[..., None]:
         for number in itertools.count(1):
             if number > most or (trial := Trial.claim_next(cluster, "tests:1:1")) is None:
                 return
-            trial.start_running(command=["mpirun", "-np", str(trial.configuration.ranks), "lmp"], conditions={"cores": 2})
+            trial.start_running(
+                command=["mpirun", "-np", str(trial.configuration.ranks), "lmp"], conditions={"cores": 2}
+            )
             trial.start_analysing()
             trial.finish(TrialResult({"all": values_of(trial)}, {"rtt_min_s": "no handshake captured"}, trust))
 
