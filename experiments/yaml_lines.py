@@ -32,6 +32,13 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem=f"tags ({event.tag}) are not allowed", problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        value = super().construct_scalar(node)  # type: ignore[no-untyped-call]
+        if isinstance(value, str) and not value.isascii():
+            # JSON writes a rare character as two escapes, "\\ud83d\\ude00"; YAML would keep them as two halves.
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return value
+
     def construct_plain_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:

@@ -113,11 +113,13 @@ Special Bonds
 3 1 2
 """
 
-_LOOP = re.compile(r"^Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
-_PERFORMANCE = re.compile(r"^Performance: (\S+) ns/day, (\S+) hours/ns, (\S+) timesteps/s", re.MULTILINE)
-_CPU_USE = re.compile(r"^(\S+)% CPU use with (\d+) MPI tasks", re.MULTILINE)
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?"
+_LOOP = re.compile(rf"^Loop time of ({_NUMBER}) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
+_PERFORMANCE = re.compile(rf"^Performance: ({_NUMBER}) ns/day, \S+ hours/ns, ({_NUMBER}) timesteps/s", re.MULTILINE)
+_CPU_USE = re.compile(rf"^({_NUMBER})% CPU use with (\d+) MPI tasks", re.MULTILINE)
 _BREAKDOWN = re.compile(
-    r"^(Pair|Bond|Kspace|Neigh|Comm|Output|Modify|Other)\s*\|\s*(\S*)\s*\|\s*(\S+)\s*\|\s*(\S*)\s*\|\s*(\S*)\s*\|\s*(\S+)\s*$",
+    r"^(Pair|Bond|Kspace|Neigh|Comm|Output|Modify|Other)\s*"
+    rf"\|\s*({_NUMBER})?\s*\|\s*({_NUMBER})\s*\|\s*({_NUMBER})?\s*\|\s*(\S*)\s*\|\s*({_NUMBER})\s*$",
     re.MULTILINE,
 )
 
@@ -222,7 +224,7 @@ class Water(Workload):
         figures: dict[str, float] = {
             "water.loop_time_s": float(loop[1]),
             "water.ns_per_day": float(performance[1]),
-            "water.timesteps_per_s": float(performance[3]),
+            "water.timesteps_per_s": float(performance[2]),
         }
         cpu = _CPU_USE.search(output)
         if cpu is not None:
@@ -260,6 +262,7 @@ def box_sides(molecules: int) -> tuple[int, int, int]:
             continue
         rest = molecules // x
         y = next(y for y in range(int(rest**0.5), 0, -1) if rest % y == 0)
-        if (rest // y) - x < best[2] - best[0]:
-            best = (x, y, rest // y)
+        shortest, middle, longest = sorted((x, y, rest // y))
+        if longest - shortest < best[2] - best[0]:
+            best = (shortest, middle, longest)
     return best

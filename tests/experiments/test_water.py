@@ -1,0 +1,99 @@
+"""The water workload: input files that LAMMPS runs, and every number of its output."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import OutputError
+from experiments.workloads.water import Water, WaterParameters, box_sides
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def commands(text: str) -> list[list[str]]:
+    """Return LAMMPS input or a molecule file as words, without comments."""
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return [
+        [str(float(w)) if w.lstrip("-").replace(".", "", 1).isdigit() else w for w in line] for line in lines if line
+    ]
+
+
+def test_it_writes_the_input_that_is_known_to_run() -> None:
+    recorded = (DATA / "lammps-in.water").read_text().replace("${n}", "6").replace("${steps}", "1000")
+    files = Water().files(WaterParameters(molecules=216, steps=1000), ranks=4)
+    assert commands(files["in.water"]) == commands(recorded)
+    assert commands(files["water.mol"]) == commands((DATA / "lammps-water.mol").read_text())
+
+
+def test_it_reads_every_number_of_a_recorded_run() -> None:
+    parsed = Water().parse((DATA / "lammps-water-stdout.txt").read_text(), {})
+    assert parsed.figures == {
+        "water.loop_time_s": 8.62671,
+        "water.ns_per_day": 1.002,
+        "water.timesteps_per_s": 11.592,
+        "water.cpu_use_percent": 4.7,
+        "water.pair_s": 0.49333,
+        "water.bond_s": 0.00026979,
+        "water.kspace_s": 4.7879,
+        "water.neigh_s": 0.25685,
+        "water.comm_s": 2.3712,
+        "water.output_s": 0.0010433,
+        "water.modify_s": 0.61646,
+        "water.other_s": 0.09962,
+    }
+    rows = parsed.tables["MPI task timing breakdown"]
+    assert rows[2] == {
+        "section": "Kspace",
+        "min_s": 4.5968,
+        "mean_s": 4.7879,
+        "max_s": 4.9734,
+        "share_percent": 55.5,
+    }
+    assert rows[-1] == {"section": "Other", "min_s": None, "mean_s": 0.09962, "max_s": None, "share_percent": 1.15}
+
+
+def test_it_declares_every_figure_that_it_reads() -> None:
+    parsed = Water().parse((DATA / "lammps-water-stdout.txt").read_text(), {})
+    assert set(parsed.figures) == {figure.id for figure in Water().figures}
+
+
+@pytest.mark.parametrize("end", [0, 200, "Loop time", "Performance:"])
+def test_it_refuses_output_that_does_not_reach_the_end(end: int | str) -> None:
+    output = (DATA / "lammps-water-stdout.txt").read_text()
+    cut = output.index(end) if isinstance(end, str) else end
+    with pytest.raises(OutputError, match="did not reach its end"):
+        Water().parse(output[:cut], {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Loop time of nonsense on 4 procs for 100 steps with 1536 atoms", "Loop time of 1.0 on x procs"],
+)
+def test_it_refuses_nonsense_in_the_place_of_a_number(line: str) -> None:
+    output = (DATA / "lammps-water-stdout.txt").read_text()
+    output = output.replace("Loop time of 8.62671 on 4 procs for 100 steps with 1536 atoms", line)
+    with pytest.raises(OutputError):
+        Water().parse(output, {})
+
+
+@pytest.mark.parametrize(
+    ("molecules", "sides"), [(64, (4, 4, 4)), (216, (6, 6, 6)), (512, (8, 8, 8)), (300, (5, 6, 10)), (97, (1, 1, 97))]
+)
+def test_it_fills_a_box_as_near_to_a_cube_as_the_factors_allow(molecules: int, sides: tuple[int, int, int]) -> None:
+    assert box_sides(molecules) == sides
+
+
+@pytest.mark.skipif(shutil.which("lmp") is None, reason="needs the Debian package lammps")
+def test_it_really_runs_and_is_read(tmp_path: Path) -> None:
+    parameters = WaterParameters(molecules=64, steps=3, temperature=310.5)
+    for name, text in Water().files(parameters, ranks=1).items():
+        (tmp_path / name).write_text(text)
+    ran = subprocess.run(
+        Water().command(parameters, ranks=1), cwd=tmp_path, capture_output=True, text=True, timeout=50, check=True
+    )
+    parsed = Water().parse(ran.stdout, {})
+    assert "64 molecules" in ran.stdout or "192 atoms" in ran.stdout
+    assert set(parsed.figures) == {figure.id for figure in Water().figures}
+    assert {path.name for path in tmp_path.iterdir()} == {"in.water", "water.mol"}
