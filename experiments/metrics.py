@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from analysis.catalogue import METRICS, Metric
 from experiments import workloads
+from experiments.workloads import FigureOfMerit, Workload
 
 HEADLINE: Final = (
     "cpu_mean_rank_s",
@@ -17,15 +19,116 @@ HEADLINE: Final = (
 )
 """The six of the published table of 2007, in its order."""
 
+_MONARC: Final = "MONARC collaboration, about 1999"
+_EADLINE: Final = "Eadline and Layton 2006"
+_YORK: Final = "White Rose Grid e-Science Centre"
 
-def find(identifier: str) -> Metric:
-    """Return the description of a metric or figure of merit. Raise KeyError for an unknown one."""
+_STUDIES: Final = {
+    metric.id: metric
+    for metric in (
+        Metric(
+            "concurrent-readers.client_cpu_max_share",
+            "Client CPU, largest",
+            "1",
+            "lower",
+            "Largest share of the clients' processor time, user and system.",
+            _MONARC,
+            "run",
+        ),
+        Metric(
+            "concurrent-readers.server_cpu_max_share",
+            "Server CPU, largest",
+            "1",
+            "lower",
+            "Largest share of the server's processor time, user and system.",
+            _MONARC,
+            "run",
+        ),
+        Metric(
+            "concurrent-readers.server_throughput_bps",
+            "Server throughput",
+            "bit/s",
+            "higher",
+            "Rate at which the server sends data to all clients.",
+            _MONARC,
+            "run",
+        ),
+        Metric(
+            "concurrent-readers.job_wall_s",
+            "Wall time of a job",
+            "s",
+            "lower",
+            "Mean wall time of one reading job.",
+            _MONARC,
+            "run",
+        ),
+        Metric(
+            "peak_percent",
+            "Share of theoretical peak",
+            "%",
+            "higher",
+            "Measured rate / (clock x processors x operations per cycle).",
+            _EADLINE,
+            "run",
+        ),
+        Metric("price_usd", "Price", "US$", "lower", "Price of the whole cluster.", _EADLINE, "run"),
+        Metric(
+            "price_per_gflops_usd",
+            "Price per rate",
+            "US$/(GFLOP/s)",
+            "lower",
+            "Price of the cluster / best measured rate.",
+            _EADLINE,
+            "run",
+        ),
+        Metric("power_w", "Power", "W", "lower", "Electrical power of the whole cluster under load.", _EADLINE, "run"),
+        Metric(
+            "mflops_per_watt",
+            "Rate per power",
+            "MFLOP/s/W",
+            "higher",
+            "Best measured rate / power under load.",
+            _EADLINE,
+            "run",
+        ),
+        Metric(
+            "data-staging.speedup",
+            "Speed-up over pull",
+            "1",
+            "higher",
+            "Run time with every node reading from the server at once / run time with this staging.",
+            _YORK,
+            "run",
+        ),
+        Metric(
+            "data-staging.aggregate_bandwidth_gain_percent",
+            "Aggregate bandwidth gained",
+            "%",
+            "higher",
+            "Aggregate bandwidth of all nodes / that of pull - 1.",
+            _YORK,
+            "run",
+        ),
+    )
+}
+"""What published studies printed and no workload or capture gives. A workload that comes to give one has the last word."""
+
+
+def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Metric:
+    """Return the description of a metric or figure of merit. Raise KeyError for an unknown one.
+
+    ``specification`` is the experiment's: the figures of the workload ``command`` are defined in it. Without one such a figure is
+    known by its name alone: no unit, and neither direction is better.
+    """
     if identifier in METRICS:
         return METRICS[identifier]
-    workload = workloads.get(identifier.partition(".")[0])
-    figure = next((f for f in workload.figures if f.id == identifier), None)
-    if figure is None:
-        raise KeyError(identifier)
+    slug, _, name = identifier.partition(".")
+    workload = _workload(slug, specification)
+    figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
+    if workload is not None and figure is None and workload.constants and name.isidentifier():
+        figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
+    if workload is None or figure is None:
+        return _STUDIES[identifier]
     return Metric(
         id=figure.id,
         label=figure.label,
@@ -35,3 +138,10 @@ def find(identifier: str) -> Metric:
         source=workload.title,
         section="run",
     )
+
+
+def _workload(slug: str, specification: Mapping[str, Any] | None) -> Workload | None:
+    try:
+        return workloads.get(slug, (specification or {}).get("parameters"))
+    except KeyError:
+        return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 
 from experiments.design import configuration_hash
-from experiments.metrics import find
+from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Project, State, Trial
 
 LIBRARY = Path(__file__).parent
@@ -26,7 +25,7 @@ def load_defaults() -> Project:
     """Make the default project and the clusters that every machine has; return the project. Idempotent."""
     project, _ = Project.objects.get_or_create(slug=DEFAULT_PROJECT, defaults={"name": "Laboratory"})
     for kind in (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL):
-        Cluster.objects.get_or_create(slug=kind.value, defaults={"name": kind.label, "kind": kind})
+        Cluster.objects.get_or_create(slug=kind.value, defaults={"name": str(kind.label), "kind": kind})
     return project
 
 
@@ -34,44 +33,44 @@ def load_published() -> int:
     """Store the published results that are not stored yet or have changed; return how many. Idempotent."""
     project, _ = Project.objects.get_or_create(slug=PUBLISHED_PROJECT, defaults={"name": "Published results"})
     loaded = 0
-    for file in sorted((LIBRARY / "published").glob("*.json")):
-        study = json.loads(file.read_text())
-        if Experiment.objects.filter(slug=study["slug"], published=True, specification=study).exists():
+    for study in published_studies():
+        specification = study.model_dump(mode="json")
+        if Experiment.objects.filter(slug=study.slug, published=True, specification=specification).exists():
             continue
         with transaction.atomic():
-            Experiment.objects.filter(slug=study["slug"], published=True).delete()
-            _store(study, project)
+            Experiment.objects.filter(slug=study.slug, published=True).delete()
+            _store(study, specification, project)
         loaded += 1
     return loaded
 
 
-def _store(study: dict[str, Any], project: Project) -> None:
+def _store(study: PublishedStudy, specification: dict[str, Any], project: Project) -> None:
     experiment = Experiment.objects.create(
         project=project,
-        slug=study["slug"],
-        name=study["name"],
-        workload=study["workload"],
-        specification=study,
-        specification_hash=configuration_hash(study["slug"], study),
+        slug=study.slug,
+        name=study.name,
+        workload=study.workload,
+        specification=specification,
+        specification_hash=configuration_hash(study.slug, specification),
         published=True,
-        source={**study["source"], "notes": study["notes"]},
+        source={**specification["source"], "notes": study.notes, "statements": study.statements},
     )
-    for metric in study["printed_as"]:
-        find(metric)  # a misspelt metric must not be loaded
-    for position, row in enumerate(study["rows"]):
-        parameters = {**study["constants"], **row["parameters"]}
-        hosts = parameters["hosts"]
+    for position, point in enumerate(study.points()):
         configuration = Configuration.objects.create(
             experiment=experiment,
-            hash=configuration_hash(study["workload"], parameters),
-            parameters=parameters,
-            hosts=hosts,
-            ranks=hosts * parameters.get("ranks_per_host", 1),
+            hash=point.hash,
+            parameters=point.parameters,
+            hosts=point.hosts,
+            ranks=point.ranks,
             position=position,
         )
         trial = Trial.objects.create(
-            experiment=experiment, configuration=configuration, position=position, state=State.FINISHED
+            experiment=experiment,
+            configuration=configuration,
+            position=position,
+            state=State.FINISHED,
+            conditions=point.conditions,
         )
         Measurement.objects.bulk_create(
-            Measurement(trial=trial, metric=metric, value=value) for metric, value in row["values"].items()
+            Measurement(trial=trial, metric=metric, value=value) for metric, value in point.values.items()
         )

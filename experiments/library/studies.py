@@ -1,0 +1,124 @@
+"""The format of published studies: tables as they were printed, with their source, conditions and notes on inconsistencies.
+
+A study is one JSON file. Each of its tables has constants, rows of parameters and values in base units, and what the values are
+called in print. Rows of several tables that have the same parameters are one point. Pure: no Django.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from experiments.design import configuration_hash
+from experiments.metrics import find
+
+PUBLISHED = Path(__file__).parent / "published"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Source(_Part):
+    """Where it was published and how it was measured."""
+
+    title: str
+    authors: str
+    year: int | str = ""
+    program: str = ""
+    conditions: str
+    facts: dict[str, float] = {}
+    """Facts of the cluster in base units, such as ``clock_hz``."""
+
+
+class Row(_Part):
+    """One printed line: ``conditions`` are what stands beside the numbers, in words."""
+
+    parameters: dict[str, Any]
+    values: dict[str, float]
+    conditions: dict[str, str] = {}
+
+
+class Table(_Part):
+    """One printed table; ``printed_as`` tells the columns' printed names by metric."""
+
+    name: str
+    constants: dict[str, Any]
+    printed_as: dict[str, str]
+    rows: list[Row]
+
+
+@dataclass(slots=True)
+class Point:
+    """One configuration of a study with everything that its tables print for it."""
+
+    parameters: dict[str, Any]
+    hash: str
+    values: dict[str, float] = field(default_factory=dict)
+    conditions: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By table."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts; 0 where it is not printed."""
+        return int(self.parameters.get("hosts", 0))
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks; 0 where it is not printed."""
+        return self.hosts * int(self.parameters.get("ranks_per_host", 1))
+
+
+class PublishedStudy(_Part):
+    """A publication's tables. ``notes`` are about their quality, ``statements`` are what it says besides."""
+
+    slug: str
+    name: str
+    workload: str
+    source: Source
+    notes: list[str]
+    statements: list[str]
+    tables: list[Table]
+
+    def points(self) -> list[Point]:
+        """Return all points in the order of print. Raise ValueError when two rows print the same metric for one point."""
+        found: dict[str, Point] = {}
+        for table in self.tables:
+            for row in table.rows:
+                parameters = {**table.constants, **row.parameters}
+                digest = configuration_hash(self.workload, parameters)
+                point = found.setdefault(digest, Point(parameters, digest))
+                again = point.values.keys() & row.values.keys()
+                if again:
+                    raise ValueError(f"{self.slug}: {table.name}: {parameters} has {min(again)} twice")
+                point.values.update(row.values)
+                point.conditions[table.name] = dict(row.conditions)
+        return list(found.values())
+
+    def check(self) -> None:
+        """Raise ValueError when a table prints a metric that has no name or no description."""
+        for table in self.tables:
+            printed = {metric for row in table.rows for metric in row.values}
+            if printed != table.printed_as.keys():
+                odd = min(printed ^ table.printed_as.keys())
+                raise ValueError(f"{self.slug}: {table.name}: {odd} stands only in printed_as or only in the rows")
+            for metric in printed:
+                try:
+                    find(metric)
+                except KeyError:
+                    raise ValueError(f"{self.slug}: {table.name}: {metric} is not a known metric") from None
+
+
+def read_study(file: Path) -> PublishedStudy:
+    """Return a checked study. Raise ValueError when the file does not hold one."""
+    study = PublishedStudy.model_validate_json(file.read_bytes())
+    study.check()
+    return study
+
+
+def published_studies() -> list[PublishedStudy]:
+    """Return the published studies that come with Rankwire, by slug."""
+    return [read_study(file) for file in sorted(PUBLISHED.glob("*.json"))]
