@@ -1,0 +1,205 @@
+"""The new-experiment form: what it says becomes the specification, and every error stands at its field."""
+
+import pytest
+import yaml
+from django.http import QueryDict
+from django.urls import reverse
+
+from dashboard.drafts import as_yaml, draft_from_post
+from dashboard.forms import Form
+from experiments.design import expand
+from experiments.models import Experiment
+from experiments.spec import parse
+
+FORM = {
+    "name": "Hosts and MTU",
+    "workload": "water",
+    "parameters.molecules": "216",
+    "parameters.steps": "300",
+    "parameters.temperature": "300.0",
+    "parameters.ranks_per_host": "2",
+    "sweep_name": ["hosts", "link.mtu"],
+    "sweep_values": ["1..2", "1500, 9000"],
+    "combine": "matrix",
+    "cluster": "testbed",
+    "link.bandwidth": "100 Mbit/s",
+    "link.delay": "0 ms",
+    "link.jitter": "0 ms",
+    "link.loss": "0 %",
+    "capture.enabled": "on",
+    "capture.snap_length": "128",
+    "capture.keep_shown": "1",
+    "capture.keep": "on",
+    "repetitions": "2",
+    "warmups": "1",
+    "order": "interleaved",
+    "seed": "2007",
+    "time_limit_s": "60 s",
+    "retries": "1",
+    "scaling": "strong",
+}
+
+
+def posted(**changes) -> QueryDict:
+    data = QueryDict(mutable=True)
+    for name, value in (FORM | changes).items():
+        data.setlist(name, value if isinstance(value, list) else [value])
+    return data
+
+
+def submit(page, **changes):
+    return page.post(reverse("new"), dict(posted(**changes).lists()))
+
+
+def preview(page, **changes) -> str:
+    response = page.post(reverse("new-preview"), dict(posted(**changes).lists()))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_the_form_it_turns_into_a_draft_without_defaults():
+    assert draft_from_post(posted()) == {
+        "name": "Hosts and MTU",
+        "workload": "water",
+        "repetitions": 2,
+        "warmups": 1,
+        "time_limit_s": "60 s",
+        "parameters": {"molecules": 216, "ranks_per_host": 2},
+        "sweep": {"hosts": "1..2", "link.mtu": "1500, 9000"},
+        "link": {"bandwidth": "100 Mbit/s"},
+    }
+
+
+def test_the_draft_it_writes_as_yaml_that_means_the_same():
+    draft = draft_from_post(posted())
+    text = as_yaml(draft)
+    assert "link.mtu: [1500, 9000]" in text
+    assert text.index("workload:") < text.index("sweep:") < text.index("repetitions:")
+    assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
+
+
+def test_all_rows_zipped_it_writes_as_one_group():
+    assert draft_from_post(posted(combine="zip"))["zip"] == [["hosts", "link.mtu"]]
+
+
+def test_groups_that_only_yaml_can_write_it_keeps():
+    draft = {
+        "workload": "water",
+        "sweep": {"hosts": "1, 2", "steps": "5, 6", "link.mtu": "1500"},
+        "zip": [["hosts", "steps"]],
+    }
+    form = Form(draft)
+    assert form.combine == "groups"
+    again = posted(
+        combine="groups",
+        zip_group=form.zip_groups,
+        sweep_name=list(draft["sweep"]),
+        sweep_values=list(draft["sweep"].values()),
+    )
+    assert draft_from_post(again)["zip"] == [["hosts", "steps"]]
+
+
+def test_an_empty_bandwidth_it_takes_as_unlimited():
+    assert draft_from_post(posted(**{"link.bandwidth": ""}))["link"] == {"bandwidth": None}
+
+
+def test_nothing_captured_it_says_so():
+    assert draft_from_post(posted(**{"capture.enabled": "off"}))["capture"] == {"enabled": False}
+
+
+def test_the_preview_it_counts_and_shows_the_exact_command(page):
+    text = preview(page)
+    assert "Start 12 trials" in text
+    assert "+ 4 warm-up" in text
+    assert "mpirun" in text
+    assert "lmp -in in.water" in text
+    assert 'id="count-1" hx-swap-oob="true">2<' in text
+
+
+def test_the_command_it_shows_is_that_of_the_chosen_configuration(page):
+    assert "-np 2" in preview(page, chosen="0")
+    assert "-np 4" in preview(page, chosen="3")
+
+
+def test_start_it_stores_the_experiment_and_opens_it(page):
+    response = submit(page)
+    experiment = Experiment.objects.get(published=False)
+    assert response.url == experiment.get_absolute_url()
+    assert experiment.trials.count() == 12
+    assert experiment.owner.username == "okafor"
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "words"),
+    [
+        ({"sweep_values": ["0, 2", "1500"]}, "err-sweep-0", "must be from 1"),
+        ({"sweep_values": ["1, 2", "15000"]}, "err-sweep-1", "9216"),
+        ({"sweep_values": ["4..1", "1500"]}, "err-sweep-0", "ends before it starts"),
+        ({"parameters.steps": "-5"}, "err-parameters-steps", "greater than or equal to 1"),
+        ({"parameters.molecules": "many"}, "err-parameters-molecules", "whole number"),
+        ({"link.bandwidth": "7 parsecs"}, "err-link-bandwidth", "unknown unit"),
+        ({"repetitions": "0"}, "err-repetitions", "greater than or equal to 1"),
+        ({"repetitions": "1000", "sweep_values": ["1..12", "1500, 9000"]}, "err-sweep", "limit of 10000 trials"),
+        ({"name": ""}, "err-name", "at least 1 character"),
+        ({"time_limit_s": "soon"}, "err-time_limit_s", "is not a time"),
+        ({"where": "hosts *"}, "err-where", ""),
+        ({"cluster": "nowhere"}, "err-cluster", "unknown or switched off"),
+        ({"workload": "none"}, "err-workload", "unknown workload"),
+        ({"capture.snap_length": "4"}, "err-capture-snap_length", "96"),
+        ({"scaling": "weak"}, "err-grows_with_hosts", "must name the parameter"),
+        ({"combine": "zip", "sweep_values": ["1, 2", "1500"]}, "err-zip", "equally many values"),
+    ],
+)
+def test_a_wrong_value_it_says_at_its_field_and_stores_nothing(page, changes, place, words):
+    said = preview(page, **changes).partition(f' id="{place}"')[2].partition("</p>")[0]
+    assert words in said
+    assert said.strip().endswith(".")
+    response = submit(page, **changes)
+    assert response.status_code == 422
+    on_page = response.content.decode().partition(f' id="{place}"')[2].partition("</p>")[0]
+    assert words in on_page
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+def test_yaml_it_applies_to_the_form(page):
+    text = as_yaml(draft_from_post(posted()) | {"repetitions": 7, "tags": ["night"]})
+    response = page.post(reverse("new-apply"), {"yaml": text})
+    html = response.content.decode()
+    assert 'name="repetitions" value="7"' in html
+    assert 'value="night"' in html
+    assert "rankwire:changed" in response["HX-Trigger-After-Settle"]
+
+
+def test_wrong_yaml_it_names_the_line_and_keeps_the_form(page):
+    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: water\nrepetitions: 0\n"})
+    assert response["HX-Retarget"] == "#yaml-errors"
+    assert "Line 3" in response.content.decode()
+
+
+@pytest.mark.parametrize("text", ["", "[", "just words", "- 1\n- 2", "name: &a x\nworkload: *a"])
+def test_what_is_no_specification_it_refuses_in_words(page, text):
+    response = page.post(reverse("new-apply"), {"yaml": text})
+    assert response.status_code == 200
+    assert 'class="note bad"' in response.content.decode()
+
+
+def test_a_clone_it_starts_from_the_same_answers(page):
+    submit(page)
+    experiment = Experiment.objects.get(published=False)
+    html = page.get(reverse("new") + f"?from={experiment.slug}").content.decode()
+    assert "Hosts and MTU, again" in html
+    assert 'value="100 Mbit/s"' in html
+    assert 'value="1..2"' in html
+
+
+def test_a_built_in_experiment_it_opens_in_the_form(page):
+    html = page.get(reverse("new") + "?library=water-quick").content.decode()
+    assert "Start 6 trials" in html
+    assert page.get(reverse("new") + "?library=../settings").status_code == 404
+
+
+def test_the_specification_it_gives_as_a_file(page):
+    submit(page)
+    experiment = Experiment.objects.get(published=False)
+    response = page.get(reverse("experiment-yaml", args=[experiment.slug]))
+    assert expand(parse(yaml.safe_load(response.content))) == expand(experiment.spec)
