@@ -17,10 +17,10 @@ from analysis.capture.stream import stream
 from analysis.errors import UnsupportedCapture
 from analysis.flows import FlowSet
 from analysis.interarrival import GapStore, InterarrivalResult
-from analysis.kernels import rates as rates_kernel
+from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
 from analysis.packets import PacketTable
-from analysis.rates import RateAccumulator
+from analysis.rates import RateAccumulator, ScopeRates
 from analysis.tcp import TcpAccumulator
 from analysis.trust import DropCounters, Trust, TrustAccumulator
 
@@ -136,35 +136,33 @@ class MpiFlows:
         return bool(self.member.any())
 
 
-class _Scope:
-    """Rates and gaps of one scope while a capture is read."""
+class _Arrivals:
+    """Rates and gaps of both scopes while a capture is read."""
 
     def __init__(self) -> None:
         self.rates = RateAccumulator()
-        self._gaps = GapStore()
+        self.gaps = (GapStore(), GapStore())
 
-    def update(self, table: PacketTable, member: npt.NDArray[np.bool_] | None) -> None:
-        self._gaps.add(self.rates.update(table, member))
+    def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
+        for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
+            store.add(gaps)
 
-    def result(self, bootstrap: int) -> ScopeAnalysis:
-        metrics, missing = self.rates.result()
-        sizes, packets = self.rates.size_histogram()
-        found = ScopeAnalysis(
-            metrics,
-            missing,
-            self.rates.series(),
-            size_histogram={"orig_len": sizes.tolist(), "packets": packets.tolist()},
-        )
-        reason = self.rates.without_time()
+    def result(self, scope: int, bootstrap: int) -> tuple[ScopeAnalysis, ScopeRates]:
+        rates = self.rates.scope(scope)
+        metrics, missing = rates.result()
+        sizes, packets = rates.size_histogram()
+        histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
+        found = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
+        reason = rates.without_time()
         if reason is not None:
             missing.update(interarrival.absent(reason))
-            return found
-        arrivals = InterarrivalResult(self._gaps, self.rates.counts(), self.rates.bin_ns, self.rates.duration_ns)
+            return found, rates
+        arrivals = InterarrivalResult(self.gaps[scope], rates.counts(), rates.bin_ns, rates.duration_ns)
         arrivals.compute(bootstrap)
         metrics.update(arrivals.metrics)
         missing.update(arrivals.not_available)
         found.interarrival.update(arrivals.details)
-        return found
+        return found, rates
 
 
 def tables_of(
@@ -236,48 +234,50 @@ def analyse(
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
     facts: dict[str, Any] = {}
-    everything, mpi = _Scope(), _Scope()
-    signs, tcp, matrices, mpi_flows = TrustAccumulator(mtu), TcpAccumulator(), MatrixAccumulator(), MpiFlows(mpi_ports)
+    arrivals, signs, mpi_flows = _Arrivals(), TrustAccumulator(mtu), MpiFlows(mpi_ports)
+    tcp, matrices = TcpAccumulator(), MatrixAccumulator()
     for table in tables_of(path, decoder, facts=facts, progress=progress):
         duplicate = signs.update(table)
-        everything.update(table, None)
-        mpi.update(table, mpi_flows.update(table))
+        arrivals.update(table, mpi_flows.update(table))
         tcp.update(table, duplicate)
         matrices.update(table, duplicate)
     if mpi_flows.found_late:  # rare: exactness is worth a second reading
-        mpi = _Scope()
+        arrivals = _Arrivals()
         for table in tables_of(path, decoder):
-            mpi.update(table, mpi_flows.member)
+            arrivals.update(table, mpi_flows.member)
     flow_set = tcp.result()
-    whole = _with_tcp(everything.result(bootstrap), everything, flow_set, None)
-    part = _with_tcp(mpi.result(bootstrap), mpi, flow_set, mpi_flows.member) if mpi_flows.any else _absent(whole)
-    _compare_scopes(whole, part)
+    whole, rates = _with_tcp(arrivals.result(ALL, bootstrap), flow_set, None)
+    mpi = _absent(whole)
+    if mpi_flows.any:
+        mpi, _ = _with_tcp(arrivals.result(MPI, bootstrap), flow_set, mpi_flows.member)
+    _compare_scopes(whole, mpi)
     return CaptureAnalysis(
         file=str(path),
         capture=facts,
         everything=whole,
-        mpi=part,
-        trust=_trust(whole, facts, drops, signs, everything.rates),
+        mpi=mpi,
+        trust=_trust(whole, facts, drops, signs, rates),
         flows=flow_set.flows(),
         matrices=matrices.result(flow_set, rank_map=rank_map),
-        duration_ns=everything.rates.duration_ns,
-        window_sum=int(everything.rates.sums[rates_kernel.WINDOW_SUM]),
+        duration_ns=rates.duration_ns,
+        window_sum=rates.window_sum,
     )
 
 
 def _with_tcp(
-    analysis: ScopeAnalysis, scope: _Scope, flow_set: FlowSet, member: npt.NDArray[np.bool_] | None
-) -> ScopeAnalysis:
+    arrivals: tuple[ScopeAnalysis, ScopeRates], flow_set: FlowSet, member: npt.NDArray[np.bool_] | None
+) -> tuple[ScopeAnalysis, ScopeRates]:
     """The scope's result with the TCP metrics of its flows and what follows from both."""
+    analysis, rates = arrivals
     metrics, missing = flow_set.metrics(member)
     analysis.metrics.update(metrics)
     analysis.not_available.update(missing)
-    reason = scope.rates.without_time() or missing.get("goodput_bytes")
+    reason = rates.without_time() or missing.get("goodput_bytes")
     if reason is None:
-        analysis.metrics["goodput_bps"] = 8 * metrics["goodput_bytes"] / (scope.rates.duration_ns / 1e9)
+        analysis.metrics["goodput_bps"] = 8 * metrics["goodput_bytes"] / (rates.duration_ns / 1e9)
     else:
         analysis.not_available["goodput_bps"] = reason
-    return analysis
+    return analysis, rates
 
 
 def _absent(whole: ScopeAnalysis) -> ScopeAnalysis:
@@ -294,20 +294,15 @@ def _compare_scopes(whole: ScopeAnalysis, mpi: ScopeAnalysis) -> None:
 
 
 def _trust(
-    whole: ScopeAnalysis,
-    facts: dict[str, Any],
-    drops: DropCounters | None,
-    signs: TrustAccumulator,
-    rates: RateAccumulator,
+    whole: ScopeAnalysis, facts: dict[str, Any], drops: DropCounters | None, signs: TrustAccumulator, rates: ScopeRates
 ) -> Trust:
     """Judge, and put the counters among the metrics."""
-    counters, missing = signs.counters(int(rates.sums[rates_kernel.TCP_PACKETS]))
+    counters, missing = signs.counters(rates.tcp_packets)
     from_file, not_in_file = trust.file_counters(facts, drops)
     counters |= from_file
-    counters["time_reversals"] = int(rates.clock[rates_kernel.REVERSALS])
+    counters["time_reversals"] = rates.reversals
     if "acked_unseen_segments" in whole.metrics:
         counters["acked_unseen_segments"] = whole.metrics["acked_unseen_segments"]
     whole.metrics.update(counters)
     whole.not_available.update(missing | not_in_file)
-    longest = int(rates.clock[rates_kernel.LONGEST_REVERSAL])
-    return trust.judge(counters, facts, packets=rates.packets, longest_reversal_ns=longest)
+    return trust.judge(counters, facts, packets=rates.packets, longest_reversal_ns=rates.longest_reversal_ns)

@@ -1,15 +1,19 @@
-"""Volume and rate of one scope (all traffic, or MPI only), accumulated table by table (METRICS.md section 3)."""
+"""Volume and rate of all traffic and of MPI traffic, accumulated table by table (METRICS.md section 3)."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import rates as kernel
+from analysis.kernels.rates import ALL, MPI
 from analysis.packets import NO_TIME, PacketTable
+
+Int64 = npt.NDArray[np.int64]
 
 MS: Final = 1_000_000
 FINEST_BIN_NS: Final = 100_000
@@ -18,130 +22,177 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
     "peak_10ms_bps": 10 * MS,
     "peak_100ms_bps": 100 * MS,
 }
+"""Ascending widths: the last window holds every packet of the others."""
 MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 22
 """Packets are counted per 100 us for 7 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
-_SIZES: Final = 1 << 17
+_SIZES: Final = 1 << 16
+_NO_PACKETS: Final = "no packets"
 
 
 class RateAccumulator:
-    """Sums, histogram, series, peaks and gaps of the packets of one scope.
+    """Sums, histograms, series, peaks and gaps of all traffic and of MPI traffic.
 
-    ``update(table, member)`` takes tables in file order; ``member`` says per flow index whether it belongs, None means
-    every packet. The split into tables never changes a result.
+    ``update`` takes tables in file order; the split into tables never changes a result. ``scope(ALL)`` and
+    ``scope(MPI)`` read what was found.
     """
 
     def __init__(self) -> None:
-        self.sums = np.zeros(kernel.TALLY_SIZE, np.int64)
-        self.clock = np.zeros(kernel.CLOCK_SIZE, np.int64)
-        self._sizes = np.zeros(_SIZES, np.int64)
-        self._larger: dict[int, int] = {}
-        self.bin_ns = FINEST_BIN_NS
-        self._counts = np.zeros(1 << 12, np.int32)
-        self._started = False
-        self.series_ns = MS
-        self._series = np.zeros((3, MOST_POINTS), np.int64)
+        self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
+        self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
+        self._sizes = np.zeros((2, _SIZES), np.int64)
+        self._larger: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._origin_ns: int | None = None
+        self._bin_ns = FINEST_BIN_NS
+        self._counts = np.zeros((2, 1 << 12), np.int32)
+        self._series_ns = MS
+        self._series = np.zeros((2, 3, MOST_POINTS), np.int64)
         self._widths = np.array(list(PEAK_WINDOWS.values()), np.int64)
-        self._tail, self._held, self._peak = (np.zeros(len(self._widths), np.int64) for _ in range(3))
-        self._ring = np.zeros((2, 1 << 12), np.int64)
+        self._tail = np.zeros(len(self._widths), np.int64)
+        self._held, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
+        self._ring = np.zeros((3, 1 << 12), np.int64)
+        self._pushed = 0
 
-    def update(self, table: PacketTable, member: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
-        """Add a table; returns its gaps d_i in ns (the one to the previous table included)."""
-        everything = member is None
-        belongs = np.zeros(1, np.bool_) if member is None else member
+    def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
+        """Add a table; ``member`` says per flow index whether it carries MPI.
+
+        Returns the gaps d_i in ns of all and of MPI traffic, those to the previous table included.
+        """
+        traffic = np.empty(len(table), np.uint8)
+        kernel.classify(table.flow, member, traffic)
         beyond = kernel.tally(
-            table.kind, table.flow, table.orig_len, table.payload, table.window, table.tcp_flags,
-            everything, belongs, self.sums, self._sizes,
-        )  # fmt: skip
+            traffic, table.kind, table.orig_len, table.payload, table.window, table.tcp_flags, self._sums, self._sizes
+        )
         if beyond:
-            self._count_larger(table, member)
+            self._count_larger(table, traffic)
         self._make_room(table)
-        gaps = np.empty(len(table), np.int64)
-        n = kernel.timeline(
-            table.time_ns, table.flow, table.orig_len, table.payload, everything, belongs,
-            self.clock, gaps, self.bin_ns, self._counts, self.series_ns, self._series,
+        gaps = np.empty((2, len(table)), np.int64)
+        written = kernel.timeline(
+            traffic, table.time_ns, table.orig_len, table.payload, self._origin_ns or 0,
+            self._clock, gaps, self._bin_ns, self._counts, self._series_ns, self._series,
         )  # fmt: skip
+        self._slide(table, traffic)
+        return gaps[ALL, : written[ALL]], gaps[MPI, : written[MPI]]
+
+    def _slide(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
         row = 0
         while True:
-            row = kernel.sliding_windows(
-                table.time_ns, table.flow, table.orig_len, row, everything, belongs,
-                self.clock, self._ring[0], self._ring[1], self._widths, self._tail, self._held, self._peak,
+            row, self._pushed = kernel.sliding_windows(
+                traffic, table.time_ns, table.orig_len, row, self._pushed, *self._ring,
+                self._widths, self._tail, self._held, self._peak,
             )  # fmt: skip
             if row == len(table):
-                return gaps[:n]
-            self._grow_ring()
+                return
+            old, size = self._ring, self._ring.shape[1]
+            places = np.arange(int(self._tail[-1]), self._pushed)
+            self._ring = np.zeros((3, 2 * size), np.int64)
+            self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
 
-    def _count_larger(self, table: PacketTable, member: npt.NDArray[np.bool_] | None) -> None:
-        """Frames beyond 128 KiB are rare (BIG TCP, damage); they are counted by hand."""
-        rows = np.flatnonzero(table.orig_len >= _SIZES)
-        for row in rows:
-            flow = int(table.flow[row])
-            if member is None or (flow < len(member) and member[flow]):
-                size = int(table.orig_len[row])
-                self._larger[size] = self._larger.get(size, 0) + 1
+    def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
+        """Frames beyond 64 KiB are rare (BIG TCP, damage); they are counted by hand."""
+        for row in np.flatnonzero(table.orig_len >= _SIZES):
+            counts, size = self._larger[traffic[row]], int(table.orig_len[row])
+            counts[size] = counts.get(size, 0) + 1
 
     def _make_room(self, table: PacketTable) -> None:
         """Widen the bins by tens until the newest packet fits.
 
         Bins begin with the first packet of the capture, whatever the scope, so that all scopes share one time axis.
         """
-        stamped = table.time_ns[table.time_ns != NO_TIME] if table.time_ns.min(initial=0) == NO_TIME else table.time_ns
-        if not len(stamped):
+        earliest, latest = int(table.time_ns.min(initial=0)), int(table.time_ns.max(initial=NO_TIME))
+        if latest == NO_TIME:
             return
-        if not self._started:
-            self.clock[kernel.ORIGIN] = stamped[0]
-            self._started = True
-        span = max(int(stamped.max()) - int(self.clock[kernel.ORIGIN]), 0)
-        while span // self.series_ns >= MOST_POINTS:
-            self._series = np.concatenate(
-                [self._series.reshape(3, -1, 10).sum(axis=2), np.zeros((3, MOST_POINTS * 9 // 10), np.int64)], axis=1
-            )
-            self.series_ns *= 10
-        while span // self.bin_ns >= MOST_BINS:
-            whole = -(-len(self._counts) // 10) * 10
-            self._counts = (
-                np.pad(self._counts, (0, whole - len(self._counts))).reshape(-1, 10).sum(axis=1, dtype=np.int32)
-            )
-            self.bin_ns *= 10
-        needed = span // self.bin_ns + 1
-        if needed > len(self._counts):
-            self._counts = np.pad(self._counts, (0, max(needed, 2 * len(self._counts)) - len(self._counts)))
+        if self._origin_ns is None:
+            stamped = table.time_ns[table.time_ns != NO_TIME] if earliest == NO_TIME else table.time_ns
+            self._origin_ns = int(stamped[0])
+        span = max(latest - self._origin_ns, 0)
+        while span // self._series_ns >= MOST_POINTS:
+            self._series_ns *= 10
+            wider = self._series.reshape(2, 3, -1, 10).sum(axis=3)
+            self._series = np.concatenate([wider, np.zeros((2, 3, MOST_POINTS - wider.shape[2]), np.int64)], axis=2)
+        while span // self._bin_ns >= MOST_BINS:
+            self._bin_ns *= 10
+            padded = np.pad(self._counts, ((0, 0), (0, -self._counts.shape[1] % 10)))
+            self._counts = padded.reshape(2, -1, 10).sum(axis=2, dtype=np.int32)
+        room, needed = self._counts.shape[1], span // self._bin_ns + 1
+        if needed > room:
+            self._counts = np.pad(self._counts, ((0, 0), (0, max(needed, 2 * room) - room)))
 
-    def _grow_ring(self) -> None:
-        old, size = self._ring, self._ring.shape[1]
-        self._ring = np.zeros((2, 2 * size), np.int64)
-        places = np.arange(int(self._tail.min()), int(self.clock[kernel.PUSHED]))
-        self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
+    def scope(self, scope: int) -> ScopeRates:
+        """What was found of ALL or MPI traffic; a copy that later updates do not change."""
+        rows = slice(0, 2) if scope == ALL else slice(1, 2)
+        larger: dict[int, int] = {}
+        for counts in self._larger[rows]:
+            for size, count in counts.items():
+                larger[size] = larger.get(size, 0) + count
+        first, last, timed, reversals, longest = self._clock[scope].tolist()
+        return ScopeRates(
+            sums=self._sums[rows].sum(axis=0).tolist(),
+            sizes=self._sizes[rows].sum(axis=0),
+            larger=larger,
+            timed=timed,
+            duration_ns=last - first,
+            reversals=reversals,
+            longest_reversal_ns=longest,
+            origin_ns=self._origin_ns,
+            bin_ns=self._bin_ns,
+            bins=self._counts[rows].sum(axis=0, dtype=np.int64),
+            series_ns=self._series_ns,
+            points=self._series[rows].sum(axis=0),
+            peaks=self._peak[scope].tolist(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRates:
+    """Section 3 of one scope. ``sums`` by the slots of the tally kernel; lengths in bytes, times in ns."""
+
+    sums: list[int]
+    sizes: Int64
+    larger: dict[int, int]
+    timed: int
+    duration_ns: int
+    """T = t_N - t_1 in file order; 0 with fewer than two stamped packets."""
+    reversals: int
+    longest_reversal_ns: int
+    origin_ns: int | None
+    bin_ns: int
+    bins: Int64
+    series_ns: int
+    points: Int64
+    peaks: list[int]
 
     @property
     def packets(self) -> int:
-        return int(self.sums[kernel.PACKETS])
+        return self.sums[kernel.PACKETS]
 
     @property
-    def duration_ns(self) -> int:
-        """T = t_N - t_1 in file order; 0 with fewer than two stamped packets."""
-        return int(self.clock[kernel.LAST] - self.clock[kernel.FIRST])
+    def tcp_packets(self) -> int:
+        return self.sums[kernel.TCP_PACKETS]
 
-    def size_histogram(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    @property
+    def window_sum(self) -> int:
+        """Sum of the raw window fields of all TCP packets."""
+        return self.sums[kernel.WINDOW_SUM]
+
+    def size_histogram(self) -> tuple[Int64, Int64]:
         """Original lengths that occur (ascending, bytes) and how often."""
-        sizes = np.flatnonzero(self._sizes)
-        larger = sorted(self._larger)
-        counts = [self._larger[size] for size in larger]
-        return np.append(sizes, larger).astype(np.int64), np.append(self._sizes[sizes], counts).astype(np.int64)
+        sizes, larger = np.flatnonzero(self.sizes), sorted(self.larger)
+        counts = [self.larger[size] for size in larger]
+        return np.append(sizes, larger).astype(np.int64), np.append(self.sizes[sizes], counts).astype(np.int64)
 
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Int64:
         """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
-        filled = np.flatnonzero(self._counts)
-        return self._counts[filled[0] : filled[-1] + 1].astype(np.int64) if len(filled) else np.zeros(0, np.int64)
+        filled = np.flatnonzero(self.bins)
+        return self.bins[filled[0] : filled[-1] + 1] if len(filled) else self.bins[:0]
 
     def without_time(self) -> str | None:
         """Why quantities over time do not exist, or None when they do."""
-        packets, timed = self.packets, int(self.clock[kernel.TIMED])
-        if packets < 2:
+        if self.packets < 2:
             return "fewer than two packets"
-        if timed < packets:
-            return f"{packets - timed} of {packets} packets carry no time stamp"
+        if self.timed < self.packets:
+            return f"{self.packets - self.timed} of {self.packets} packets carry no time stamp"
         if self.duration_ns <= 0:
             return "the last packet is not later than the first"
         return None
@@ -150,8 +201,8 @@ class RateAccumulator:
         """(metrics, not_available) of METRICS.md section 3, without goodput and non_mpi_share."""
         metrics: dict[str, float] = {
             "packets": self.packets,
-            "wire_bytes": int(self.sums[kernel.WIRE]),
-            "payload_bytes": int(self.sums[kernel.PAYLOAD]),
+            "wire_bytes": self.sums[kernel.WIRE],
+            "payload_bytes": self.sums[kernel.PAYLOAD],
         }
         missing: dict[str, str] = {}
         self._sizes_result(metrics, missing)
@@ -162,44 +213,42 @@ class RateAccumulator:
     def _sizes_result(self, metrics: dict[str, float], missing: dict[str, str]) -> None:
         ids = ("packet_size_mean_bytes", "packet_size_p50_bytes", "packet_size_p95_bytes", "small_packet_share")
         if not self.packets:
-            missing.update(dict.fromkeys(ids, "no packets"))
+            missing.update(dict.fromkeys(ids, _NO_PACKETS))
             return
         sizes, counts = self.size_histogram()
-        metrics[ids[0]] = int(self.sums[kernel.WIRE]) / self.packets
+        metrics[ids[0]] = self.sums[kernel.WIRE] / self.packets
         metrics[ids[1]] = histogram_quantile(sizes, counts, 0.5)
         metrics[ids[2]] = histogram_quantile(sizes, counts, 0.95)
-        metrics[ids[3]] = int(self.sums[kernel.SMALL]) / self.packets
+        metrics[ids[3]] = self.sums[kernel.SMALL] / self.packets
 
     def _shares_result(self, metrics: dict[str, float], missing: dict[str, str]) -> None:
-        tcp = int(self.sums[kernel.TCP_PACKETS])
         for identifier, slot in (("pure_ack_share", kernel.PURE_ACKS), ("management_share", kernel.MANAGEMENT)):
-            if tcp:
-                metrics[identifier] = int(self.sums[slot]) / tcp
+            if self.tcp_packets:
+                metrics[identifier] = self.sums[slot] / self.tcp_packets
             else:
                 missing[identifier] = "no TCP packets"
 
     def _rates_result(self, metrics: dict[str, float], missing: dict[str, str]) -> None:
         reason = self.without_time()
+        if self.packets and self.timed == self.packets:
+            metrics["duration_s"] = self.duration_ns / 1e9
+        else:
+            missing["duration_s"] = reason or _NO_PACKETS
         if reason is not None:
             ids = ("packet_intensity_pps", "throughput_Bps", "throughput_bps", "line_rate_bps", "burstiness")
             missing.update(dict.fromkeys((*ids, *PEAK_WINDOWS), reason))
-            if self.packets >= 1 and self.packets == self.clock[kernel.TIMED]:
-                metrics["duration_s"] = self.duration_ns / 1e9
-            else:
-                missing["duration_s"] = reason if self.packets else "no packets"
             return
         duration_s = self.duration_ns / 1e9
-        wire = int(self.sums[kernel.WIRE])
-        metrics["duration_s"] = duration_s
+        wire_bytes = self.sums[kernel.WIRE]
         metrics["packet_intensity_pps"] = (self.packets - 1) / duration_s
-        metrics["throughput_Bps"] = wire / duration_s
-        metrics["throughput_bps"] = 8 * wire / duration_s
-        metrics["line_rate_bps"] = 8 * int(self.sums[kernel.LINE]) / duration_s
-        for place, (identifier, width_ns) in enumerate(PEAK_WINDOWS.items()):
+        metrics["throughput_Bps"] = wire_bytes / duration_s
+        metrics["throughput_bps"] = 8 * wire_bytes / duration_s
+        metrics["line_rate_bps"] = 8 * self.sums[kernel.LINE] / duration_s
+        for peak_bytes, (identifier, width_ns) in zip(self.peaks, PEAK_WINDOWS.items(), strict=True):
             if width_ns > self.duration_ns:
                 missing[identifier] = "the capture is shorter than the window"
             else:
-                metrics[identifier] = 8 * int(self._peak[place]) / (width_ns / 1e9)
+                metrics[identifier] = 8 * peak_bytes / (width_ns / 1e9)
         if "peak_10ms_bps" in metrics:
             metrics["burstiness"] = metrics["peak_10ms_bps"] / metrics["throughput_bps"]
         else:
@@ -207,20 +256,20 @@ class RateAccumulator:
 
     def series(self) -> dict[str, Any]:
         """Packets, bytes and payload per bin; point k covers [k, k+1) bin_s after start_s."""
-        if not self.clock[kernel.TIMED]:
+        if self.origin_ns is None:
             return {"bin_s": None, "start_s": None, "packets": [], "wire_bytes": [], "payload_bytes": []}
-        filled = np.flatnonzero(self._series[0])
-        points = self._series[:, : int(filled[-1]) + 1]
+        filled = np.flatnonzero(self.points[0])
+        points = self.points[:, : int(filled[-1]) + 1 if len(filled) else 0]
         return {
             "bin_s": self.series_ns / 1e9,
-            "start_s": int(self.clock[kernel.ORIGIN]) / 1e9,
+            "start_s": self.origin_ns / 1e9,
             "packets": points[0].tolist(),
             "wire_bytes": points[1].tolist(),
             "payload_bytes": points[2].tolist(),
         }
 
 
-def histogram_quantile(values: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], share: float) -> float:
+def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:
     """Quantile of the multiset that holds ``values[k]`` (ascending) ``counts[k]`` times: Hyndman-Fan type 7."""
     cumulated = np.cumsum(counts)
     place = (int(cumulated[-1]) - 1) * share

@@ -6,10 +6,10 @@ import ipaddress
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from analysis.capture.formats import Frames
+from analysis.capture.formats import Buffer, Frames
 from analysis.kernels import decode as kernel
-from analysis.kernels.raw import Buffer
 from analysis.packets import PacketTable
 
 NATIVE_LINK_TYPES: Final = frozenset(
@@ -29,32 +29,43 @@ MOST_HOSTS: Final = 65_535
 MOST_FLOWS: Final = 1 << 22
 """Later flows keep NO_FLOW and are counted: a port scan must not take all memory."""
 _HOST_SLOTS: Final = 1 << 17
+_FIRST_FLOW_SLOTS: Final = 1 << 12
 
 
 class Decoder:
     """Decodes chunk after chunk; indices of hosts and flows stay the same over all of them."""
 
     def __init__(self) -> None:
-        self._state = np.zeros(kernel.STATE_SIZE, np.int64)
-        self._host_slots = np.zeros(_HOST_SLOTS, np.int32)
-        self._hosts = np.empty((MOST_HOSTS, 2), np.uint64)
+        self._tables = np.zeros(1, kernel.TABLES)
         self._host_names: tuple[str, ...] = ()
         self._handshakes = np.empty((1024, 3), np.int64)
-        self._flow_slots = np.zeros(1 << 12, np.int32)
-        self._flow_keys = np.empty(1 << 11, np.uint64)
-        self._flow_endpoints = np.empty((1 << 11, 4), np.uint16)
-        self._flow_protocol = np.empty(1 << 11, np.uint8)
+        self._host_slots = np.zeros(_HOST_SLOTS, kernel.SLOT)
+        self._hosts = np.empty(MOST_HOSTS, kernel.HOST)
+        self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, kernel.SLOT)
+        self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, kernel.FLOW)
+        self._tell_addresses()
+
+    def _tell_addresses(self) -> None:
+        for name, array in (
+            ("host_slots", self._host_slots),
+            ("host_list", self._hosts),
+            ("flow_slots", self._flow_slots),
+            ("flow_list", self._flows),
+        ):
+            self._tables[name] = array.ctypes.data
+        self._tables["host_slot_count"], self._tables["host_room"] = len(self._host_slots), len(self._hosts)
+        self._tables["flow_slot_count"], self._tables["flow_room"] = len(self._flow_slots), len(self._flows)
+
+    def _count(self, name: str) -> int:
+        return int(self._tables[name][0])
 
     def _enlarge_flows(self, slots: int) -> None:
-        """Flow tables for ``slots / 2`` flows, half full at most; entered flows are carried over."""
-        count, size = int(self._state[kernel.FLOWS]), slots // 2
-        keys, endpoints = np.empty(size, np.uint64), np.empty((size, 4), np.uint16)
-        protocols = np.empty(size, np.uint8)
-        keys[:count], endpoints[:count] = self._flow_keys[:count], self._flow_endpoints[:count]
-        protocols[:count] = self._flow_protocol[:count]
-        self._flow_slots = np.zeros(slots, np.int32)
-        kernel.reenter_flows(self._flow_slots, keys, protocols, count)
-        self._flow_keys, self._flow_endpoints, self._flow_protocol = keys, endpoints, protocols
+        """Tables for ``slots / 2`` flows, half full at most; entered flows are carried over."""
+        flows = np.empty(slots // 2, kernel.FLOW)
+        flows[: len(self._flows)] = self._flows
+        self._flows, self._flow_slots = flows, np.zeros(slots, kernel.SLOT)
+        self._tell_addresses()
+        kernel.reenter_flows(self._tables.ctypes.data)
 
     def decode(self, data: Buffer, frames: Frames, rows: int) -> PacketTable:
         """Columns of the first ``rows`` frames, whose bytes lie in ``data``."""
@@ -70,51 +81,46 @@ class Decoder:
         for name in ("flow", "payload", "seq", "ack", "fingerprint"):
             columns[name] = np.empty(rows, np.uint32)
         self._fill(data, frames.offset[:rows], frames.link[:rows], columns)
+        flows = self._flows[: self._count("flows")]
         return PacketTable(
             **columns,
             hosts=self._names(),
-            flow_endpoints=self._flow_endpoints[: self._state[kernel.FLOWS]],
-            flow_protocol=self._flow_protocol[: self._state[kernel.FLOWS]],
-            btl_handshakes=self._handshakes[: self._state[kernel.HANDSHAKES]].copy(),
+            flow_endpoints=np.stack([flows[name] for name in ("a", "a_port", "b", "b_port")], axis=1),
+            flow_protocol=flows["protocol"].astype(np.uint8),
+            btl_handshakes=self._handshakes[: self._count("handshakes")].copy(),
         )
 
-    def _fill(self, data: Buffer, offsets: Any, links: Any, columns: dict[str, Any]) -> None:
-        self._state[kernel.HANDSHAKES] = 0
+    def _fill(self, data: Buffer, offsets: npt.NDArray[np.int64], links: Any, columns: dict[str, Any]) -> None:
+        self._tables["handshakes"] = 0
         row = 0
         while row < len(offsets):
-            if self._state[kernel.HANDSHAKES] == len(self._handshakes):
+            if self._count("handshakes") == len(self._handshakes):
                 self._handshakes = np.concatenate([self._handshakes, np.empty_like(self._handshakes)])
-            full = len(self._flow_keys)
-            if self._state[kernel.FLOWS] == full and full < MOST_FLOWS:
+            full = len(self._flows)
+            if self._count("flows") == full and full < MOST_FLOWS:
                 self._enlarge_flows(8 * full)
-                full = len(self._flow_keys)
+                full = len(self._flows)
             room = full if full < MOST_FLOWS else full + 1
             row = kernel.decode(
-                data, offsets, links, row,
+                data.ctypes.data, offsets, links, row,
                 columns["cap_len"], columns["orig_len"], columns["kind"], columns["src"], columns["dst"],
                 columns["sport"], columns["dport"], columns["flow"], columns["payload"], columns["seq"],
                 columns["ack"], columns["window"], columns["tcp_flags"], columns["wscale"], columns["mss"],
-                columns["fingerprint"],
-                self._host_slots, self._hosts, self._flow_slots, self._flow_keys, self._flow_endpoints,
-                self._flow_protocol, self._handshakes, self._state, room,
+                columns["fingerprint"], self._handshakes, self._tables.ctypes.data, room,
             )  # fmt: skip
 
     def _names(self) -> tuple[str, ...]:
-        known = len(self._host_names)
-        if known < self._state[kernel.HOSTS]:
-            fresh = self._hosts[known : self._state[kernel.HOSTS]]
-            self._host_names += tuple(_address(int(high), int(low)) for high, low in fresh)
+        known, count = len(self._host_names), self._count("hosts")
+        if known < count:
+            self._host_names += tuple(
+                _address(int(host["high"]), int(host["low"])) for host in self._hosts[known:count]
+            )
         return self._host_names
 
     def facts(self) -> dict[str, Any]:
         """Counts over all chunks so far."""
-        return {
-            "decoder": "native",
-            "unparsed": int(self._state[kernel.UNPARSED]),
-            "not_ip": int(self._state[kernel.NOT_IP]),
-            "addresses_not_kept": int(self._state[kernel.HOSTS_LOST]),
-            "packets_beyond_flow_limit": int(self._state[kernel.FLOWS_LOST]),
-        }
+        counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit")
+        return {"decoder": "native", **{name: self._count(name) for name in counts}}
 
 
 def _address(high: int, low: int) -> str:

@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from analysis.errors import UnreadableCapture
 from analysis.kernels import framing
-from analysis.kernels.raw import Buffer
 
 LONGEST_RECORD: Final = 1 << 24
 """No network sends a frame of 16 MiB; a record that claims more is damage, not data."""
 USUAL_LONGEST_RECORD: Final = 262_144
 """libpcap's own limit for files that do not announce a larger snap length."""
 MOST_INTERFACES: Final = 65_536
+
+Buffer = npt.NDArray[np.uint8]
 
 _PCAP_MAGICS: Final[dict[bytes, tuple[bool, int, str]]] = {
     bytes.fromhex("d4c3b2a1"): (False, 1000, "us"),
@@ -73,7 +74,14 @@ class PcapFormat:
     def frame(self, data: Buffer, start: int, end: int, frames: Frames) -> tuple[int, int, int]:
         """Frame ``data[start:end]``: (rows written, position behind the last, MORE, FULL or DAMAGED)."""
         n, at, status = framing.frame_pcap(
-            data, start, end, self.big_endian, self._ns_per_fraction, self.longest, self._link, *frames.room_from(0)
+            data.ctypes.data,
+            start,
+            end,
+            self.big_endian,
+            self._ns_per_fraction,
+            self.longest,
+            self._link,
+            *frames.room_from(0),
         )
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
@@ -111,7 +119,13 @@ class PcapngFormat:
         n, at = 0, start
         while True:
             rows, at, status = framing.frame_pcapng(
-                data, at, end, self.big_endian, self.longest, self._interfaces[: self._count], *frames.room_from(n)
+                data.ctypes.data,
+                at,
+                end,
+                self.big_endian,
+                self.longest,
+                self._interfaces[: self._count],
+                *frames.room_from(n),
             )
             n += rows
             if status != framing.CONTROL:

@@ -1,6 +1,7 @@
 """Headers of captured frames to columns: link layer, IPv4 and IPv6, TCP, UDP, ICMP.
 
-Sources: RFC 791, 8200, 9293, 768; IEEE 802.1Q; the link types of tcpdump.org. ``captured`` bounds every read.
+Sources: RFC 791, 8200, 9293, 768; IEEE 802.1Q; the link types of tcpdump.org. ``end``, the address behind the captured bytes,
+bounds every read. Only ``decode`` touches arrays: see kernels.raw.
 """
 
 from __future__ import annotations
@@ -9,12 +10,41 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.raw import Buffer, signed, u8, u16, u32, u32_little, u64
+from analysis.kernels.pointers import record_at
+from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
 from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, NO_SCALE, REVERSE, SYN, TCP, UDP
 
-# Slots of the state vector
-HOSTS, FLOWS, HANDSHAKES, UNPARSED, HOSTS_LOST, FLOWS_LOST, NOT_IP = 0, 1, 2, 3, 4, 5, 6
-STATE_SIZE = 8
+TABLES = np.dtype(
+    [
+        ("hosts", "i8"),
+        ("flows", "i8"),
+        ("handshakes", "i8"),
+        ("unparsed", "i8"),
+        ("not_ip", "i8"),
+        ("addresses_not_kept", "i8"),
+        ("packets_beyond_flow_limit", "i8"),
+        ("host_slots", "i8"),
+        ("host_slot_count", "i8"),
+        ("host_list", "i8"),
+        ("host_room", "i8"),
+        ("flow_slots", "i8"),
+        ("flow_slot_count", "i8"),
+        ("flow_list", "i8"),
+        ("flow_room", "i8"),
+    ]
+)
+"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
+HOST = np.dtype([("high", "u8"), ("low", "u8")])
+"""An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
+FLOW = np.dtype(
+    [("key", "u8"), ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("protocol", "u8")]
+)
+SLOT = np.dtype([("entry", "i4")])
+
+tables_at = record_at(TABLES)
+host_at = record_at(HOST)
+flow_at = record_at(FLOW)
+slot_at = record_at(SLOT)
 
 # Link types (LINKTYPE_ and the raw DLT_ values that savefiles are found to hold)
 ETHERNET, NULL, LOOP, LINUX_SLL, LINUX_SLL2 = 1, 0, 108, 113, 276
@@ -27,15 +57,14 @@ _OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
 """'OPAL', '-TCP', '-BTL' in network byte order."""
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
+_MAPPED = np.uint64(0xFFFF00000000)
 _32 = np.uint64(32)
 _29 = np.uint64(29)
 
-UInt64 = npt.NDArray[np.uint64]
+Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 UInt16 = npt.NDArray[np.uint16]
 UInt8 = npt.NDArray[np.uint8]
-Int64 = npt.NDArray[np.int64]
-Int32 = npt.NDArray[np.int32]
 
 
 @jit
@@ -45,159 +74,192 @@ def mix(value: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @jit
-def find_host(high: np.uint64, low: np.uint64, slots: Int32, hosts: UInt64, state: Int64) -> int:
-    """Index of the address, entered when new. ``hosts`` has shape (H, 2); IPv4 is held as ::ffff:a.b.c.d."""
-    mask = np.uint64(len(slots) - 1)
-    slot = mix(high, low * _HASH) & mask
-    while slots[slot] != 0:
-        index = signed(slots[slot]) - 1
-        if hosts[index, 1] == low and hosts[index, 0] == high:
-            return index
-        slot = (slot + np.uint64(1)) & mask
-    if state[HOSTS] == len(hosts):
-        state[HOSTS_LOST] += 1
+def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
+    """Index of the address, entered when new; NO_HOST when the table is full."""
+    known = tables_at(tables, 1, 0)
+    mask = known.host_slot_count - 1
+    place = signed(mix(high, low * _HASH)) & mask
+    entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
+    while entry != 0:
+        host = host_at(known.host_list, known.host_room, entry - 1)
+        if host.low == low and host.high == high:
+            return entry - 1
+        place = (place + 1) & mask
+        entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
+    if known.hosts == known.host_room:
+        known.addresses_not_kept += 1
         return signed(NO_HOST)
-    index = signed(state[HOSTS])
-    hosts[index, 0] = high
-    hosts[index, 1] = low
-    slots[slot] = index + 1
-    state[HOSTS] = index + 1
-    return index
+    host = host_at(known.host_list, known.host_room, known.hosts)
+    host.high = high
+    host.low = low
+    slot_at(known.host_slots, known.host_slot_count, place).entry = known.hosts + 1
+    known.hosts += 1
+    return signed(known.hosts - 1)
 
 
 @jit
-def find_flow(
-    source: int, destination: int, sport: int, dport: int, protocol: int,
-    slots: Int32, keys: UInt64, endpoints: UInt16, protocols: UInt8, state: Int64,
-) -> int:
-    """Index of the unordered 5-tuple, entered when new; -1 when the table is full."""
+def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64:
+    """The same for both directions."""
     this = np.uint64((source << 16) | sport)
     that = np.uint64((destination << 16) | dport)
-    key = (this << _32) | that if this <= that else (that << _32) | this
-    mask = np.uint64(len(slots) - 1)
-    slot = mix(key, np.uint64(protocol)) & mask
-    while slots[slot] != 0:
-        index = signed(slots[slot]) - 1
-        if keys[index] == key and protocols[index] == protocol:
-            return index
-        slot = (slot + np.uint64(1)) & mask
-    if state[FLOWS] == len(keys):
-        state[FLOWS_LOST] += 1
-        return -1
-    index = signed(state[FLOWS])
-    keys[index] = key
-    protocols[index] = protocol
-    endpoints[index, 0] = source
-    endpoints[index, 1] = sport
-    endpoints[index, 2] = destination
-    endpoints[index, 3] = dport
-    slots[slot] = index + 1
-    state[FLOWS] = index + 1
-    return index
+    return (this << _32) | that if this <= that else (that << _32) | this
 
 
 @jit
-def link_layer(data: Buffer, at: int, captured: int, link: int) -> tuple[int, int]:
+def find_flow(source: int, sport: int, destination: int, dport: int, protocol: int, tables: int) -> int:
+    """Index of the unordered 5-tuple, entered when new; -1 when the table is full."""
+    known = tables_at(tables, 1, 0)
+    key = flow_key(source, sport, destination, dport)
+    mask = known.flow_slot_count - 1
+    place = signed(mix(key, np.uint64(protocol))) & mask
+    entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
+    while entry != 0:
+        flow = flow_at(known.flow_list, known.flow_room, entry - 1)
+        if flow.key == key and flow.protocol == protocol:
+            return entry - 1
+        place = (place + 1) & mask
+        entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
+    if known.flows == known.flow_room:
+        known.packets_beyond_flow_limit += 1
+        return -1
+    flow = flow_at(known.flow_list, known.flow_room, known.flows)
+    flow.key = key
+    flow.protocol = protocol
+    flow.a = source
+    flow.a_port = sport
+    flow.b = destination
+    flow.b_port = dport
+    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1
+    known.flows += 1
+    return signed(known.flows - 1)
+
+
+@jit
+def reenter_flows(tables: int) -> None:
+    """Enter all flows into a new, empty slot table."""
+    known = tables_at(tables, 1, 0)
+    mask = known.flow_slot_count - 1
+    for index in range(known.flows):
+        flow = flow_at(known.flow_list, known.flow_room, index)
+        place = signed(mix(flow.key, flow.protocol)) & mask
+        while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
+            place = (place + 1) & mask
+        slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1
+
+
+@jit
+def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
     """(bytes of link layer, EtherType); the EtherType is UNKNOWN when it could not be read or is not one."""
     if link == ETHERNET:
-        length, kind = 14, UNKNOWN
-        if captured >= 14:
-            kind = u16(data, at + 12)
-    elif link == LINUX_SLL:
-        length, kind = 16, UNKNOWN
-        if captured >= 16:
-            kind = u16(data, at + 14)
-    elif link == LINUX_SLL2:
-        length, kind = 20, UNKNOWN
-        if captured >= 20:
-            kind = u16(data, at)
-    elif link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
-        if captured < 1:
-            return 0, UNKNOWN
-        version = u8(data, at) >> 4
+        return through_vlan_tags(at, end, 14, 12)
+    if link == LINUX_SLL:
+        return through_vlan_tags(at, end, 16, 14)
+    if link == LINUX_SLL2:
+        return through_vlan_tags(at, end, 20, 0)
+    if link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
+        version = u8(at, end) >> 4 if at < end else 0
         return 0, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else UNKNOWN
-    elif link in (NULL, LOOP):
-        if captured < 4:
-            return 4, UNKNOWN
+    if link in (NULL, LOOP) and at + 4 <= end:
         # BSD writes the address family in the byte order of the machine, and IPv6 has a number per system
-        family = min(u32(data, at), u32_little(data, at))
+        family = min(u32(at, end), u32_little(at, end))
         return 4, ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 28, 30) else UNKNOWN
-    else:
-        return 0, UNKNOWN
+    return 0, UNKNOWN
+
+
+@jit
+def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple[int, int]:
+    """Behind any number of 802.1Q and 802.1ad tags."""
+    if at + length > end:
+        return length, UNKNOWN
+    kind = u16(at + type_offset, end)
     while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100 or kind == 0x9200:
-        if captured < length + 4:
+        if at + length + 4 > end:
             return length, UNKNOWN
-        kind = u16(data, at + length + 2)
+        kind = u16(at + length + 2, end)
         length += 4
     return length, kind
 
 
 @jit
-def ipv6_transport(data: Buffer, at: int, captured: int, header: int) -> tuple[int, int, bool, bool]:
+def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
     """Walk the extension headers: (offset of the transport header, its protocol, later fragment, cut short)."""
-    protocol = u8(data, at + header + 6)
-    transport = header + 40
+    protocol = u8(at + 6, end)
+    transport = 40
     while protocol in (0, 43, 60, 135, 51, 44):  # hop-by-hop, routing, destination, mobility, AH, fragment
-        if captured < transport + 8:
+        here = at + transport
+        if here + 8 > end:
             return transport, protocol, False, True
-        following = u8(data, at + transport)
+        following = u8(here, end)
         if protocol == 44:
-            if u16(data, at + transport + 2) & 0xFFF8:
+            if u16(here + 2, end) & 0xFFF8:
                 return transport + 8, following, True, False
             transport += 8
         elif protocol == 51:
-            transport += (u8(data, at + transport + 1) + 2) * 4
+            transport += (u8(here + 1, end) + 2) * 4
         else:
-            transport += (u8(data, at + transport + 1) + 1) * 8
+            transport += (u8(here + 1, end) + 1) * 8
         protocol = following
     return transport, protocol, False, False
 
 
 @jit
-def syn_options(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """(window scale or NO_SCALE, MSS or 0) from the TCP options in ``data[at:end]``."""
+def syn_options(at: int, end: int) -> tuple[int, int]:
+    """(window scale or NO_SCALE, MSS or 0) from the TCP options between two addresses."""
     scale, mss = signed(NO_SCALE), 0
     while at < end:
-        kind = u8(data, at)
-        if kind == 0:
-            break
+        kind = u8(at, end)
         if kind == 1:
             at += 1
             continue
-        if at + 2 > end:
+        if kind == 0 or at + 2 > end:
             break
-        length = u8(data, at + 1)
+        length = u8(at + 1, end)
         if length < 2 or at + length > end:
             break
         if kind == 2 and length == 4:
-            mss = u16(data, at + 2)
+            mss = u16(at + 2, end)
         elif kind == 3 and length == 3:
-            scale = min(u8(data, at + 2), 254)
+            scale = min(u8(at + 2, end), 254)
         at += length
     return scale, mss
 
 
 @jit
-def opens_btl(data: Buffer, at: int) -> bool:
+def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np.uint64:
+    """Everything of the TCP header but its checksum; time stamps tell a true retransmission from a frame seen twice."""
+    value = mix(value, u64(l4, end))
+    value = mix(value, u64(l4 + 8, end))
+    option = l4 + 20
+    while option + 4 <= options_end:
+        value = mix(value, np.uint64(u32(option, end)))
+        option += 4
+    return value
+
+
+@jit
+def opens_btl(at: int, end: int) -> bool:
     """Open MPI's TCP BTL: uint32 jobid, uint32 vpid, "OPAL-TCP-BTL" (METRICS.md section 6)."""
-    return u32(data, at + 8) == _OPAL and u32(data, at + 12) == _TCP_ and u32(data, at + 16) == _BTL_
+    if at + 24 > end:
+        return False
+    return u32(at + 8, end) == _OPAL and u32(at + 12, end) == _TCP_ and u32(at + 16, end) == _BTL_  # type: ignore[no-any-return]
 
 
 @jit
 def decode(
-    data: Buffer, offsets: Int64, links: Int64, first: int,
+    data: int, offsets: Int64, links: Int64, first: int,
     cap_len: UInt32, orig_len: UInt32, kind: UInt8, src: UInt16, dst: UInt16, sport: UInt16, dport: UInt16,
     flow: UInt32, payload: UInt32, seq: UInt32, ack: UInt32, window: UInt16, tcp_flags: UInt8, wscale: UInt8,
-    mss: UInt16, fingerprint: UInt32,
-    host_slots: Int32, hosts: UInt64, flow_slots: Int32, flow_keys: UInt64, flow_endpoints: UInt16,
-    flow_protocol: UInt8, handshakes: Int64, state: Int64, room_for_flows: int,
+    mss: UInt16, fingerprint: UInt32, handshakes: Int64, tables: int, room_for_flows: int,
 ) -> int:
-    """Fill the columns from row ``first`` on; returns the row it stopped before because a table needs to grow."""
+    """Fill the columns from row ``first`` on; returns the row it stopped before because a table needs to grow.
+
+    ``data`` is the address that ``offsets`` count from. One long function, because columns handed on would cost more
+    than the decoding.
+    """
+    known = tables_at(tables, 1, 0)
     for i in range(first, len(offsets)):
-        if state[FLOWS] >= room_for_flows or state[HANDSHAKES] >= len(handshakes):
+        if known.flows >= room_for_flows or known.handshakes >= len(handshakes):
             return i
-        at = signed(offsets[i])
-        captured = signed(cap_len[i])
         kind[i] = 0
         src[i] = NO_HOST
         dst[i] = NO_HOST
@@ -213,149 +275,102 @@ def decode(
         mss[i] = 0
         fingerprint[i] = 0
 
-        l2, ethertype = link_layer(data, at, captured, signed(links[i]))
-        wire_ip = max(signed(orig_len[i]) - l2, 0)
+        frame = data + offsets[i]
+        end = frame + signed(cap_len[i])
+        l2, ethertype = link_layer(frame, end, links[i])
+        if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
+            known.not_ip += 1
+            continue
+        ip = frame + l2
+        found = IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6
+        if ip + (20 if found == IPV4 else 40) > end:
+            kind[i] = found | CUT
+            known.unparsed += 1
+            continue
         later_fragment = False
         cut = False
-        if ethertype == ETHERTYPE_IPV4:
-            if captured < l2 + 20:
-                kind[i] = IPV4 | CUT
-                state[UNPARSED] += 1
-                continue
-            header = (u8(data, at + l2) & 15) * 4
-            if header < 20 or u8(data, at + l2) >> 4 != 4:
+        if found == IPV4:
+            transport = (u8(ip, end) & 15) * 4
+            if transport < 20 or u8(ip, end) >> 4 != 4:
                 kind[i] = CUT
-                state[UNPARSED] += 1
+                known.unparsed += 1
                 continue
-            found = IPV4
-            ip_len = u16(data, at + l2 + 2)
-            if ip_len == 0:  # a super-segment: the field could not hold its length
-                ip_len = wire_ip
-            later_fragment = (u16(data, at + l2 + 6) & 0x1FFF) != 0
-            protocol = u8(data, at + l2 + 9)
-            transport = l2 + header
-            mapped = np.uint64(0xFFFF00000000)
-            source = find_host(
-                np.uint64(0), mapped | np.uint64(u32(data, at + l2 + 12)), host_slots, hosts, state)
-            destination = find_host(
-                np.uint64(0), mapped | np.uint64(u32(data, at + l2 + 16)), host_slots, hosts, state)
-            print_ = (np.uint64(u16(data, at + l2 + 4)) << _32) | np.uint64(ip_len)
-        elif ethertype == ETHERTYPE_IPV6:
-            if captured < l2 + 40:
-                kind[i] = IPV6 | CUT
-                state[UNPARSED] += 1
-                continue
-            if u8(data, at + l2) >> 4 != 6:
-                kind[i] = CUT
-                state[UNPARSED] += 1
-                continue
-            found = IPV6
-            declared = u16(data, at + l2 + 4)
-            ip_len = declared + 40 if declared > 0 else wire_ip  # 0: jumbogram or BIG TCP
-            source = find_host(u64(data, at + l2 + 8), u64(data, at + l2 + 16), host_slots, hosts, state)
-            destination = find_host(u64(data, at + l2 + 24), u64(data, at + l2 + 32), host_slots, hosts, state)
-            transport, protocol, later_fragment, cut = ipv6_transport(data, at, captured, l2)
-            print_ = (np.uint64(u32(data, at + l2)) << _32) | np.uint64(ip_len)
+            ip_len = u16(ip + 2, end)
+            later_fragment = (u16(ip + 6, end) & 0x1FFF) != 0
+            protocol = u8(ip + 9, end)
+            source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
+            destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
+            mark = np.uint64(u32(ip + 4, end)) << _32
         else:
-            state[NOT_IP] += 1
-            continue
-
+            if u8(ip, end) >> 4 != 6:
+                kind[i] = CUT
+                known.unparsed += 1
+                continue
+            ip_len = u16(ip + 4, end)
+            if ip_len > 0:
+                ip_len += 40
+            source = find_host(u64(ip + 8, end), u64(ip + 16, end), tables)
+            destination = find_host(u64(ip + 24, end), u64(ip + 32, end), tables)
+            transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
+            mark = np.uint64(u32(ip, end)) << _32
+        if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
+            ip_len = max(signed(orig_len[i]) - l2, 0)
         src[i] = source
         dst[i] = destination
-        print_ = mix(print_, (np.uint64(source) << _32) | np.uint64((destination << 8) | protocol))
-        if later_fragment:
-            kind[i] = found | FRAGMENT
-            print_ = mix(print_, np.uint64(u16(data, at + l2 + 6)))
-            fingerprint[i] = print_ >> _32
+        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | protocol))
+        if later_fragment or cut:
+            kind[i] = found | (FRAGMENT if later_fragment else CUT)
             continue
-        if cut:
+        l4 = ip + transport
+        content = max(ip_len - transport, 0)
+        if protocol != 6 and protocol != 17:
+            kind[i] = found | ICMP if protocol == 1 or protocol == 58 else found
+            continue
+        if l4 + 4 > end:
             kind[i] = found | CUT
             continue
-        l4 = at + transport
-        have = captured - transport
-        content = max(ip_len - (transport - l2), 0)
-        if protocol == 6:
-            found |= TCP
-        elif protocol == 17:
-            found |= UDP
-        else:
-            if protocol == 1 or protocol == 58:
-                found |= ICMP
-            if have >= 8:
-                print_ = mix(print_, u64(data, l4))
-            kind[i] = found
-            fingerprint[i] = print_ >> _32
-            continue
-        if have < 4:
-            kind[i] = found | CUT
-            continue
-
-        a = u16(data, l4)
-        b = u16(data, l4 + 2)
+        a = u16(l4, end)
+        b = u16(l4 + 2, end)
         sport[i] = a
         dport[i] = b
         if source != NO_HOST and destination != NO_HOST:
-            index = find_flow(
-                source, destination, a, b, protocol, flow_slots, flow_keys, flow_endpoints, flow_protocol, state)
+            index = find_flow(source, a, destination, b, protocol, tables)
             if index >= 0:
                 flow[i] = index
-                if flow_endpoints[index, 0] != source or flow_endpoints[index, 1] != a:
+                ends = flow_at(known.flow_list, known.flow_room, index)
+                if ends.a != source or ends.a_port != a:
                     found |= REVERSE
         if protocol == 17:
-            if have < 8:
+            if l4 + 8 > end:
                 kind[i] = found | CUT
                 continue
             payload[i] = max(content - 8, 0)
-            kind[i] = found
-            fingerprint[i] = mix(print_, u64(data, l4)) >> _32
+            kind[i] = found | UDP
             continue
-
-        if have >= 8:
-            seq[i] = u32(data, l4 + 4)
-        if have >= 12:
-            ack[i] = u32(data, l4 + 8)
-        flags = 0
-        header = 20
-        if have >= 14:
-            header = (u8(data, l4 + 12) >> 4) * 4
-            flags = u8(data, l4 + 13)
-            tcp_flags[i] = flags
-            payload[i] = max(content - header, 0) if header >= 20 else 0
-        if have >= 16:
-            window[i] = u16(data, l4 + 14)
-        if have < 20 or header < 20:  # not a TCP packet that anybody could follow
-            kind[i] = (found & ~TCP) | CUT
+        header = 0
+        if l4 + 20 <= end:
+            header = (u8(l4 + 12, end) >> 4) * 4
+        if header < 20:  # cut short or malformed: not a TCP packet that anybody could follow
+            kind[i] = found | CUT
             continue
-        options_end = min(header, have)
-        if have < header:
-            found |= CUT
-        kind[i] = found
+        flags = u8(l4 + 13, end)
+        seq[i] = u32(l4 + 4, end)
+        ack[i] = u32(l4 + 8, end)
+        tcp_flags[i] = flags
+        window[i] = u16(l4 + 14, end)
+        length = max(content - header, 0)
+        payload[i] = length
+        options_end = min(l4 + header, end)
+        kind[i] = found | TCP if l4 + header <= end else found | TCP | CUT
         if flags & SYN and header > 20:
-            scale, segment = syn_options(data, l4 + 20, l4 + options_end)
+            scale, segment = syn_options(l4 + 20, options_end)
             wscale[i] = scale
             mss[i] = segment
-        print_ = mix(print_, (np.uint64(seq[i]) << _32) | np.uint64(ack[i]))
-        print_ = mix(print_, (np.uint64(a << 16 | b) << _32) | np.uint64((header << 24) | (flags << 16) | window[i]))
-        option = 20
-        while option + 4 <= options_end:  # time stamps tell a true retransmission from a frame seen twice
-            print_ = mix(print_, np.uint64(u32(data, l4 + option)))
-            option += 4
-        fingerprint[i] = print_ >> _32
-        if payload[i] >= 24 and have >= header + 24 and opens_btl(data, l4 + header):
-            entry = state[HANDSHAKES]
+        fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
+        if length >= 24 and opens_btl(l4 + header, end):
+            entry = known.handshakes
             handshakes[entry, 0] = i
-            handshakes[entry, 1] = u32_little(data, l4 + header)
-            handshakes[entry, 2] = u32_little(data, l4 + header + 4)
-            state[HANDSHAKES] = entry + 1
+            handshakes[entry, 1] = u32_little(l4 + header, end)
+            handshakes[entry, 2] = u32_little(l4 + header + 4, end)
+            known.handshakes = entry + 1
     return len(offsets)
-
-
-@jit
-def reenter_flows(slots: Int32, keys: UInt64, protocols: UInt8, count: int) -> None:
-    """Enter the first ``count`` flows into an empty, larger slot table."""
-    mask = np.uint64(len(slots) - 1)
-    for index in range(count):
-        slot = mix(keys[index], np.uint64(protocols[index])) & mask
-        while slots[slot] != 0:
-            slot = (slot + np.uint64(1)) & mask
-        slots[slot] = index + 1

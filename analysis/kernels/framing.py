@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.raw import Buffer, signed, u32, u32_file
+from analysis.kernels.raw import signed, u32, u32_file
 from analysis.packets import NO_TIME
 
 MORE = 0
@@ -35,7 +35,7 @@ UInt32 = npt.NDArray[np.uint32]
 
 @jit
 def frame_pcap(
-    data: Buffer,
+    data: int,
     start: int,
     end: int,
     big_endian: bool,
@@ -48,21 +48,25 @@ def frame_pcap(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int]:
-    """Records of ``data[start:end]`` into the arrays; returns (records, position behind the last one, status)."""
+    """Records in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
+
+    Returns (records, position behind the last one, status).
+    """
     n = 0
     at = start
+    limit = data + end
     while n < len(offset):
         if end - at < 16:
             return n, at, MORE
-        captured = u32_file(data, at + 8, big_endian)
+        captured = u32_file(data + at + 8, limit, big_endian)
         if captured > longest:
             return n, at, DAMAGED
         if end - at - 16 < captured:
             return n, at, MORE
-        seconds = u32_file(data, at, big_endian)
-        time_ns[n] = seconds * 1_000_000_000 + u32_file(data, at + 4, big_endian) * ns_per_fraction
+        seconds = u32_file(data + at, limit, big_endian)
+        time_ns[n] = seconds * 1_000_000_000 + u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
         cap_len[n] = captured
-        orig_len[n] = u32_file(data, at + 12, big_endian)
+        orig_len[n] = u32_file(data + at + 12, limit, big_endian)
         offset[n] = at + 16
         link_type[n] = link
         at += 16 + captured
@@ -98,7 +102,7 @@ def ticks_to_ns(high: int, low: int, rule: int, value: int, shift_ns: int) -> in
 
 @jit
 def frame_pcapng(
-    data: Buffer,
+    data: int,
     start: int,
     end: int,
     big_endian: bool,
@@ -110,41 +114,43 @@ def frame_pcapng(
     offset: Int64,
     link_type: Int64,
 ) -> tuple[int, int, int]:
-    """Packet blocks of ``data[start:end]`` into the arrays; returns (records, position behind the last one, status).
+    """Packet blocks in bytes ``start`` to ``end`` behind the address ``data`` into the arrays.
 
+    Returns (records, position behind the last one, status).
     ``interfaces`` has shape (I, 5): link type, snap length, tick rule, tick value, time offset in ns.
     """
     n = 0
     at = start
+    limit = data + end
     while n < len(offset):
         if end - at < 12:
             return n, at, MORE
-        kind = u32_file(data, at, big_endian)
+        kind = u32_file(data + at, limit, big_endian)
         if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
             return n, at, CONTROL
-        block = u32_file(data, at + 4, big_endian)
+        block = u32_file(data + at + 4, limit, big_endian)
         if block < 12 or block % 4 or block > longest + 64:
             return n, at, DAMAGED
         if end - at < block:
             return n, at, MORE
-        if u32_file(data, at + block - 4, big_endian) != block:
+        if u32_file(data + at + block - 4, limit, big_endian) != block:
             return n, at, DAMAGED
         if kind in (ENHANCED_PACKET, PACKET):
             if block < 32:
                 return n, at, DAMAGED
-            number = u32_file(data, at + 8, big_endian)
+            number = u32_file(data + at + 8, limit, big_endian)
             if kind == PACKET:  # obsolete form: 16 bits of interface, 16 bits of drop count
-                both = u32(data, at + 8)
+                both = u32(data + at + 8, limit)
                 number = both >> 16 if big_endian else ((both >> 16) & 0xFF) << 8 | both >> 24
-            captured = u32_file(data, at + 20, big_endian)
+            captured = u32_file(data + at + 20, limit, big_endian)
             if captured > block - 32:
                 return n, at, DAMAGED
-            orig_len[n] = u32_file(data, at + 24, big_endian)
+            orig_len[n] = u32_file(data + at + 24, limit, big_endian)
             offset[n] = at + 28
             if number < len(interfaces):
                 link_type[n] = interfaces[number, 0]
-                high = u32_file(data, at + 12, big_endian)
-                low = u32_file(data, at + 16, big_endian)
+                high = u32_file(data + at + 12, limit, big_endian)
+                low = u32_file(data + at + 16, limit, big_endian)
                 time_ns[n] = ticks_to_ns(
                     high,
                     low,
@@ -160,7 +166,7 @@ def frame_pcapng(
         elif kind == SIMPLE_PACKET:
             if block < 16:
                 return n, at, DAMAGED
-            original = u32_file(data, at + 8, big_endian)
+            original = u32_file(data + at + 8, limit, big_endian)
             captured = min(original, block - 16)
             link_type[n] = NO_LINK
             if len(interfaces) > 0:  # simple packet blocks belong to the first interface and obey its snap length

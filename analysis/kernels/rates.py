@@ -1,4 +1,8 @@
-"""Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets, for one scope."""
+"""Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets.
+
+Every array has one row per class of traffic: OTHER, MPI. What concerns all traffic is the sum of both rows, except gaps,
+clocks and windows, which are kept for the scopes ALL and MPI.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,16 @@ from analysis.kernels import jit
 from analysis.kernels.raw import signed
 from analysis.packets import ACK, FIN, NO_FLOW, NO_TIME, RST, SYN, TCP
 
+ALL = OTHER = 0
+MPI = 1
+
 # Slots of the tally
 PACKETS, WIRE, PAYLOAD, LINE, SMALL, TCP_PACKETS, PURE_ACKS, MANAGEMENT, WINDOW_SUM = range(9)
 TALLY_SIZE = 9
 
-# Slots of the clock: first and last stamp, packets with one, steps back in time and the longest of them (ns, positive),
-# packets pushed into the ring, where bins begin
-FIRST, LAST, TIMED, REVERSALS, LONGEST_REVERSAL, PUSHED, ORIGIN = range(7)
-CLOCK_SIZE = 7
+# Slots of the clock: first and last stamp, packets with one, steps back in time and the longest of them (ns, positive)
+FIRST, LAST, TIMED, REVERSALS, LONGEST_REVERSAL = range(5)
+CLOCK_SIZE = 5
 
 SMALL_BELOW = 100
 """Bytes; the limit of small_packet_share."""
@@ -32,126 +38,128 @@ Bool = npt.NDArray[np.bool_]
 
 
 @jit
+def classify(flow: UInt32, member: Bool, traffic: UInt8) -> None:
+    """MPI or OTHER for every packet, by its flow."""
+    for i in range(len(flow)):
+        traffic[i] = MPI if flow[i] != NO_FLOW and member[flow[i]] else OTHER
+
+
+@jit
 def tally(
-    kind: UInt8,
-    flow: UInt32,
-    orig_len: UInt32,
-    payload: UInt32,
-    window: UInt16,
-    tcp_flags: UInt8,
-    everything: bool,
-    member: Bool,
-    sums: Int64,
-    sizes: Int64,
+    traffic: UInt8, kind: UInt8, orig_len: UInt32, payload: UInt32, window: UInt16, tcp_flags: UInt8,
+    sums: Int64, sizes: Int64,
 ) -> int:
-    """Add packets of the scope to ``sums`` and ``sizes``; returns how many were longer than ``sizes`` can count."""
+    """Add packets to ``sums`` and ``sizes``; returns how many were longer than ``sizes`` can count."""
     beyond = 0
     for i in range(len(kind)):
-        if not everything and (flow[i] == NO_FLOW or not member[flow[i]]):
-            continue
+        of = signed(traffic[i])
         length = signed(orig_len[i])
-        sums[PACKETS] += 1
-        sums[WIRE] += length
-        sums[PAYLOAD] += payload[i]
-        sums[LINE] += max(length, SHORTEST_FRAME) + FRAME_OVERHEAD
-        sums[SMALL] += length < SMALL_BELOW
-        if length < len(sizes):
-            sizes[length] += 1
+        sums[of, PACKETS] += 1
+        sums[of, WIRE] += length
+        sums[of, PAYLOAD] += payload[i]
+        sums[of, LINE] += max(length, SHORTEST_FRAME) + FRAME_OVERHEAD
+        sums[of, SMALL] += length < SMALL_BELOW
+        if length < sizes.shape[1]:
+            sizes[of, length] += 1
         else:
             beyond += 1
         if kind[i] & TCP:
             managing = (tcp_flags[i] & (SYN | FIN | RST)) != 0
-            sums[TCP_PACKETS] += 1
-            sums[WINDOW_SUM] += window[i]
-            sums[MANAGEMENT] += managing
-            sums[PURE_ACKS] += payload[i] == 0 and not managing and (tcp_flags[i] & ACK) != 0
+            sums[of, TCP_PACKETS] += 1
+            sums[of, WINDOW_SUM] += window[i]
+            sums[of, MANAGEMENT] += managing
+            sums[of, PURE_ACKS] += (payload[i] == 0) & (not managing) & ((tcp_flags[i] & ACK) != 0)
     return beyond
 
 
 @jit
 def timeline(
-    time_ns: Int64,
-    flow: UInt32,
-    orig_len: UInt32,
-    payload: UInt32,
-    everything: bool,
-    member: Bool,
-    clock: Int64,
-    gaps: Int64,
-    bin_ns: int,
-    counts: Int32,
-    series_ns: int,
-    series: Int64,
-) -> int:
+    traffic: UInt8, time_ns: Int64, orig_len: UInt32, payload: UInt32, origin: int,
+    clock: Int64, gaps: Int64, bin_ns: int, counts: Int32, series_ns: int, series: Int64,
+) -> tuple[int, int]:
     """Gaps between packets, packets per ``bin_ns``, and (packets, bytes, payload) per ``series_ns``.
 
-    Returns the number of gaps written. Packets stamped before the origin count in bin 0.
+    Returns the numbers of gaps written for ALL and MPI. Packets stamped before the origin count in bin 0.
     """
-    n = 0
+    written, written_mpi = 0, 0
+    last, last_mpi = clock[ALL, LAST], clock[MPI, LAST]
+    timed, timed_mpi = clock[ALL, TIMED], clock[MPI, TIMED]
+    bin_from, place = -1, 0
+    series_from, point = -1, 0
     for i in range(len(time_ns)):
-        if not everything and (flow[i] == NO_FLOW or not member[flow[i]]):
-            continue
         now = time_ns[i]
         if now == NO_TIME:
             continue
-        if clock[TIMED] == 0:
-            clock[FIRST] = now
-        else:
-            gap = now - clock[LAST]
+        if timed > 0:
+            gap = now - last
+            gaps[ALL, written] = gap
+            written += 1
             if gap < 0:
-                clock[REVERSALS] += 1
-                clock[LONGEST_REVERSAL] = max(clock[LONGEST_REVERSAL], -gap)
-            gaps[n] = gap
-            n += 1
-        clock[LAST] = now
-        clock[TIMED] += 1
-        since = max(now - clock[ORIGIN], 0)
-        counts[since // bin_ns] += 1
-        place = since // series_ns
-        series[0, place] += 1
-        series[1, place] += orig_len[i]
-        series[2, place] += payload[i]
-    return n
+                clock[ALL, REVERSALS] += 1
+                clock[ALL, LONGEST_REVERSAL] = max(clock[ALL, LONGEST_REVERSAL], -gap)
+        else:
+            clock[ALL, FIRST] = now
+        last = now
+        timed += 1
+        of = signed(traffic[i])
+        if of == MPI:
+            if timed_mpi > 0:
+                gaps[MPI, written_mpi] = now - last_mpi
+                written_mpi += 1
+            else:
+                clock[MPI, FIRST] = now
+            last_mpi = now
+            timed_mpi += 1
+        since = max(now - origin, 0)
+        if bin_from < 0 or since < bin_from or since - bin_from >= bin_ns:  # spares most divisions
+            place = since // bin_ns
+            bin_from = place * bin_ns
+            if since < series_from or series_from < 0 or since - series_from >= series_ns:
+                point = since // series_ns
+                series_from = point * series_ns
+        counts[of, place] += 1
+        series[of, 0, point] += 1
+        series[of, 1, point] += orig_len[i]
+        series[of, 2, point] += payload[i]
+    clock[ALL, LAST], clock[MPI, LAST] = last, last_mpi
+    clock[ALL, TIMED], clock[MPI, TIMED] = timed, timed_mpi
+    return written, written_mpi
 
 
 @jit
 def sliding_windows(
-    time_ns: Int64,
-    flow: UInt32,
-    orig_len: UInt32,
-    start: int,
-    everything: bool,
-    member: Bool,
-    clock: Int64,
-    ring_time: Int64,
-    ring_bytes: Int64,
-    width_ns: Int64,
-    tail: Int64,
-    held: Int64,
-    peak: Int64,
-) -> int:
-    """Largest sum of bytes in any window (t - width, t]; returns the row it stopped at because the ring is full.
+    traffic: UInt8, time_ns: Int64, orig_len: UInt32, start: int, pushed: int,
+    ring_time: Int64, ring_bytes: Int64, ring_mpi: Int64, width_ns: Int64, tail: Int64, held: Int64, peak: Int64,
+) -> tuple[int, int]:
+    """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
-    The ring holds the packets of the widest window; its length is a power of two.
+    Returns (the row it stopped at because the ring is full, packets entered so far). The ring holds the packets of the
+    widest window; its length is a power of two.
     """
     mask = len(ring_time) - 1
     for i in range(start, len(time_ns)):
-        if not everything and (flow[i] == NO_FLOW or not member[flow[i]]):
-            continue
         now = time_ns[i]
         if now == NO_TIME:
             continue
-        head = clock[PUSHED]
-        oldest = min(tail.min(), head)
-        if head - oldest > mask:
-            return i
-        ring_time[head & mask] = now
-        ring_bytes[head & mask] = orig_len[i]
-        clock[PUSHED] = head + 1
+        if pushed - tail[len(tail) - 1] > mask:
+            return i, pushed
+        length = signed(orig_len[i])
+        of_mpi = length if traffic[i] == MPI else 0
+        ring_time[pushed & mask] = now
+        ring_bytes[pushed & mask] = length
+        ring_mpi[pushed & mask] = of_mpi
+        pushed += 1
         for w in range(len(width_ns)):
-            held[w] += orig_len[i]
-            while abs(now - ring_time[tail[w] & mask]) >= width_ns[w]:  # a clock set back starts anew, too
-                held[w] -= ring_bytes[tail[w] & mask]
-                tail[w] += 1
-            peak[w] = max(peak[w], held[w])
-    return len(time_ns)
+            held_all = held[ALL, w] + length
+            held_mpi = held[MPI, w] + of_mpi
+            oldest = tail[w]
+            while abs(now - ring_time[oldest & mask]) >= width_ns[w]:  # a clock set back starts anew, too
+                held_all -= ring_bytes[oldest & mask]
+                held_mpi -= ring_mpi[oldest & mask]
+                oldest += 1
+            tail[w] = oldest
+            held[ALL, w] = held_all
+            held[MPI, w] = held_mpi
+            peak[ALL, w] = max(peak[ALL, w], held_all)
+            peak[MPI, w] = max(peak[MPI, w], held_mpi)
+    return len(time_ns), pushed
