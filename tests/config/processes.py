@@ -17,6 +17,14 @@ def wait_for(condition: Callable[[], bool], *, timeout_s: float = 20.0) -> None:
         time.sleep(0.05)
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it runs; one that ended and that nobody has asked for its status is dead."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def processes_of(var: Path) -> list[psutil.Process]:
     """Every process that works for a var directory: named in its arguments or environment, or standing in it."""
     found = []
@@ -25,7 +33,7 @@ def processes_of(var: Path) -> list[psutil.Process]:
             texts = [*process.cmdline(), process.environ().get("RANKWIRE_VAR", ""), process.cwd()]
         except psutil.Error:
             continue
-        if process.status() != psutil.STATUS_ZOMBIE and any(text.startswith(str(var)) for text in texts):
+        if is_alive(process) and any(text.startswith(str(var)) for text in texts):
             found.append(process)
     return found
 

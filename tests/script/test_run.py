@@ -1,0 +1,86 @@
+"""script/run and script/manage: the laboratory without a browser."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.config.processes import is_alive, processes_of, wait_for
+from tests.script.programs import Script
+
+QUICK = """
+name: Two points
+workload: water
+parameters: {molecules: 64, steps: 20}
+sweep: {hosts: [1, 2]}
+cluster: testbed
+repetitions: 1
+time_limit_s: 40
+"""
+HEADLINE = {"cpu_s", "elapsed_s", "packets", "interarrival_mean_s", "throughput_Bps", "packet_intensity_pps"}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Where the user stands, with a specification in it: names on the command line are relative to it."""
+    (tmp_path / "two-points.yaml").write_text(QUICK)
+    (tmp_path / "long.yaml").write_text(QUICK.replace("steps: 20", "steps: 5000000"))
+    (tmp_path / "wrong.yaml").write_text(QUICK.replace("molecules: 64", "molecules: -64"))
+    return tmp_path
+
+
+def test_it_runs_an_experiment_to_its_end_and_leaves_nothing_running(
+    start: Callable[..., Script], var: Path, directory: Path
+) -> None:
+    run = start("run", "two-points.yaml", "--json", "result.json", cwd=directory)
+    assert run.end() == 0, run.output
+    assert not processes_of(var)
+    trials = json.loads((directory / "result.json").read_text())["trials"]
+    assert [trial["state"] for trial in trials] == ["finished", "finished"]
+    assert [trial["parameters"]["hosts"] for trial in trials] == [1, 2]
+    assert set(trials[1]["metrics"]) >= HEADLINE
+    assert "Elapsed time" in run.output
+
+
+def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(
+    start: Callable[..., Script], var: Path, directory: Path
+) -> None:
+    run = start("run", "long.yaml", cwd=directory)
+    this = psutil.Process(run.process.pid)
+    wait_for(lambda: any(process.name() == "lmp" for process in descendants(this)), timeout_s=50)
+    family = descendants(this)
+    assert run.end(signal.SIGINT) == 130, run.output
+    assert not processes_of(var)
+    assert not [process for process in family if is_alive(process)]
+    assert "1 trials cancelled" in run.output or "2 trials cancelled" in run.output
+
+
+def test_it_refuses_a_wrong_specification_at_its_line(start: Callable[..., Script], directory: Path) -> None:
+    run = start("run", "wrong.yaml", cwd=directory)
+    assert run.end() == 2
+    assert "molecules" in run.output
+    assert "line 4" in run.output
+
+
+def test_it_runs_any_command_on_an_up_to_date_database(start: Callable[..., Script], var: Path) -> None:
+    manage = start("manage", "showmigrations", "--plan")
+    assert manage.end() == 0
+    assert "[X]  experiments.0001_initial" in manage.output
+    assert "[ ]" not in manage.output
+    assert not processes_of(var)
+
+
+def test_it_hands_the_status_of_the_command_on(start: Callable[..., Script]) -> None:
+    assert start("manage", "no-such-command").end() == 1
+
+
+def descendants(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        return [child for child in process.children(recursive=True) if is_alive(child)]
+    return []

@@ -1,0 +1,98 @@
+"""script/server: what a newcomer gets, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import stat
+from collections.abc import Callable
+from http.cookiejar import CookieJar
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
+
+import psutil
+
+from tests.config.processes import process_of, processes_of, wait_for
+from tests.script.programs import Script
+
+READY = "Ctrl-C stops everything"
+
+
+def address(script: Script) -> str:
+    found = re.search(r"http://\S+", script.output)
+    assert found, script.output
+    return found[0]
+
+
+def sign_in(base: str, password: str) -> str:
+    """The page that follows after signing in as admin."""
+    jar = CookieJar()
+    browser = build_opener(HTTPCookieProcessor(jar))
+    page = browser.open(f"{base}/", timeout=30).read().decode()
+    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert found, page
+    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": found[1], "next": "/"}
+    return browser.open(f"{base}/sign-in/", urlencode(form).encode(), timeout=30).read().decode()  # type: ignore[no-any-return]
+
+
+def test_it_lets_the_admin_sign_in_and_keeps_everything_between_starts(start: Callable[..., Script], var: Path) -> None:
+    server = start("server", "--port", "0", "--no-demo")
+    server.wait_for_output(READY)
+    file = var / "admin-password"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    password = file.read_text().strip()
+    assert password not in server.output
+    assert "/sign-out/" in sign_in(address(server), password)
+    assert server.end(signal.SIGINT) == 0
+    assert not processes_of(var)
+    again = start("server", "--port", "0", "--no-demo")
+    again.wait_for_output(READY)
+    assert file.read_text().strip() == password
+    assert "/sign-out/" in sign_in(address(again), password)
+    assert again.end(signal.SIGTERM) == 0
+    assert not processes_of(var)
+
+
+def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_killed_itself(
+    start: Callable[..., Script], var: Path
+) -> None:
+    server = start("server", "--port", "0", "--no-demo")
+    server.wait_for_output(READY)
+    worker = process_of(var, "celery -A config worker")
+    pool = worker.children(recursive=True)
+    worker.kill()
+    server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
+    _, left = psutil.wait_procs(pool, timeout=20)
+    assert left == []
+    wait_for(lambda: process_of(var, "celery -A config worker").pid != worker.pid)
+    server.end(signal.SIGKILL)
+    wait_for(lambda: not processes_of(var), timeout_s=30)
+
+
+def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Script], var: Path) -> None:
+    first, second = (start("server", "--port", "0", "--no-demo") for _ in range(2))
+    for server in (first, second):
+        server.wait_for_output(READY)
+    assert address(first) != address(second)
+    assert process_of(var, "celery -A config worker")
+    assert process_of(var, "config.services.keeper")
+    with_worker = first if process_of(var, "celery -A config worker").ppid() == first.process.pid else second
+    other = second if with_worker is first else first
+    assert with_worker.end(signal.SIGTERM) == 0
+    wait_for(
+        lambda: bool([p for p in psutil.Process(other.process.pid).children() if "celery" in " ".join(p.cmdline())])
+    )
+    assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=30).read().decode()
+
+
+def test_it_says_in_one_line_that_the_port_is_taken(start: Callable[..., Script], var: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        server = start("server", "--port", str(port))
+        assert server.end() == 1
+    assert server.output.startswith(f"rankwire: cannot listen on 127.0.0.1 port {port}: Address already in use")
+    assert server.output.count("\n") == 1
