@@ -147,15 +147,15 @@ class Keeper:
 
     # The end of programs
 
-    def reap(self) -> None:
-        """Collect every ended child, ours and adopted ones."""
+    def reap(self) -> bool:
+        """Collect every ended child, ours and adopted ones; False when no child is left at all."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             child = self.children.get(pid)
             if child is not None:
                 child.ended_ns = time.monotonic_ns()
@@ -184,7 +184,8 @@ class Keeper:
         if not child.job:
             return [] if child.ended_ns is not None else [entry for entry in [table.read(child.pid)] if entry]
         tools = frozenset(other.pid for other in self.children.values() if not other.job)
-        return table.descendants(os.getpid(), tools)
+        # A look at /proc misses a process whose parent ends during the look; the second one finds it with us.
+        return table.descendants(os.getpid(), tools) or table.descendants(os.getpid(), tools)
 
     def tell(self, child: Child) -> None:
         with contextlib.suppress(OSError):  # the worker is gone: the loop will see that
@@ -199,12 +200,15 @@ class Keeper:
             )
 
     def end_all(self) -> None:
-        """Kill every descendant until none is left. As PID 1 of a namespace our own end would do; elsewhere not."""
-        while left := table.descendants(os.getpid()):
-            for entry in left:
+        """Kill every descendant until none is left. As PID 1 of a namespace our own end would do; elsewhere not.
+
+        Only "no child" of waitpid is proof: orphans become our children, while a look at /proc misses a process whose
+        parent ends during the look.
+        """
+        while self.reap():
+            for entry in table.descendants(os.getpid()):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(entry.pid, signal.SIGKILL)
-            self.reap()
             time.sleep(0.001)
 
 

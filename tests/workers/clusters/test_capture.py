@@ -1,0 +1,150 @@
+"""Recording packets: live counts, the report, the stored file, and what happens when recording is impossible."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.workers.clusters.trials import PlainLink, capinfos, frame_lengths, output_of, run, unpacked
+from workers import capture as capture_module
+from workers import launchers
+from workers.capture import PacketBlocks
+from workers.errors import CaptureUnavailable, TrialFailed
+from workers.launchers import Job, Session
+
+MakeJob = Callable[..., Job]
+
+
+def ping(session: Session, count: int, *options: str) -> None:
+    """So many echo requests and as many replies between n1 and n2."""
+    assert f"{count} received" in output_of(session, "ping", "-c", str(count), "-i", "0.002", *options, "n2", host="n1")
+
+
+def test_the_last_packets_are_not_lost(testbed: Session, tmp_path: Path) -> None:
+    ping(testbed, 1)
+    for count in (1, 37, 200):
+        with testbed.capture() as capture:
+            ping(testbed, count)
+            report = capture.stop()
+            path = capture.save(tmp_path / "capture.pcapng.zst").path
+        assert report.captured >= 2 * count
+        assert report.captured == report.received == report.on_interface == capinfos(path)[0]
+        assert (report.dropped, report.tail_lost, report.died, report.limit_reached) == (0, False, False, False)
+
+
+def test_progress_and_the_growing_file_can_be_read_while_it_runs(
+    testbed: Session, eventually: Callable[..., object]
+) -> None:
+    with testbed.capture() as capture:
+        reader = capture.open()
+        assert reader.read(4) == b"\x0a\x0d\x0d\x0a"  # pcapng section header
+        ping(testbed, 50)
+        eventually(lambda: capture.progress().packets >= 100)
+        eventually(lambda: capture.progress().stored_bytes > 100 * 100)
+        assert len(reader.read()) > 100 * 100
+        reader.close()
+
+
+def test_the_stored_file_is_complete_and_its_hash_is_true(testbed: Session, tmp_path: Path) -> None:
+    path = tmp_path / "capture.pcapng.zst"
+    with testbed.capture() as capture:
+        ping(testbed, 20)
+        capture.stop()
+        stored = capture.save(path)
+    assert stored.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert stored.bytes == path.stat().st_size
+    assert stored.stored_bytes == unpacked(path).stat().st_size
+    assert sorted(child.name for child in tmp_path.iterdir()) == ["capture.pcapng", "capture.pcapng.zst"]
+
+
+def test_only_the_snap_length_is_kept_and_the_wire_length_is_true(testbed: Session, tmp_path: Path) -> None:
+    with testbed.capture(snap_length=96) as capture:
+        ping(testbed, 20, "-s", "1400")
+        capture.stop()
+        stored = capture.save(tmp_path / "capture.pcapng.zst")
+    assert frame_lengths(stored.path).count(1442) == 40
+    assert stored.stored_bytes < 60 * (96 + 32 + 50)
+
+
+def test_a_filter_keeps_the_rest_out(testbed: Session, tmp_path: Path) -> None:
+    with testbed.capture(capture_filter="icmp[icmptype] == icmp-echo") as capture:
+        ping(testbed, 20)
+        report = capture.stop()
+        assert capture.progress().packets == report.captured == 20
+    assert report.on_interface is None
+
+
+def test_the_local_cluster_records_mpi_alone(make_job: MakeJob, tmp_path: Path) -> None:
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session, session.capture() as capture:
+        assert "3 received" in output_of(session, "ping", "-c", "3", "-i", "0.01", "127.0.0.1")
+        status, _, stderr = run(session, make_job(session, "true", ranks_per_host=2))
+        assert status == 0, stderr
+        assert capture.stop().captured == 0  # no message was sent, and everything else is none of MPI's
+
+
+def test_at_its_limit_a_recording_ends_and_says_so(testbed: Session) -> None:
+    with testbed.capture(max_bytes=20_000) as capture:
+        ping(testbed, 300)
+        report = capture.stop()
+    assert report.limit_reached
+    assert not report.died
+    assert report.tail_lost
+
+
+def test_a_killed_recorder_is_reported_and_what_it_had_is_kept(
+    testbed: Session, tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    with testbed.capture() as capture:
+        ping(testbed, 50)
+        eventually(lambda: capture.progress().stored_bytes > 100 * 100)
+        family = psutil.Process(testbed.keeper.pid).children(recursive=True)
+        (dumpcap,) = [process for process in family if process.name() == "dumpcap"]
+        dumpcap.send_signal(signal.SIGKILL)
+        eventually(lambda: not dumpcap.is_running() or dumpcap.status() == psutil.STATUS_ZOMBIE)
+        report = capture.stop()
+        path = capture.save(tmp_path / "capture.pcapng.zst").path
+    assert report.died
+    assert report.captured == PacketBlocks(os.open(unpacked(path), os.O_RDONLY)).count() >= 100
+    ping(testbed, 1)
+
+
+def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
+    testbed: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CaptureUnavailable, match="filter"):
+        testbed.capture(capture_filter="no such filter")
+    monkeypatch.setattr(capture_module, "find_program", lambda _: None)
+    with pytest.raises(CaptureUnavailable, match="install the package wireshark-common"):
+        testbed.capture()
+
+
+def test_a_refused_permission_names_the_remedy() -> None:
+    words = "dumpcap: The capture session could not be initiated (You don't have permission to capture on that device)."
+    assert "add the worker's user to the group wireshark" in capture_module.refusal(words)
+
+
+def test_a_target_that_cannot_be_written_fails_the_trial_with_the_reason(testbed: Session, tmp_path: Path) -> None:
+    with testbed.capture() as capture:
+        capture.stop()
+        with pytest.raises(TrialFailed, match=r"cannot be stored .*No such file"):
+            capture.save(tmp_path / "absent" / "capture.pcapng.zst")
+
+
+def test_a_block_still_being_written_is_not_counted() -> None:
+    def block(kind: int) -> bytes:
+        length = (16).to_bytes(4, "little")
+        return kind.to_bytes(4, "little") + length + bytes(4) + length
+
+    descriptor = os.memfd_create("blocks")
+    blocks = PacketBlocks(descriptor)
+    os.write(descriptor, block(1) + block(6) + block(6)[:10])
+    assert blocks.count() == 1
+    os.write(descriptor, block(6)[10:] + block(5))
+    assert blocks.count() == 2
+    os.close(descriptor)

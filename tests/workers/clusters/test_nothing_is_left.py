@@ -1,0 +1,229 @@
+"""Whatever is killed, whenever: no process, no namespace, no file stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+import zstandard
+
+import workers
+from tests.workers.clusters import worker_program
+from tests.workers.clusters.trials import PlainLink, output_of
+from workers import launchers
+from workers.errors import ClusterUnavailable
+from workers.launchers import Session
+
+ROOT = Path(workers.__file__).parent.parent
+NOBODY = 65534
+GONE = 0
+KINDS = ["testbed", "local"]
+
+
+class Worker:
+    """A running worker program and everything it has started."""
+
+    def __init__(self, process: subprocess.Popen[str], keeper: int) -> None:
+        self.process = process
+        self.keeper = psutil.Process(keeper)
+        self.family = psutil.Process(process.pid).children(recursive=True)
+        self.networks = {network(member.pid) for member in self.family} - {network(os.getpid()), GONE}
+
+    def names(self) -> set[str]:
+        """Of those still there: while a launch begins, short helpers come and go."""
+        names = set()
+        for member in self.family:
+            with suppress(psutil.NoSuchProcess):
+                names.add(member.name())
+        return names
+
+    def only(self, name: str) -> psutil.Process:
+        (found,) = [member for member in self.family if lives(member) and member.name() == name]
+        return found
+
+    def survivors(self) -> list[psutil.Process]:
+        return [member for member in self.family if lives(member)]
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it runs; one that has ended and waits for its parent's notice does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def network(pid: int) -> int:
+    """The network namespace of a process; GONE when it is."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return GONE
+
+
+def namespaces_in_use() -> set[int]:
+    return {network(pid) for pid in psutil.pids()}
+
+
+@contextmanager
+def running_worker(
+    kind: str, directory: Path, prefix: tuple[str, ...] = (), python: str = sys.executable
+) -> Iterator[Worker]:
+    """Start it in a session of its own, wait until all its ranks are up."""
+    temporary = directory / "temporary"
+    temporary.mkdir()
+    temporary.chmod(0o777)
+    root = Path(directory, "copy") if prefix else ROOT
+    program = root / Path(worker_program.__file__).relative_to(ROOT)
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(root)}
+    process = subprocess.Popen(
+        [*prefix, python, str(program), kind, str(directory)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        words = process.stdout.readline().split(maxsplit=3)
+        assert words[:1] == ["ready"], words
+        yield Worker(process, int(words[2]))
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def assert_nothing_is_left(worker: Worker, directory: Path, eventually: Callable[..., object]) -> None:
+    eventually(lambda: not worker.survivors(), explain=worker.survivors)
+    eventually(lambda: not worker.networks & namespaces_in_use())
+    assert list((directory / "temporary").iterdir()) == []
+    assert "rankwire" not in Path("/proc/self/mountinfo").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_after_a_signal_to_the_worker(
+    kind: str, number: signal.Signals, tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    with running_worker(kind, tmp_path) as worker:
+        assert {"mpirun", "dumpcap", "sleep"} <= worker.names()
+        assert len(worker.networks) == (5 if kind == "testbed" else 0)
+        worker.process.send_signal(number)
+        worker.process.wait(20)
+        assert_nothing_is_left(worker, tmp_path, eventually)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("victim", ["keeper", "mpirun"])
+def test_after_a_sigkill_of_the_keeper_or_of_mpirun(
+    kind: str, victim: str, tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    with running_worker(kind, tmp_path) as worker:
+        if victim == "keeper":  # on the test-bed this is `unshare`; its child, PID 1, is killed below
+            worker.keeper.kill()
+        else:
+            worker.only(victim).kill()
+        worker.process.wait(20)  # mpirun gone: the job ends; keeper gone: the worker is told
+        assert_nothing_is_left(worker, tmp_path, eventually)
+
+
+def test_after_a_sigkill_of_the_first_process_of_the_namespace(
+    tmp_path: Path, eventually: Callable[..., object]
+) -> None:
+    with running_worker("testbed", tmp_path) as worker:
+        (first,) = worker.keeper.children()
+        first.kill()
+        assert worker.process.wait(20) != 0
+        assert_nothing_is_left(worker, tmp_path, eventually)
+
+
+def test_a_worker_that_dies_while_the_fabric_is_built(eventually: Callable[..., object], tmp_path: Path) -> None:
+    program = (
+        "import threading, os, time; from tests.workers.clusters.trials import PlainLink; from workers import launchers;"
+        "threading.Thread(target=lambda: (time.sleep({delay}), os.kill(os.getpid(), 9)), daemon=True).start();"
+        "launchers.get('testbed').open(host_count=12, link=PlainLink()); time.sleep(60)"
+    )
+    marker = f"RANKWIRE_TEST_MARKER={tmp_path}"
+    for delay in (0.005, 0.02, 0.05, 0.1):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RANKWIRE_TEST_MARKER": str(tmp_path)}
+        status = subprocess.run(
+            [sys.executable, "-c", program.format(delay=delay)], env=environment, timeout=30, check=False
+        )
+        assert status.returncode == -signal.SIGKILL
+        eventually(lambda: not marked(marker))
+
+
+def marked(marker: str) -> list[int]:
+    """Processes with this variable in their environment."""
+    found = []
+    for pid in psutil.pids():
+        try:
+            if marker.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def test_closing_a_session_ends_everything_before_it_returns(testbed: Session) -> None:
+    with launchers.get("testbed").open(host_count=2, link=PlainLink()) as session:
+        family = psutil.Process(session.keeper.pid).children(recursive=True)
+    assert not any(member.is_running() for member in family)
+    assert not session.alive()
+    assert testbed.alive()  # the neighbour is untouched
+    session.close()
+
+
+def test_a_session_outlives_the_thread_that_opened_it() -> None:
+    opened: list[Session] = []
+    thread = threading.Thread(
+        target=lambda: opened.append(launchers.get("testbed").open(host_count=1, link=PlainLink()))
+    )
+    thread.start()
+    thread.join()
+    with opened[0] as session:
+        assert output_of(session, "hostname", host="n1").strip() == "n1"
+
+
+def test_a_dead_keeper_is_told_in_a_sentence(eventually: Callable[..., str]) -> None:
+    def complaint() -> str:
+        try:
+            session.sample()
+        except ClusterUnavailable as error:
+            return str(error)
+        return ""  # it may answer with its last breath
+
+    with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
+        psutil.Process(session.keeper.pid).kill()
+        assert eventually(complaint) == "The keeper of the cluster was killed by signal 9."
+        assert not session.alive()
+        assert complaint()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
+def test_an_ordinary_user_has_the_same_test_bed(tmp_path: Path, eventually: Callable[..., object]) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "workers", copy / "workers", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(zstandard.__file__).parent, copy / "zstandard")
+    target = copy / Path(worker_program.__file__).relative_to(ROOT)
+    target.parent.mkdir(parents=True)
+    shutil.copy(worker_program.__file__, target)
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o777)
+    prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    with running_worker("testbed", tmp_path, prefix, "/usr/bin/python3") as worker:
+        assert {"mpirun", "dumpcap", "sleep"} <= worker.names()
+        assert {member.uids().real for member in worker.family if lives(member)} == {NOBODY}
+        worker.process.kill()
+        assert_nothing_is_left(worker, tmp_path, eventually)

@@ -1,0 +1,61 @@
+"""From the ranks' reports to the run metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workers.usage import RankUsage, read_rank_usage, run_metrics
+
+
+def usage(rank: int, user_s: float, system_s: float, **other: int) -> RankUsage:
+    fields = {"max_rss_bytes": 1000, "voluntary_switches": 10, "involuntary_switches": 1, **other}
+    return RankUsage(
+        rank,
+        f"n{rank + 1}",
+        user_s,
+        system_s,
+        exit_status=0,
+        signal=None,
+        started_ns=0,
+        ended_ns=1,
+        started_at=0.0,
+        **fields,
+    )
+
+
+def test_run_metrics_are_the_catalogue_s_sums_and_ratios() -> None:
+    usages = [usage(0, 1.0, 0.5), usage(1, 2.0, 0.5, max_rss_bytes=3000, voluntary_switches=4)]
+    assert run_metrics(2.5, usages, ranks=2) == pytest.approx(
+        {
+            "elapsed_s": 2.5,
+            "cpu_user_s": 3.0,
+            "cpu_system_s": 1.0,
+            "cpu_s": 4.0,
+            "cpu_mean_rank_s": 2.0,
+            "cpu_max_rank_s": 2.5,
+            "cpu_imbalance": 0.25,
+            "cpu_utilisation": 0.8,
+            "max_rss_bytes": 3000,
+            "context_switches_voluntary": 14,
+            "context_switches_involuntary": 2,
+        }
+    )
+
+
+def test_a_missing_report_leaves_only_the_elapsed_time() -> None:
+    assert run_metrics(2.5, [usage(0, 1.0, 0.5)], ranks=2) == {"elapsed_s": 2.5}
+    assert run_metrics(2.5, []) == {"elapsed_s": 2.5}
+
+
+def test_ranks_that_used_no_measurable_time_have_no_imbalance() -> None:
+    assert "cpu_imbalance" not in run_metrics(1.0, [usage(0, 0.0, 0.0)], ranks=1)
+
+
+def test_reports_are_read_in_the_order_of_ranks_and_half_written_ones_are_not(tmp_path: Path) -> None:
+    for rank in (10, 2):
+        (tmp_path / f"rank-{rank}.json").write_text(json.dumps(vars(usage(rank, 1.0, 1.0))))
+    (tmp_path / "rank-3.json.part").write_text('{"rank": 3')
+    assert [report.rank for report in read_rank_usage(tmp_path)] == [2, 10]

@@ -1,0 +1,85 @@
+"""What the tests of workers share: a link without a specification, and running small programs on a host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import zstandard
+
+from workers.launchers import Job, Process, Session
+from workers.processes import null_input
+
+
+@dataclass(frozen=True)
+class PlainLink:
+    """The five properties a launcher reads of a link."""
+
+    bandwidth_bps: float | None = 1e9
+    delay_s: float = 0.0
+    jitter_s: float = 0.0
+    loss: float = 0.0
+    mtu: int | None = 1500
+
+
+def run(session: Session, job: Job, limit_s: float = 40.0) -> tuple[int | None, str, str]:
+    """Run a job to its end: status, standard output, standard error."""
+    out, err = job.workdir / "stdout.txt", job.workdir / "stderr.txt"
+    process = session.launch(job, stdout=out, stderr=err)
+    status = process.wait(limit_s)
+    return status, out.read_text(), err.read_text()
+
+
+def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[Process, int]:
+    """Start a program beside the jobs; the second value is a descriptor with its standard output."""
+    answer = os.memfd_create("answer")
+    nothing = null_input()
+    process = session.keeper.spawn(
+        argv,
+        environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
+        directory=Path("/"),
+        descriptors=(nothing, answer, answer),
+        host=host,
+    )
+    os.close(nothing)
+    return process, answer
+
+
+def output_of(session: Session, *argv: str, host: str | None = None) -> str:
+    """Standard output and error of a small program on a host (None: where the bridge is)."""
+    process, answer = start_tool(session, *argv, host=host)
+    process.wait(20.0)
+    text = os.pread(answer, 1 << 20, 0).decode()
+    os.close(answer)
+    return text
+
+
+def capinfos(path: Path) -> tuple[int, int]:
+    """Packets and bytes on the wire of a compressed capture, as Wireshark's capinfos counts them."""
+    text = subprocess.run(
+        ["capinfos", "-M", "-c", "-d", str(unpacked(path))], capture_output=True, text=True, check=True, timeout=30
+    ).stdout
+    values = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return int(values["Number of packets"]), int(values["Data size"].split()[0])
+
+
+def frame_lengths(path: Path) -> list[int]:
+    """The length on the wire of every packet, by tshark."""
+    text = subprocess.run(
+        ["tshark", "-r", str(unpacked(path)), "-T", "fields", "-e", "frame.len"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    ).stdout
+    return [int(line) for line in text.split()]
+
+
+def unpacked(path: Path) -> Path:
+    """The plain pcapng beside its compressed file."""
+    plain = path.with_suffix("")
+    with path.open("rb") as source, plain.open("wb") as target:
+        zstandard.ZstdDecompressor().copy_stream(source, target)
+    return plain
