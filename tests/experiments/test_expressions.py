@@ -1,7 +1,5 @@
 """The filter language of ``where``."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,10 +106,9 @@ _TOKENS = st.sampled_from(
 
 @given(st.lists(_TOKENS, max_size=14))
 def test_it_answers_yes_or_no_or_refuses(tokens: list[str]) -> None:
-    def judge() -> Any:
-        return Expression(" ".join(tokens), KNOWN)(VALUES)
-
+    text = " ".join(tokens)
     try:
-        assert judge() in (True, False)
-    except ValueError as error:
-        assert str(error)
+        kept = Expression(text, KNOWN)(VALUES)
+    except ValueError:
+        return  # refused with a sentence; anything else escapes and fails the test
+    assert kept in (True, False)

@@ -63,9 +63,10 @@ def test_it_leaves_what_is_no_number_as_text_for_the_parameter_to_judge(text: st
 @given(st.text(max_size=60))
 def test_it_answers_or_refuses_any_text(text: str) -> None:
     try:
-        assert expand_values(text)
-    except ValueError as error:
-        assert str(error)
+        values = expand_values(text)
+    except ValueError:
+        return  # refused with a sentence; anything else escapes and fails the test
+    assert values
 
 
 @given(st.integers(-50, 50), st.integers(0, 100), st.integers(1, 9))

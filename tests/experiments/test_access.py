@@ -1,0 +1,61 @@
+"""Who may see, submit and cancel."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments import access
+from experiments.library import load_published
+from experiments.models import Experiment, Project, Trial
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_shows_members_their_projects_and_everybody_what_was_published() -> None:
+    load_published()
+    published = set(Experiment.objects.all())
+    mine = factories.experiment()
+    other = factories.experiment(project=Project.objects.create(slug="other", name="Other"))
+    stranger, member = factories.person("stranger"), factories.person("ada", "viewer")
+    admin = factories.person("admin", is_superuser=True)
+    assert set(access.visible_experiments(stranger)) == published
+    assert set(access.visible_experiments(member)) == {mine, *published}
+    assert set(access.visible_experiments(admin)) == {mine, other, *published}
+    assert set(access.visible_trials(member)) == set(Trial.objects.exclude(experiment=other))
+    assert set(access.visible_trials(admin)) == set(Trial.objects.all())
+
+
+def test_it_shows_each_row_once_however_many_members_there_are() -> None:
+    factories.experiment()
+    for name in ("a", "b", "c"):
+        factories.person(name, "submitter")
+    reader = factories.person("reader", "viewer")
+    assert access.visible_experiments(reader).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "submits", "cancels_own", "cancels_any"),
+    [
+        (None, False, False, False),
+        ("viewer", False, False, False),
+        ("submitter", True, True, False),
+        ("maintainer", True, True, True),
+        ("superuser", True, True, True),
+    ],
+)
+def test_it_gives_each_role_its_rights(role: str | None, submits: bool, cancels_own: bool, cancels_any: bool) -> None:
+    is_superuser = role == "superuser"
+    user = factories.person("ada", None if is_superuser else role, is_superuser=is_superuser)
+    own, foreign = factories.experiment(owner=user), factories.experiment(owner=factories.person("bob"))
+    assert access.may_submit(user, own.project) is submits
+    assert access.may_submit(user, own.project, "water") is submits
+    assert access.may_cancel(user, own) is cancels_own
+    assert access.may_cancel(user, foreign) is cancels_any
+
+
+def test_it_lets_only_maintainers_submit_what_says_itself_what_is_executed() -> None:
+    submitter, maintainer = factories.person("sue", "submitter"), factories.person("max", "maintainer")
+    project = Project.objects.get(slug="default")
+    assert not access.may_submit(submitter, project, "command")
+    assert access.may_submit(maintainer, project, "command")

@@ -1,0 +1,76 @@
+"""API tokens: shown once, stored as a hash."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core import serializers
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from experiments.models import ApiToken
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_stores_only_the_hash_of_the_key() -> None:
+    token, key = ApiToken.issue(factories.person("ada"), "laptop")
+    assert key.startswith("rw_")
+    assert len(key) > 40
+    stored = serializers.serialize("json", ApiToken.objects.all())
+    assert key not in stored
+    assert key[9:] not in stored
+    assert str(token) == f"laptop ({key[:8]}…)"
+
+
+def test_it_is_found_by_its_key_alone() -> None:
+    user = factories.person("ada")
+    _, key = ApiToken.issue(user, "laptop")
+    found = ApiToken.find(key)
+    assert found is not None
+    assert found.user == user
+    for wrong in ("", "rw_", key[:-1], key + "x", key.upper(), "\0", key[3:]):
+        assert ApiToken.find(wrong) is None
+
+
+def test_it_is_worth_nothing_while_its_user_is_inactive() -> None:
+    user = factories.person("ada")
+    _, key = ApiToken.issue(user, "laptop")
+    user.is_active = False
+    user.save()
+    assert ApiToken.find(key) is None
+
+
+def test_it_notes_its_use_once_a_day() -> None:
+    token, key = ApiToken.issue(factories.person("ada"), "laptop")
+    ApiToken.find(key)
+    token.refresh_from_db()
+    first = token.last_used_at
+    assert first is not None
+    ApiToken.find(key)
+    token.refresh_from_db()
+    assert token.last_used_at == first
+    ApiToken.objects.update(last_used_at=timezone.now() - timedelta(days=2))
+    ApiToken.find(key)
+    token.refresh_from_db()
+    assert token.last_used_at is not None
+    assert token.last_used_at >= first
+
+
+def test_it_is_made_by_a_command_that_prints_the_key_once() -> None:
+    user, printed = factories.person("ada"), StringIO()
+    call_command("api_token", "ada", "laptop", stdout=printed)
+    found = ApiToken.find(printed.getvalue().strip())
+    assert found is not None
+    assert (found.user, found.name) == (user, "laptop")
+
+
+@pytest.mark.parametrize(("user", "name"), [("nobody", "laptop"), ("ada", ""), ("ada", "x" * 81)])
+def test_it_is_made_for_active_users_and_has_a_name(user: str, name: str) -> None:
+    factories.person("ada")
+    with pytest.raises(CommandError):
+        call_command("api_token", user, name)
+    assert not ApiToken.objects.exists()

@@ -1,0 +1,129 @@
+"""Claiming: of all workers that want a trial, exactly one gets it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pytest
+from django.db import IntegrityError, connection, connections
+
+from experiments.models import Cluster, Lease, State, Trial
+from tests.experiments import factories
+
+T = TypeVar("T")
+
+
+def at_once(work: Callable[[int], T], count: int) -> list[T]:
+    """Return what ``work(0)``, ``work(1)`` ... answer when all start together, each with its own connection."""
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> T:
+        try:
+            connection.ensure_connection()
+            barrier.wait(10)
+            return work(number)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run, range(count)))
+
+
+@pytest.mark.django_db
+def test_it_takes_the_first_waiting_trial_of_the_oldest_experiment() -> None:
+    first, _ = factories.experiment(), factories.experiment()
+    trial = factories.claimed("host:1:1")
+    assert (trial.experiment_id, trial.position) == (first.pk, 1)
+    assert (trial.state, trial.worker) == (State.PREPARING, "host:1:1")
+
+
+@pytest.mark.django_db
+def test_it_leaves_the_queue_alone_while_the_machine_is_taken() -> None:
+    factories.experiment()
+    trial = factories.claimed()
+    testbed = Cluster.objects.get(slug="testbed")
+    assert Trial.claim_next(testbed, "host:2:2") is None
+    assert Trial.objects.filter(state=State.QUEUED).count() == 3
+    trial.fail("It ended.")
+    assert Trial.claim_next(testbed, "host:2:2") is not None
+
+
+@pytest.mark.django_db
+def test_it_holds_the_machine_against_other_clusters_of_this_machine() -> None:
+    factories.experiment()
+    factories.experiment(cluster="local")
+    factories.claimed()
+    assert Trial.claim_next(Cluster.objects.get(slug="local"), "host:2:2") is None
+
+
+@pytest.mark.django_db
+def test_it_lets_clusters_with_other_hosts_run_side_by_side() -> None:
+    factories.experiment()
+    farm = Cluster.objects.create(slug="farm", name="Farm", kind="ssh", settings={"hosts": ["n2", "n1"]})
+    factories.experiment(cluster="farm")
+    factories.claimed()
+    trial = Trial.claim_next(farm, "host:2:2")
+    assert trial is not None
+    assert list(trial.leases.values_list("resource", flat=True)) == ["host:n1", "host:n2"]
+
+
+@pytest.mark.django_db
+def test_it_answers_none_when_nothing_waits() -> None:
+    factories.experiment().cancel()
+    assert Trial.claim_next(Cluster.objects.get(slug="testbed"), "host:1:1") is None
+    assert not Lease.objects.exists()
+
+
+@pytest.mark.django_db
+def test_it_lets_no_two_trials_hold_one_resource() -> None:
+    factories.experiment()
+    one, other = Trial.objects.all()[:2]
+    Lease.objects.create(resource="host:n1", trial=one)
+    with pytest.raises(IntegrityError):
+        Lease.objects.create(resource="host:n1", trial=other)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_gives_the_machine_to_one_of_eight_workers() -> None:
+    factories.experiment()
+    testbed = Cluster.objects.get(slug="testbed")
+    won = [trial for trial in at_once(lambda n: Trial.claim_next(testbed, f"host:{n}:1"), 8) if trial is not None]
+    assert len(won) == 1
+    assert Trial.objects.active().get() == won[0]
+    assert Lease.objects.get().trial == won[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_gives_one_trial_to_one_of_two_workers() -> None:
+    factories.experiment(sweep={"hosts": [1]}, repetitions=1)
+    testbed = Cluster.objects.get(slug="testbed")
+    for _ in range(5):
+        answers = at_once(lambda n: Trial.claim_next(testbed, f"host:{n}:1"), 2)
+        (won,) = [trial for trial in answers if trial is not None]
+        assert Trial.objects.get() == won
+        Lease.objects.all().delete()
+        Trial.objects.update(state=State.QUEUED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_ends_once_when_worker_and_reaper_end_it_together() -> None:
+    factories.experiment()
+    trial = factories.analysing()
+
+    def end(number: int) -> str:
+        mine = Trial.objects.get(pk=trial.pk)
+        try:
+            mine.finish(factories.RESULT) if number else mine.mark_lost("Silent.")
+        except Exception as error:
+            return type(error).__name__
+        return mine.state
+
+    answers = at_once(end, 2)
+    assert "StaleTrial" in answers
+    state = Trial.objects.get(pk=trial.pk).state
+    assert state in answers
+    assert trial.measurements.exists() == (state == State.FINISHED)
+    assert Trial.objects.filter(attempt=2).exists() == (state == State.LOST)

@@ -1,0 +1,98 @@
+"""Heartbeats, the reaper's count, lost trials and new attempts."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.errors import ReadOnly, StaleTrial
+from experiments.library import load_published
+from experiments.models import Kind, State, Trial
+from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_beats_with_its_progress_and_hears_that_it_shall_stop() -> None:
+    factories.experiment()
+    trial = factories.running()
+    assert trial.beat({"elapsed_s": 3, "packets": 7}) is False
+    assert Trial.objects.get(pk=trial.pk).progress == {"elapsed_s": 3, "packets": 7}
+    trial.cancel()
+    assert trial.beat() is True
+
+
+def test_it_is_silent_only_after_the_set_number_of_rounds_without_a_beat() -> None:
+    factories.experiment()
+    trial = factories.running()
+    for _ in range(3):  # each beat begins the count anew
+        trial.beat()
+        assert [trial.note_silence() for _ in range(MISSED_ROUNDS_UNTIL_LOST)] == [False] * MISSED_ROUNDS_UNTIL_LOST
+    assert trial.note_silence() is True
+
+
+def test_it_is_never_silent_once_it_is_over() -> None:
+    factories.experiment()
+    trial = factories.finished()
+    assert not any(trial.note_silence() for _ in range(2 * MISSED_ROUNDS_UNTIL_LOST))
+
+
+def test_it_gets_a_new_attempt_that_stands_for_it() -> None:
+    experiment = factories.experiment(retries=1)
+    lost = factories.running()
+    attempt = lost.mark_lost("Its worker is gone.")
+    assert attempt is not None
+    assert (attempt.state, attempt.attempt) == (State.QUEUED, 2)
+    assert (attempt.configuration_id, attempt.repetition, attempt.position) == (
+        lost.configuration_id,
+        lost.repetition,
+        lost.position,
+    )
+    assert lost.pk not in experiment.trials.current().values_list("pk", flat=True)
+    assert experiment.trials.current().count() == 4
+
+
+def test_it_gets_no_more_attempts_than_the_experiment_allows() -> None:
+    experiment = factories.experiment(retries=2, sweep={"hosts": [1]}, repetitions=1)
+    for number in (1, 2, 3):
+        trial = factories.claimed()
+        assert trial.attempt == number
+        assert (trial.mark_lost("Gone.") is None) == (number == 3)
+    assert experiment.trials.current().get().state == State.LOST
+
+
+def test_it_gets_no_new_attempt_when_it_was_to_be_cancelled() -> None:
+    factories.experiment(retries=5)
+    trial = factories.running()
+    Trial.objects.get(pk=trial.pk).cancel()
+    assert trial.mark_lost("Gone.") is None
+
+
+def test_it_is_repeated_once_not_twice() -> None:
+    factories.experiment()
+    trial = factories.running()
+    with pytest.raises(StaleTrial):
+        trial.queue_attempt()  # not over yet
+    trial.fail("It exited with status 1.")
+    assert trial.queue_attempt().attempt == 2
+    with pytest.raises(StaleTrial):
+        trial.queue_attempt()
+
+
+def test_it_is_never_repeated_when_it_was_published() -> None:
+    load_published()
+    trial = Trial.objects.filter(experiment__published=True).first()
+    assert trial is not None
+    with pytest.raises(ReadOnly):
+        trial.queue_attempt()
+
+
+def test_it_counts_only_finished_measured_trials_that_no_attempt_replaced() -> None:
+    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=2, warmups=1, control=True)
+    for _ in range(4):
+        factories.finished()
+    assert {trial.kind for trial in experiment.trials.counted()} == {Kind.MEASURED}
+    replaced = experiment.trials.counted().first()
+    assert replaced is not None
+    replaced.queue_attempt()
+    assert experiment.trials.counted().count() == 1
