@@ -1,0 +1,129 @@
+"""Connections of real traffic: tcptrace and tshark, each where its definition is ours (docstring of analysis.tcp)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analysis.capture.stream import stream
+from analysis.flows import FlowSet
+from analysis.kernels.tcp_state import RTT_NS
+from analysis.tcp import TcpAccumulator
+from tests.analysis.tcptrace import tcptrace
+from tests.analysis.tools import tshark_fields
+from tests.analysis.two_hosts import record_stream
+
+TCPTRACE = {
+    "total packets": "packets",
+    "pure acks sent": "pure_acks",
+    "actual data pkts": "data_segments",
+    "actual data bytes": "payload_bytes",
+    "unique bytes sent": "goodput_bytes",
+    "rexmt data pkts": "retransmitted_segments",
+    "rexmt data bytes": "retransmitted_bytes",
+    "outoforder pkts": "out_of_order_segments",
+    "zero win adv": "zero_window_events",
+    "zwnd probe pkts": "zero_window_probes",
+}
+STREAMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "offloads": {"offloads": True},
+    "loss behind the capture": {"loss_permille": 20, "device": "v2"},
+    "loss before the capture": {"loss_permille": 20, "device": "v1"},
+    "small buffer": {"buffer_bytes": 8192},
+}
+
+
+def followed(path: Path) -> FlowSet:
+    accumulator = TcpAccumulator()
+    for table in stream(path):
+        accumulator.update(table)
+    return accumulator.result()
+
+
+@pytest.fixture(scope="module", params=STREAMS)
+def streamed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """iperf3 between two hosts: a control connection and 3 MB of data."""
+    place = tmp_path_factory.mktemp("stream") / "stream.pcapng"
+    return request.param, record_stream(place, "-n", "3M", **STREAMS[request.param])
+
+
+def assert_equals_tcptrace(path: Path, flows: FlowSet) -> None:
+    theirs, ours = tcptrace(path), flows.flows()
+    assert len(ours) == len(theirs) > 0
+    for reference, row in zip(theirs, ours, strict=True):
+        assert (f"{row['host_a']}:{row['port_a']}", f"{row['host_b']}:{row['port_b']}") == reference["host"]
+        for label, name in TCPTRACE.items():
+            assert (str(row[f"{name}_ab"]), str(row[f"{name}_ba"])) == reference[label], f"{row['port_a']}: {label}"
+
+
+def test_every_connection_of_an_mpi_run_equals_tcptrace(mpi_capture: Path) -> None:
+    assert_equals_tcptrace(mpi_capture, followed(mpi_capture))
+
+
+def test_streams_with_and_without_loss_equal_tcptrace(streamed: tuple[str, Path]) -> None:
+    kind, path = streamed
+    flows = followed(path)
+    metrics, _ = flows.metrics()
+    if kind == "loss behind the capture":
+        assert metrics["retransmitted_segments"] > 0
+        assert metrics["out_of_order_segments"] == 0
+    elif kind == "loss before the capture":
+        assert metrics["out_of_order_segments"] > 0
+    assert_equals_tcptrace(path, flows)
+
+
+@pytest.mark.parametrize(
+    ("name", "expression"),
+    [
+        ("duplicate_acks", "tcp.analysis.duplicate_ack"),
+        ("zero_window_events", "tcp.analysis.zero_window"),
+        ("window_full_events", "tcp.analysis.window_full"),
+        ("acked_unseen_segments", "tcp.analysis.ack_lost_segment"),
+    ],
+)
+def test_counts_equal_those_of_tshark(streamed: tuple[str, Path], name: str, expression: str) -> None:
+    kind, path = streamed
+    metrics, _ = followed(path).metrics()
+    assert metrics[name] == len(tshark_fields(path, "frame.number", display_filter=expression))
+    if kind == "small buffer" and name == "window_full_events":
+        assert metrics[name] > 0
+
+
+def test_repetitions_and_gap_fillers_together_are_what_tshark_calls_suspect(streamed: tuple[str, Path]) -> None:
+    _, path = streamed
+    metrics, _ = followed(path).metrics()
+    kinds = ("retransmission", "spurious_retransmission", "out_of_order")
+    expression = " || ".join(f"tcp.analysis.{kind}" for kind in kinds)
+    suspect = tshark_fields(path, "frame.number", display_filter=expression)
+    assert metrics["retransmitted_segments"] + metrics["out_of_order_segments"] == len(suspect)
+
+
+def test_round_trips_are_those_of_tshark_but_for_repeated_data(streamed: tuple[str, Path]) -> None:
+    _, path = streamed
+    pure = "tcp.analysis.ack_rtt && tcp.len == 0 && tcp.flags.syn == 0 && tcp.flags.fin == 0 && tcp.flags.reset == 0"
+    rows = tshark_fields(path, "tcp.analysis.ack_rtt", "tcp.analysis.acks_frame", display_filter=pure)
+    without_data = {row[0] for row in tshark_fields(path, "frame.number", display_filter="tcp.len == 0")}
+    theirs = Counter(round(float(rtt_s) * 1e9) for rtt_s, frame in rows if frame not in without_data)
+    flows = followed(path)
+    ours = Counter(flows.pooled(RTT_NS, np.ones(len(flows), np.bool_)).tolist())
+    assert sum(ours.values()) == flows.metrics()[0]["rtt_samples"] > 10
+    assert ours <= theirs
+    metrics, _ = flows.metrics()
+    if metrics["retransmitted_segments"] == metrics["out_of_order_segments"] == 0:
+        assert ours == theirs
+
+
+def test_handshake_and_its_halves_are_the_times_between_its_three_packets(streamed: tuple[str, Path]) -> None:
+    _, path = streamed
+    rows = tshark_fields(path, "tcp.stream", "frame.time_epoch", "tcp.flags", display_filter="tcp")
+    for row in followed(path).flows():
+        times = [int(r[1].replace(".", "")) for r in rows if int(r[0]) == row["connection"]][:3]
+        assert row["handshake"] == "complete"
+        assert row["rtt_half_b_s"] == pytest.approx((times[1] - times[0]) * 1e-9, rel=1e-9)
+        assert row["rtt_half_a_s"] == pytest.approx((times[2] - times[1]) * 1e-9, rel=1e-9)
+        assert row["rtt_handshake_s"] == pytest.approx((times[2] - times[0]) * 1e-9, rel=1e-9)
