@@ -29,11 +29,14 @@ _GUESSED_SPREAD: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Repetitions of one configuration; ``reduction`` is the share of the variance left by the ones before that it takes away."""
+    """Repetitions of one configuration.
+
+    ``reduction`` is the share of the variance left by the ones before that it takes away; None where no model could say.
+    """
 
     parameters: dict[str, Any]
     repetitions: int
-    reduction: float
+    reduction: float | None
     reason: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +78,40 @@ def suggest_points(
     beliefs = None if choice is None else _beliefs(study, choice, np.array(candidates), goal)
     if beliefs is None:
         return _repeat_first(study, budget_trials, most)
-    return _greedy(study, beliefs, budget_trials, most, goal)
+    found: list[Suggestion] = []
+    if goal == "best_size" and choice is not None and choice.chosen.model_error > beliefs.noise:
+        found = _bracket(study, measured, candidates, budget_trials, most)
+        budget_trials -= sum(s.repetitions for s in found)
+    return _merged(found + _greedy(study, beliefs, budget_trials, most - len(found), goal))
+
+
+def _bracket(
+    study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int
+) -> list[Suggestion]:
+    """Unmeasured sizes half-way from the best measured one to its neighbours: where no model fits, only measuring tells."""
+    medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
+    best = medians.index(min(medians))
+    found: list[Suggestion] = []
+    each = max(MINIMUM_REPETITIONS, budget // most)
+    for neighbour in (best - 1, best + 1):
+        if not 0 <= neighbour < len(measured):
+            continue
+        ends = sorted((measured[best], measured[neighbour]))
+        between = [c for c in candidates if ends[0] < c < ends[1]]
+        if between and budget >= MINIMUM_REPETITIONS and len(found) < most:
+            size = min(between, key=lambda c: abs(c - sum(ends) / 2))
+            repetitions = min(each, budget)
+            budget -= repetitions
+            reason = "next to the best measured size, where the models miss by more than trials scatter"
+            found.append(Suggestion(_at(study, size), repetitions, None, reason))
+    return found
+
+
+def _at(study: Study, size: float) -> dict[str, Any]:
+    """Parameters of the measured configuration of that size, or of the smallest one with the size in its place."""
+    sized = dict(study.sized(study.time_metric))
+    template = sized.get(size) or next(iter(sized.values()))
+    return dict(template.parameters) | {study.axis: int(size) if size == int(size) else size}
 
 
 def _whole_sizes(measured: Sequence[float]) -> list[float]:
@@ -88,7 +124,7 @@ def _repeat_first(study: Study, budget: int, most: int) -> list[Suggestion]:
         missing = min(MINIMUM_REPETITIONS - len(point.array(study.time_metric)), budget)
         if missing > 0:
             budget -= missing
-            found.append(Suggestion(dict(point.parameters), missing, 0.0, "too few repetitions to fit a model"))
+            found.append(Suggestion(dict(point.parameters), missing, None, "too few repetitions to fit a model"))
     return found
 
 
@@ -154,7 +190,7 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal)
         covariance = covariance - np.outer(column, column) / (column[best] + noise[best])
         counts[best] += repetitions
         budget -= repetitions
-    return _merged(found)
+    return found
 
 
 def _repetitions(study: Study, sizes: Floats) -> Floats:
@@ -177,14 +213,12 @@ def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
 
 def _suggestion(study: Study, size: float, repetitions: int, reduction: float, goal: Goal) -> Suggestion:
     sized = dict(study.sized(study.time_metric))
-    template = sized.get(size) or next(iter(sized.values()))
-    whole = int(size) if size == int(size) else size
     kind = "more repetitions" if size in sized else "between the measured sizes"
     if size not in sized and not min(sized) <= size <= max(sized):
         kind = "beyond the measured sizes"
     answer = f"the best number of {study.axis}" if goal == "best_size" else "the model"
     reason = f"{kind}; takes away {100 * reduction:.0f} % of what is uncertain about {answer}"
-    return Suggestion(dict(template.parameters) | {study.axis: whole}, repetitions, reduction, reason)
+    return Suggestion(_at(study, size), repetitions, reduction, reason)
 
 
 def _merged(found: list[Suggestion]) -> list[Suggestion]:
@@ -197,7 +231,10 @@ def _merged(found: list[Suggestion]) -> list[Suggestion]:
             s
             if old is None
             else Suggestion(
-                s.parameters, old.repetitions + s.repetitions, 1 - (1 - old.reduction) * (1 - s.reduction), old.reason
+                s.parameters,
+                old.repetitions + s.repetitions,
+                1 - (1 - (old.reduction or 0.0)) * (1 - (s.reduction or 0.0)),
+                old.reason,
             )
         )
     return list(merged.values())

@@ -140,18 +140,32 @@ def welch(a: Floats, b: Floats) -> tuple[float, float, float]:
 
 
 def outliers(values: Sequence[float] | Floats) -> tuple[int, ...]:
-    """Positions whose modified z-score exceeds 3.5 (Iglewicz and Hoaglin 1993); none below five values.
+    """Positions that stand apart; none below four values.
 
-    Where more than half of the values are equal, the mean absolute deviation stands in for the median one, as there.
+    Below ten values by Grubbs' test at 1 % (Grubbs 1969), which is exact for few normal values; from ten on by a modified z-score
+    above 3.5 (Iglewicz and Hoaglin 1993), which several outliers cannot hide from. Where more than half of the values are
+    equal, the mean absolute deviation stands in for the median one, as there.
     """
     x = checked(values)
-    if len(x) < 5:
-        return ()
+    if len(x) < 10:
+        return _grubbs(x)
     distance = np.abs(x - np.median(x))
     scale = float(np.median(distance)) / 0.6745 or float(distance.mean()) * 1.2533
     if scale == 0:
         return ()
     return tuple(int(i) for i in np.flatnonzero(distance / scale > 3.5))
+
+
+def _grubbs(x: Floats) -> tuple[int, ...]:
+    """The value farthest from the mean, when farther than Grubbs' critical value."""
+    n = len(x)
+    if n < 4 or np.ptp(x) == 0:
+        return ()
+    farthest = int(np.abs(x - x.mean()).argmax())
+    score = abs(x[farthest] - x.mean()) / x.std(ddof=1)
+    t = stats.t.isf(0.01 / (2 * n), n - 2)
+    critical = (n - 1) / np.sqrt(n) * np.sqrt(t**2 / (n - 2 + t**2))
+    return (farthest,) if score > critical else ()
 
 
 def repetitions_needed(

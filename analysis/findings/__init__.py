@@ -1,0 +1,26 @@
+"""Conclusions in plain words, each with its evidence: ``find(study)`` applies every rule of the registry.
+
+A new rule is a function in one of the ``*_rules`` modules under ``@rule``; importing them here is what enters them, in the
+order in which findings are listed within their group.
+"""
+
+from analysis.findings import scaling_rules  # noqa: I001  (the order is the order of the findings)
+from analysis.findings import balance_rules, network_rules, traffic_rules, trust_rules
+from analysis.findings.registry import RULES, Evidence, Finding
+from analysis.findings.report import Report, find, render
+from analysis.findings.verdict import Verdict
+
+__all__ = [
+    "RULES",
+    "Evidence",
+    "Finding",
+    "Report",
+    "Verdict",
+    "balance_rules",
+    "find",
+    "network_rules",
+    "render",
+    "scaling_rules",
+    "traffic_rules",
+    "trust_rules",
+]

@@ -1,0 +1,62 @@
+"""Rules about who waits for whom: uneven work, and ranks that share cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from analysis.findings.reading import Reading
+from analysis.findings.registry import Evidence, Finding, rule
+from analysis.findings.wording import percent, sizes
+
+_IMBALANCED: Final = 0.1
+
+
+@rule
+def load_imbalance(reading: Reading) -> Iterator[Finding]:
+    """The busiest rank against the mean."""
+    places = reading.series("cpu_imbalance")
+    if not places:
+        return
+    worst = max(places, key=lambda p: p.median)
+    if worst.median < _IMBALANCED:
+        return
+    yield Finding(
+        "load_imbalance",
+        "time",
+        f"The load is uneven at {sizes(worst.size, reading.axis)}: "
+        f"the busiest rank uses {percent(worst.median)} more CPU time than the mean.",
+        reading.strength(doubtful=not reading.study.may_claim(worst.point, metric="cpu_imbalance")),
+        tuple(Evidence("CPU imbalance", p.median, "share", "cpu_imbalance", p.size) for p in places),
+        "where-time-goes",
+        "Try another decomposition or the program's own balancing: the others wait for the busiest rank.",
+    )
+
+
+@rule
+def oversubscribed(reading: Reading) -> Iterator[Finding]:
+    """More ranks than cores on a virtual test-bed."""
+    cores = reading.study.cores
+    over = [(t.size, t.point.ranks) for t in reading.times if cores and t.point.ranks and t.point.ranks > cores]
+    if not cores or not over:
+        return
+    first, last = over[0], over[-1]
+    ranks = f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}"
+    at = f"At {sizes(first[0], reading.axis)}" if first is last else f"From {sizes(first[0], reading.axis)} on"
+    switches = reading.series("context_switches_involuntary")
+    yield Finding(
+        "oversubscribed",
+        "trust",
+        f"{at}, {ranks} ranks share {cores} core{'s' if cores > 1 else ''}: they also wait for each other's turns.",
+        "strong",
+        (
+            Evidence("Cores", cores, "1"),
+            *(Evidence("Ranks", float(ranks or 0), "1", "", size) for size, ranks in over),
+            *(
+                Evidence("Involuntary context switches", p.median, "1", "context_switches_involuntary", p.size)
+                for p in switches
+            ),
+        ),
+        "where-time-goes",
+        "Compare sizes below that one only, use one rank per host, or run on real hosts.",
+    )

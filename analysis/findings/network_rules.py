@@ -1,0 +1,220 @@
+"""Rules about what the wire sets: full links, windows, round trips and retransmissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from analysis.findings.reading import Place, Reading
+from analysis.findings.registry import Evidence, Finding, rule
+from analysis.findings.wording import number, percent, quantity, sizes
+from analysis.scaling.breakdown import WireRow, busiest_link_share, wire_part
+
+_FULL: Final = 0.8
+_PEAK_FULL: Final = 0.9
+_BOUND: Final = 0.7
+"""A flow at this share of a limit is taken to be set by it: averages over its life include its pauses."""
+_SMALLEST_FLOW: Final = 0.01
+"""Flows with a smaller share of the payload do not matter to the run."""
+_RETRANSMITTED: Final = 0.001
+_SEGMENT_BYTES: Final = 1448
+"""Payload of a full segment on plain Ethernet with time stamps."""
+
+
+@rule
+def link_load(reading: Reading) -> Iterator[Finding]:
+    """A full link, bursts that fill it, or that it never is full."""
+    bandwidth = reading.study.link_bandwidth_bps
+    rows = [row for row in wire_part(reading.study) if row.mean_bps is not None]
+    if not bandwidth or not rows:
+        return
+    shares = {p.size: busiest_link_share(p.point.host_matrix) for p in reading.times}
+
+    def load(row: WireRow) -> float:
+        return (row.mean_bps or 0.0) * (shares.get(row.size) or 1.0) / bandwidth
+
+    busiest = max(rows, key=load)
+    bursts = max(rows, key=lambda row: row.peak_bps or 0.0)
+    known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
+    peak = (bursts.peak_bps or 0.0) / bandwidth
+    evidence = (
+        *(Evidence("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
+        *(
+            Evidence("Peak rate, 10 ms", row.peak_bps, "bit/s", "peak_10ms_bps", row.size)
+            for row in rows
+            if row.peak_bps
+        ),
+        Evidence("Bandwidth", bandwidth, "bit/s"),
+    )
+    asked = (
+        ""
+        if reading.study.link_certified
+        else "The bandwidth is the one asked for; no certificate says what the link reached."
+    )
+    upper = "" if known else "All captured bytes are set against one link, so the true load is at most this."
+    caveat = " ".join(filter(None, (asked, upper)))
+    yield _load_finding(reading, busiest, load(busiest), bursts, peak, known, evidence, caveat)
+
+
+def _load_finding(
+    reading: Reading,
+    busiest: WireRow,
+    share: float,
+    bursts: WireRow,
+    peak: float,
+    known: bool,
+    evidence: tuple[Evidence, ...],
+    caveat: str,
+) -> Finding:
+    axis, link = reading.axis, quantity(busiest.bandwidth_bps or 0.0, "bit/s")
+    strength = reading.strength(doubtful=bool(caveat))
+    if share >= _FULL and known:
+        statement = f"The link is saturated at {sizes(busiest.size, axis)}: {percent(share)} of {link} on average."
+        step = "Measure on a faster link, or send less: the time cannot fall before the load does."
+    elif peak >= _PEAK_FULL:
+        statement = (
+            f"Bursts fill the link at {sizes(bursts.size, axis)}: the 10 ms peak is {percent(peak)} of {link}, "
+            f"the mean at most {percent(share)}."
+        )
+        step = "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for."
+    else:
+        most = f"at most {percent(share)}" if share < _FULL or known else f"up to {percent(share)}"
+        statement = f"The link is not full: {most} of {link} on average."
+        step = "More bandwidth alone is unlikely to help; look at round trips and at the number of messages."
+    return Finding("link_load", "network", statement, strength, evidence, "throughput", step, caveat)
+
+
+@rule
+def bound_flows(reading: Reading) -> Iterator[Finding]:
+    """Flows whose rate is near window / round trip, and flows that wait a round trip for every message."""
+    for kind, judge in (("window", _window_bound), ("latency", _latency_bound)):
+        found = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
+        if found:
+            place, flows = max(found, key=lambda item: len(item[1]))
+            yield _bound_finding(reading, kind, place, flows)
+
+
+def _bound(place: Place, judge: Any) -> list[tuple[float, float]]:
+    """(rate, limit) in bit/s of the flows that matter and that ``judge`` calls bound."""
+    payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
+    total = sum(payloads)
+    found = []
+    for flow, payload in zip(place.point.flows, payloads, strict=True):
+        limit = judge(flow)
+        rate = flow.get("goodput_bps")
+        if total and payload / total >= _SMALLEST_FLOW and limit and rate and rate >= _BOUND * limit:
+            found.append((float(rate), float(limit)))
+    return found
+
+
+def _window_bound(flow: Mapping[str, Any]) -> float | None:
+    """The smaller direction's window / round trip; only where a window was seen to be full."""
+    windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
+    round_trip = flow.get("rtt_median_s")
+    full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
+    return 8 * min(windows) / round_trip if windows and round_trip and full else None
+
+
+def _latency_bound(flow: Mapping[str, Any]) -> float | None:
+    """What is in flight / round trip, where that is no more than two segments and no window was full."""
+    in_flight, round_trip = flow.get("bytes_in_flight_p95"), flow.get("rtt_median_s")
+    if not in_flight or not round_trip or in_flight > 2 * _SEGMENT_BYTES or (flow.get("window_full_events") or 0):
+        return None
+    return float(8 * in_flight / round_trip)
+
+
+def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[float, float]]) -> Finding:
+    rate, limit = max(flows)
+    at, count = sizes(place.size, reading.axis), len(flows)
+    noun = "connection runs" if count == 1 else "connections run"
+    if kind == "window":
+        statement = (
+            f"{count} {noun} at the limit of the TCP window at {at}: {quantity(rate, 'bit/s')}, "
+            f"where window / round trip allows {quantity(limit, 'bit/s')}."
+        )
+        step = "Raise the TCP buffers, or shorten the round trip; more bandwidth will not help these connections."
+    else:
+        statement = (
+            f"{count} {noun} one message per round trip at {at}: {quantity(rate, 'bit/s')}, "
+            "set by latency and not by bandwidth."
+        )
+        step = "Shorten the round trip, overlap messages with computing, or join them; more bandwidth will not help."
+    return Finding(
+        f"{kind}_bound",
+        "network",
+        statement,
+        reading.strength(doubtful=True),
+        (
+            Evidence("Connections", count, "1", "connections", place.size),
+            Evidence("Rate", rate, "bit/s", "goodput_bps", place.size),
+            Evidence("Limit", limit, "bit/s", "", place.size),
+        ),
+        "throughput",
+        step,
+        "From the connections of one typical trial; rates are means over their whole life.",
+    )
+
+
+@rule
+def retransmissions(reading: Reading) -> Iterator[Finding]:
+    """Retransmissions that are enough to matter, and what they may cost."""
+    rows = [row for row in wire_part(reading.study) if (row.retransmitted_share or 0) >= _RETRANSMITTED]
+    if not rows:
+        return
+    worst = max(rows, key=lambda row: row.retransmitted_share or 0.0)
+    share, at = worst.retransmitted_share or 0.0, sizes(worst.size, reading.axis)
+    cost = ""
+    if worst.retransmission_s is not None:
+        low, high = worst.retransmission_s
+        cost = f", which costs each connection between {quantity(low, 's')} and {quantity(high, 's')}"
+    points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
+    yield Finding(
+        "retransmissions",
+        "network",
+        f"{percent(share)} of the payload is sent again at {at}{cost}.",
+        reading.strength(doubtful=True),
+        (
+            *(
+                Evidence("Retransmitted share", r.retransmitted_share or 0.0, "share", "retransmitted_bytes", r.size)
+                for r in rows
+            ),
+            *(Evidence("Retransmitted segments", n, "1", "retransmitted_segments", x) for x, n in points.items() if n),
+        ),
+        "packets",
+        "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
+        "One round trip each at least, a time-out of 200 ms each at most." if cost else "",
+    )
+
+
+@rule
+def waiting_explained(reading: Reading) -> Iterator[Finding]:
+    """Which part of the time off the CPU the wire's volume can explain at the largest size, when it is small."""
+    rows = {row.size: row for row in wire_part(reading.study)}
+    if not reading.breakdown or reading.printed:
+        return
+    last = reading.breakdown[-1]
+    wire = rows.get(last.size)
+    if wire is None or wire.link_busy_s is None or last.off_cpu_share < 0.5:
+        return
+    part = wire.link_busy_s / last.off_cpu_s
+    if part > 0.25:
+        return
+    yield Finding(
+        "waiting_explained",
+        "network",
+        f"Moving the bytes explains at most {percent(part)} of the time off the CPU at {sizes(last.size, reading.axis)} "
+        f"({quantity(wire.link_busy_s, 's')} of {quantity(last.off_cpu_s, 's')}).",
+        reading.strength(doubtful=not reading.study.link_certified),
+        (
+            Evidence("Time the link needs for the bytes", wire.link_busy_s, "s", "", last.size),
+            Evidence("Time off the CPU", last.off_cpu_s, "s", "", last.size),
+            *(
+                (Evidence("Half round trips, one after the other", wire.latency_s, "s", "", last.size),)
+                if wire.latency_s
+                else ()
+            ),
+        ),
+        "where-time-goes",
+        "The rest points to waiting for messages one by one, for slower ranks, or for a core: compare delay 0 with the present one.",
+        f"On average {number(100 * last.off_cpu_share, 2)} % of the run is off the CPU.",
+    )
