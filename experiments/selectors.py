@@ -191,7 +191,9 @@ def waiting() -> list[dict[str, Any]]:
     """Return the waiting trials per experiment, in the order of the queue."""
     return list(
         Trial.objects.filter(state=State.QUEUED)
-        .values("experiment_id", slug=F("experiment__slug"), name=F("experiment__name"), cluster_name=F("cluster__name"))
+        .values(
+            "experiment_id", slug=F("experiment__slug"), name=F("experiment__name"), cluster_name=F("cluster__name")
+        )
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("experiment_id")
     )
@@ -218,6 +220,7 @@ def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple
         trial__configuration_id=trial.configuration_id,
         trial__state=State.FINISHED,
         trial__kind=Kind.MEASURED,
+        trial__superseded=False,
         metric__in=metrics,
         scope="all",
     ).values_list("metric", "trial_id", "value")
