@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from io import StringIO
@@ -25,3 +26,10 @@ def test_it_has_a_migration_for_every_change_of_the_models() -> None:
         call_command("makemigrations", "--check", "--dry-run", stdout=output)
     except SystemExit:
         pytest.fail(output.getvalue())
+
+
+def test_it_links_only_to_files_that_exist() -> None:
+    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    for document in documents:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
