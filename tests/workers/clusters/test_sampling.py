@@ -1,0 +1,69 @@
+"""Counters over time: whose CPU time, whose frames, and the rates between samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.workers.clusters.trials import start_tool
+from workers.launchers import Session
+from workers.sampling import HostSample, MachineSample, Sample, shares
+
+MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)
+
+
+def sample(second: float, *hosts: HostSample) -> Sample:
+    return Sample(int(second * 1e9), MACHINE, hosts)
+
+
+def test_shares_are_differences_over_the_interval_s_true_length() -> None:
+    before = HostSample("n1", 1.0, 0.5, 100, 1, rx_bytes=10, rx_packets=1, tx_bytes=20, tx_packets=2)
+    after = HostSample("n1", 2.0, 0.75, 300, 2, rx_bytes=1010, rx_packets=11, tx_bytes=520, tx_packets=7)
+    assert shares([sample(5.0, before), sample(7.0, after)]) == [
+        {
+            "t_s": 2.0,
+            "host": "n1",
+            "cpu_user_share": 0.5,
+            "cpu_system_share": 0.125,
+            "memory_bytes": 300,
+            "runnable": 2,
+            "rx_Bps": 500.0,
+            "tx_Bps": 250.0,
+            "rx_pps": 5.0,
+            "tx_pps": 2.5,
+        }
+    ]
+
+
+def test_a_single_sample_or_an_empty_interval_gives_no_rate() -> None:
+    host = HostSample("n1", 1.0, 1.0, 1, 1)
+    assert shares([sample(1.0, host)]) == []
+    assert shares([sample(1.0, host), sample(1.0, host)]) == []
+
+
+def test_cpu_time_and_memory_are_those_of_the_host_that_runs_the_program(
+    testbed: Session, eventually: Callable[..., object]
+) -> None:
+    before = testbed.sample()
+    process, _ = start_tool(testbed, "/usr/bin/python3", "-c", 'b = b"x" * 50_000_000\nwhile True: pass', host="n3")
+    try:
+        eventually(lambda: testbed.sample().hosts[2].cpu_user_s - before.hosts[2].cpu_user_s >= 0.2)
+        after = testbed.sample()
+    finally:
+        process.terminate(0.0)
+    assert [host.host for host in after.hosts] == ["n1", "n2", "n3", "n4"]
+    assert after.hosts[2].memory_bytes > 50_000_000
+    assert after.hosts[2].runnable == 1
+    for index in (0, 1, 3):
+        assert after.hosts[index].cpu_user_s == before.hosts[index].cpu_user_s
+        assert after.hosts[index].memory_bytes == 0
+    assert after.machine.memory_available_bytes > 0
+
+
+def test_counters_never_run_backwards_when_programs_end(testbed: Session) -> None:
+    for _ in range(3):
+        process, _ = start_tool(testbed, "/usr/bin/python3", "-c", "sum(range(2_000_000))", host="n1")
+        before = testbed.sample().hosts[0]
+        process.wait(20.0)
+        after = testbed.sample().hosts[0]
+        assert after.cpu_user_s >= before.cpu_user_s
+        assert after.cpu_system_s >= before.cpu_system_s

@@ -1,0 +1,60 @@
+"""Keeping the cluster open between trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from tests.workers.clusters.trials import PlainLink, run
+from workers.launchers import Job, Session, SessionPool
+
+
+@pytest.fixture
+def pool() -> Iterator[SessionPool]:
+    pool = SessionPool()
+    yield pool
+    pool.close()
+
+
+def lease(pool: SessionPool, host_count: int = 2, **link: float) -> Session:
+    """The session of one lease, after its body ended well."""
+    with pool.lease("testbed", host_count=host_count, link=PlainLink(**link)) as session:  # type: ignore[arg-type]
+        return session
+
+
+def test_the_same_hosts_and_link_share_a_session_which_runs_job_after_job(
+    pool: SessionPool, make_job: Callable[..., Job]
+) -> None:
+    sessions = set()
+    for _ in range(3):
+        with pool.lease("testbed", host_count=2, link=PlainLink()) as session:
+            status, stdout, stderr = run(session, make_job(session, "hostname"))
+            sessions.add(session)
+        assert (status, sorted(stdout.split())) == (0, ["n1", "n2"]), stderr
+    assert len(sessions) == 1
+
+
+def test_another_size_or_link_replaces_it(pool: SessionPool) -> None:
+    first = lease(pool)
+    second = lease(pool, host_count=3)
+    third = lease(pool, host_count=3, bandwidth_bps=1e8)
+    assert len({first, second, third}) == 3
+    assert (first.alive(), second.alive(), third.alive()) == (False, False, True)
+
+
+def test_a_dead_session_is_replaced(pool: SessionPool, eventually: Callable[..., object]) -> None:
+    first = lease(pool)
+    psutil.Process(first.keeper.pid).kill()
+    eventually(lambda: not first.alive())
+    assert lease(pool).alive()
+
+
+def test_an_exception_in_a_trial_closes_its_session(pool: SessionPool) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        pool.lease("testbed", host_count=1, link=PlainLink()) as session,
+    ):
+        raise ZeroDivisionError
+    assert not session.alive()
