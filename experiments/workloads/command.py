@@ -30,7 +30,7 @@ class CommandParameters(Parameters):
 
     program: list[str] = Field(
         title="Program",
-        description='Program and arguments, a list; {name} stands for a placeholder: ["moldy", "control", "{steps}"].',
+        description='Program and arguments; {name} stands for a placeholder: ["moldy", "control", "--steps={steps}"].',
         json_schema_extra={"unit": ""},
     )
     placeholders: dict[str, dict[str, Any]] = Field(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
 from experiments.errors import OutputError
 from experiments.workloads import linpack
 from experiments.workloads.base import FigureOfMerit, Parsed, Workload
 from experiments.workloads.linpack import LinpackParameters
-
-_SUMMARY = re.compile(r"^Begin of Summary section\.$(.*?)^End of Summary section\.$", re.MULTILINE | re.DOTALL)
-_ENTRY = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 
 _Rule = tuple[str, str, str, Literal["lower", "higher", "neutral"], str]
 _WHO: Final = "Star: mean of all ranks at once, Single: one rank alone, MPI: all ranks together."
@@ -87,7 +84,7 @@ class Hpcc(Workload):
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
         text = files.get(linpack.OUTPUT, output)
-        summary = dict(entries(text))
+        summary = linpack.summary(text)
         if not summary:
             raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
         if summary.get("Success") != "1":
@@ -106,10 +103,3 @@ class Hpcc(Workload):
 
     def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
         return linpack.estimate_s(parameters, ranks)
-
-
-def entries(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys and printed values of the summary in hpccoutf.txt; nothing when it has none."""
-    summary = _SUMMARY.search(text)
-    if summary is not None:
-        yield from _ENTRY.findall(summary[1])

@@ -163,8 +163,8 @@ class Imb(Workload):
 def sections(output: str) -> Iterator[Section]:
     """Yield every table of an IMB-MPI1 output in its order."""
     headings = list(_HEADING.finditer(output))
-    ends = [heading.start() for heading in headings[1:]] + [len(output)]
-    for heading, end in zip(headings, ends, strict=True):
+    bounds = [*(heading.start() for heading in headings), len(output)]
+    for heading, end in zip(headings, bounds[1:], strict=True):
         block = output[heading.end() : end]
         header = _COLUMNS.search(block)
         if header is None:

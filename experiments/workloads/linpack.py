@@ -59,6 +59,8 @@ HPL.out      output file name (if any)
 """
 
 _ROW = re.compile(r"^(W[RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\S+) +(\S+) *$", re.MULTILINE)
+_SUMMARY = re.compile(r"^Begin of Summary section\.$(.*?)^End of Summary section\.$", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 _CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTILINE)
 
 
@@ -174,9 +176,9 @@ class LinpackRun:
 def runs(text: str) -> list[LinpackRun]:
     """Return all results in an HPL.out or hpccoutf.txt, in their order."""
     lines = list(_ROW.finditer(text))
-    ends = [line.start() for line in lines[1:]] + [len(text)]
+    bounds = [*(line.start() for line in lines), len(text)]
     found = []
-    for line, end in zip(lines, ends, strict=True):
+    for line, end in zip(lines, bounds[1:], strict=True):
         check = _CHECK.search(text, line.end(), end)
         found.append(
             LinpackRun(
@@ -192,6 +194,12 @@ def runs(text: str) -> list[LinpackRun]:
             )
         )
     return found
+
+
+def summary(text: str) -> dict[str, str]:
+    """Return the entries of the summary in hpccoutf.txt as printed; nothing when it has none."""
+    found = _SUMMARY.search(text)
+    return dict(_ENTRY.findall(found[1])) if found else {}
 
 
 def best_run(found: list[LinpackRun]) -> LinpackRun:

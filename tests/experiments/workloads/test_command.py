@@ -1,0 +1,243 @@
+"""Any command: templates that only ever fill argv items, typed placeholders, and extractors of figures."""
+
+import pytest
+
+from experiments import design
+from experiments.errors import InvalidSpec, OutputError
+from experiments.metrics import find
+from experiments.spec import parse, parse_yaml
+from experiments.workloads import Mismatch, get
+
+from .mpirun import run
+
+MOLDY = """\
+name: Moldy
+workload: command
+parameters:
+  program: [moldy, control.tip4p, "--steps={steps}", "--on={ranks}", "{mode}", "{{raw}}"]
+  placeholders:
+    steps: {type: integer, minimum: 1, maximum: 10000, default: 100, title: Steps}
+    mode: {type: text, choices: [fast, exact], default: fast}
+    cutoff: {type: number, default: 8.5, unit: A}
+  inputs: {control.tip4p: "title = water\\n"}
+  extract:
+    - {name: loop_time_s, label: Loop time, unit: s, direction: lower, regex: 'Loop time of (\\S+)'}
+  hosts: 2
+sweep: {steps: 10..30 step 10}
+where: steps * hosts < 50
+"""
+DEFINITION = {"program": ["program", "{value}"], "placeholders": {"value": {"type": "text"}}}
+
+
+def bound(definition=None, **more):
+    return get("command", {**(definition or DEFINITION), **more})
+
+
+def argv(value, *, placeholder=None, program=None, ranks=4):
+    definition = {
+        "program": program or ["program", "{value}"],
+        "placeholders": {"value": placeholder or {"type": "text"}},
+    }
+    workload = get("command", definition)
+    parameters = workload.parameters_type.model_validate({**definition, "value": value})
+    workload.check(parameters, ranks=ranks)
+    return workload.command(parameters, ranks=ranks)
+
+
+def errors_of(text):
+    with pytest.raises(InvalidSpec) as refused:
+        parse_yaml(text)
+    return {error.path: error.message for error in refused.value.errors}
+
+
+# the specification
+
+
+def test_a_definition_it_sweeps_like_any_workload():
+    spec = parse_yaml(MOLDY)
+    plan = design.expand(spec)
+    assert [c.parameters["steps"] for c in plan.configurations] == [10, 20]
+    assert plan.argv(spec, 1) == ("moldy", "control.tip4p", "--steps=20", "--on=2", "fast", "{raw}")
+    assert parse(spec.to_dict()) == spec
+
+
+def test_a_configuration_alone_it_can_run_and_parse():
+    (configuration, _) = design.expand(parse_yaml(MOLDY)).configurations
+    parameters = design.workload_parameters("command", configuration.parameters)
+    workload = get("command", configuration.parameters)
+    assert workload.files(parameters, ranks=2) == {"control.tip4p": "title = water\n"}
+    assert workload.parse("Loop time of 3.25 s", {}).figures == {"command.loop_time_s": 3.25}
+
+
+def test_a_figure_it_describes_from_the_specification():
+    metric = find("command.loop_time_s", parse_yaml(MOLDY).to_dict())
+    assert (metric.label, metric.unit, metric.direction) == ("Loop time", "s", "lower")
+    unknown = find("command.loop_time_s")
+    assert (unknown.label, unknown.unit, unknown.direction) == ("Loop time s", "", "neutral")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "path", "words"),
+    [
+        ("{steps}", "{stepz}", "parameters.program", "{stepz} is not defined"),
+        ("10..30", "0..30", "sweep.steps", "at least 1"),
+        ("10..30", "9990..10010", "sweep.steps", "at most 10000"),
+        ("hosts: 2", "hosts: 2\n  mode: sloppy", "parameters.mode", "one of fast, exact"),
+        ("hosts: 2", "hosts: 2\n  cutoff: wide", "parameters.cutoff", "must be a number"),
+        ("type: number", "type: decimal", "parameters.placeholders", "cutoff.type"),
+        ("default: 100", "default: 0", "parameters.placeholders", "must be at least 1"),
+        ("'Loop time of (\\S+)'", "'Loop time of'", "parameters.extract", "needs a group"),
+        ("'Loop time of (\\S+)'", "'Loop (time'", "parameters.extract", "cannot be read"),
+        ("regex: ", "file: ../x, regex: ", "parameters.extract", "file"),
+        ("control.tip4p: ", "../control: ", "parameters.inputs", "name of an input file"),
+        ("sweep: {", "sweep: {inputs: [a], ", "sweep.inputs", "cannot be swept"),
+        ("[moldy,", "['{mode}',", "parameters.program", "fixed name"),
+        ("[moldy, ", "[moldy, '{mode.__class__}', ", "parameters.program", "plain name"),
+        ("[moldy, ", "[moldy, '{mode!r}', ", "parameters.program", "plain name"),
+        ("[moldy, ", "[moldy, '{', ", "parameters.program", "braces"),
+        ("    steps: {", "    hosts: {}\n    steps: {", "parameters.placeholders", "cannot be the name"),
+        ("    steps: {", "    model_dump: {}\n    steps: {", "parameters.placeholders", "cannot be the name"),
+    ],
+)
+def test_a_wrong_definition_it_refuses_at_its_field(wrong, right, path, words):
+    assert wrong in MOLDY
+    found = errors_of(MOLDY.replace(wrong, right))
+    assert words in found[path]
+
+
+# values that want to be more than values
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-x",
+        "--mca",
+        ":",
+        "a b",
+        "$(reboot)",
+        "`id`",
+        "a;b",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "a\nb",
+        "a\0b",
+        "",
+        "*",
+        "~",
+    ],
+)
+def test_a_text_that_could_be_more_it_refuses(value):
+    with pytest.raises(ValueError, match="value"):
+        argv(value)
+
+
+def test_what_a_maintainer_allows_it_passes_on_as_one_item():
+    anything = {"type": "text", "pattern": ".*"}
+    assert argv("a; rm -rf $HOME `id` | x", placeholder=anything)[1] == "a; rm -rf $HOME `id` | x"
+    assert argv("{value}{ranks}", placeholder=anything)[1] == "{value}{ranks}"
+
+
+@pytest.mark.parametrize("value", [":", "-np"])
+def test_what_mpirun_would_take_for_its_own_it_refuses_even_then(value):
+    with pytest.raises(Mismatch):
+        argv(value, placeholder={"type": "text", "pattern": ".*"})
+
+
+def test_a_negative_number_it_refuses_alone_and_takes_behind_an_option():
+    number = {"type": "integer"}
+    assert argv(-5, placeholder=number, program=["p", "--offset={value}"]) == ("p", "--offset=-5")
+    with pytest.raises(Mismatch, match="read as an option"):
+        argv(-5, placeholder=number)
+
+
+@pytest.mark.parametrize("value", [True, 1.5, "x", None, 1e300, "nan", "inf"])
+def test_what_is_no_whole_number_it_refuses(value):
+    with pytest.raises(ValueError, match="value"):
+        argv(value, placeholder={"type": "integer"})
+
+
+# figures of merit
+
+
+def figure(text, *, file=None, **extractor):
+    workload = get("command", {"program": ["p"], "extract": [{"name": "x", "file": file, **extractor}]})
+    return workload.parse("" if file else text, {file: text} if file else {}).figures.get("command.x")
+
+
+@pytest.mark.parametrize(
+    ("pick", "value"),
+    [("first", 4.0), ("last", 3.0), ("min", 2.0), ("max", 4.0), ("mean", 3.0), ("median", 3.0), ("sum", 9.0)],
+)
+def test_of_several_matches_it_picks_as_asked(pick, value):
+    assert figure("t=4\nt=2 t=3\n", regex=r"t=(\S+)", pick=pick) == value
+
+
+def test_a_json_pointer_it_follows():
+    text = '{"runs": [{"a/b": 1.5}, {"a/b": [2, 4]}], "0": 7}'
+    assert figure(text, file="r.json", json_pointer="/runs/0/a~1b") == 1.5
+    assert figure(text, file="r.json", json_pointer="/runs/1/a~1b", pick="mean") == 3.0
+    assert figure(text, json_pointer="/0") == 7.0
+
+
+def test_a_csv_column_it_reads():
+    text = "size, seconds\n1, 0.5\n2, 1.5\n3,\n"
+    assert figure(text, file="out.csv", csv_column="seconds", pick="max") == 1.5
+    assert figure("a;b\n1;2\n", csv_column="b", delimiter=";") == 2.0
+
+
+def test_another_unit_it_makes_with_the_factor():
+    assert figure("t = 250 usec", regex="t = (.+) usec", factor=1e-6) == 250e-6
+
+
+@pytest.mark.parametrize(
+    "extractor",
+    [
+        {"regex": "rate (.+)"},
+        {"json_pointer": "/rate"},
+        {"csv_column": "rate", "file": "never-written.csv"},
+    ],
+)
+def test_a_missing_figure_it_calls_a_failure_unless_it_is_optional(extractor):
+    with pytest.raises(OutputError, match="x "):
+        figure("{}", **extractor)
+    assert figure("{}", **extractor, required=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "extractor"),
+    [
+        ("rate fast", {"regex": "rate (.+)"}),
+        ("rate nan", {"regex": "rate (.+)"}),
+        ('{"rate": {}}', {"json_pointer": "/rate"}),
+        ("not json", {"json_pointer": "/rate"}),
+        ("rate\nfast\n", {"csv_column": "rate"}),
+    ],
+)
+def test_what_is_no_number_it_refuses(text, extractor):
+    with pytest.raises(OutputError, match=r"no (number|measurement)"):
+        figure(text, **extractor)
+
+
+@pytest.mark.parametrize("extractor", [{}, {"regex": "(a)", "csv_column": "a"}, {"regex": "(a)", "factor": 0}])
+def test_an_extractor_without_one_source_it_refuses(extractor):
+    with pytest.raises(ValueError, match="extract"):
+        get("command").parameters_type.model_validate({"program": ["p"], "extract": [{"name": "x", **extractor}]})
+
+
+def test_a_form_it_lets_send_json_text():
+    parameters = get("command").parameters_type.model_validate({"program": '["echo", "a b"]', "inputs": "{}"})
+    assert parameters.program == ["echo", "a b"]
+    with pytest.raises(ValueError, match="JSON"):
+        get("command").parameters_type.model_validate({"program": '["echo"'})
+
+
+def test_a_real_program_it_runs_without_a_shell(tmp_path):
+    definition = {
+        "program": ["/usr/bin/printf", "%s\\n", "t=$HOME;{value}", "rank of {ranks}"],
+        "placeholders": {"value": {"type": "number"}},
+        "extract": [{"name": "value", "regex": r"t=\$HOME;(.+)"}, {"name": "ranks", "regex": "rank of (.+)"}],
+    }
+    workload = get("command", definition)
+    parsed = run(workload, workload.parameters_type.model_validate({**definition, "value": 2.5}), tmp_path)
+    assert parsed.figures == {"command.value": 2.5, "command.ranks": 2.0}

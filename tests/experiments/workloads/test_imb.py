@@ -1,0 +1,83 @@
+"""IMB-MPI1: its command and its tables, from outputs that a site recorded."""
+
+import re
+
+import pytest
+
+from experiments.errors import OutputError
+from experiments.workloads import Mismatch, get
+from experiments.workloads.imb import ImbParameters, megabyte_bytes, sections
+
+from .samples import sample
+
+IMB = get("imb")
+PINGPONG, COLLECTIVES = sample("imb-mpi1-pingpong.txt"), sample("imb-mpi1-collectives.txt")
+
+
+def printed_rows(text):
+    """Every line of numbers of an output, cell by cell."""
+    return [line.split() for line in text.splitlines() if re.match(r"^ +\d", line)]
+
+
+def written_again(tables):
+    """The parsed tables, each cell as IMB prints it: whole numbers, and times and rates with two decimals."""
+    return [
+        [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()]
+        for rows in tables.values()
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("text", [PINGPONG, COLLECTIVES], ids=["pingpong", "collectives"])
+def test_a_recorded_output_it_reads_to_the_numbers_that_it_prints(text):
+    assert written_again(IMB.parse(text, {}).tables) == printed_rows(text)
+    assert len(printed_rows(text)) > 20
+
+
+def test_a_ping_pong_it_gives_the_figures_of_the_largest_message():
+    figures = IMB.parse(PINGPONG, {}).figures
+    assert figures["imb.transfer_time_s"] == figures["imb.time_s"] == 0.13990522
+    assert figures["imb.bandwidth_Bps"] == pytest.approx(119.92e6, rel=1e-4)
+    assert figures["imb.latency_s"] == 22.78e-6
+    assert figures["imb.fit_latency_s"] == pytest.approx(18e-6, rel=0.2)
+
+
+def test_collectives_it_takes_on_most_processes():
+    parsed = IMB.parse(COLLECTIVES, {})
+    assert list(parsed.tables) == [
+        "Sendrecv, 2 processes",
+        "Sendrecv, 4 processes",
+        "Allreduce, 2 processes",
+        "Allreduce, 4 processes",
+    ]
+    assert parsed.figures == {"imb.time_s": 371.57e-6, "imb.time_min_s": 370.03e-6, "imb.time_max_s": 373.03e-6}
+
+
+def test_a_megabyte_it_finds_in_the_numbers():
+    (section,) = sections(PINGPONG)
+    columns = ([row[name] for row in section.rows()] for name in ("bytes", "t_usec", "Mbytes_per_s"))
+    assert megabyte_bytes(*columns) == 1_000_000
+    assert megabyte_bytes([4194304], [45794.49], [87.35]) == 1_048_576
+    with pytest.raises(ValueError, match="no message has a rate"):
+        megabyte_bytes([0], [12.0], [0.0])
+
+
+def test_a_table_that_breaks_off_it_refuses():
+    with pytest.raises(OutputError, match="no table"):
+        IMB.parse(PINGPONG.partition("       #bytes")[0], {})
+
+
+def test_its_command_it_writes_with_the_lengths_in_a_file():
+    parameters = ImbParameters(benchmark="Allreduce", message_bytes="4 KiB", repetitions=10, all_sizes=True)
+    assert IMB.command(parameters, ranks=8) == (
+        *("IMB-MPI1", "Allreduce", "-msglen", "lengths.txt", "-iter", "10", "-npmin", "8"),
+    )
+    lengths = IMB.files(parameters, ranks=8)["lengths.txt"].split()
+    assert lengths == ["0", *(str(2**n) for n in range(13))]
+    assert "-msglen" not in IMB.command(ImbParameters(benchmark="Barrier"), ranks=4)
+    assert IMB.command(ImbParameters(), ranks=4)[-1] == "2", "a ping-pong has two ranks, the others wait"
+
+
+def test_one_rank_it_refuses():
+    with pytest.raises(Mismatch, match="two ranks"):
+        IMB.check(ImbParameters(), ranks=1)

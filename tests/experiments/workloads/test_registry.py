@@ -1,0 +1,59 @@
+"""The registry: every workload keeps the same contract."""
+
+import re
+
+import pytest
+
+from experiments import workloads
+from experiments.errors import OutputError
+from experiments.workloads import base
+
+EVERY = workloads.registry()
+
+
+def test_the_registry_it_offers_the_workloads_of_the_studies():
+    assert [w.slug for w in EVERY] == ["water", "pingpong", "hpl", "hpcc", "netpipe", "imb", "command"]
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
+def test_every_parameter_it_explains(workload):
+    for name, info in workload.parameters_type.model_fields.items():
+        assert info.title, name
+        assert info.description.endswith("."), name
+        assert "unit" in info.json_schema_extra, name
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
+def test_every_figure_it_names_with_unit_direction_and_definition(workload):
+    assert len({figure.id for figure in workload.figures}) == len(workload.figures)
+    for figure in workload.figures:
+        assert re.fullmatch(rf"{workload.slug}\.\w+", figure.id)
+        assert figure.label
+        assert figure.unit
+        assert figure.direction in ("lower", "higher", "neutral")
+        assert figure.definition.endswith(".")
+        assert len(figure.id) <= 80, "the longest identifier that a measurement can have"
+
+
+@pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
+def test_output_of_another_program_it_refuses(workload):
+    definition = {"program": ["true"], "extract": [{"name": "t_s", "regex": "time (.*)"}]}
+    with pytest.raises(OutputError):
+        workloads.get(workload.slug, definition).parse("Segmentation fault\n", {})
+
+
+def test_a_missing_program_it_answers_with_its_package(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert workloads.missing_packages(workloads.get("hpl")) == ("hpcc",)
+    assert workloads.missing_packages(workloads.get("netpipe")) == ("netpipe-openmpi",)
+    assert "build it from source" in workloads.missing_packages(workloads.get("imb"))[0]
+
+
+def test_a_missing_python_module_it_answers_with_its_package(monkeypatch, tmp_path):
+    monkeypatch.setattr(workloads, "_PYTHON_MODULES", tmp_path)
+    assert workloads.missing_packages(workloads.get("pingpong")) == ("python3-mpi4py",)
+
+
+def test_only_the_command_it_restricts_to_maintainers():
+    assert [w.slug for w in EVERY if w.restricted] == ["command"]
+    assert base.Workload.restricted is False
