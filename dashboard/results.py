@@ -12,11 +12,15 @@ from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
 from dashboard.charts.parts import Scale
 from dashboard.words import parameter_label, parameters_sentence, trial_role, value_words
+from experiments import workloads
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment
 from experiments.selectors import ConfigurationRow, TrialMark, configuration_rows, published_like, swept_parameters
 
-METRICS = tuple(dict.fromkeys((*HEADLINE, "cpu_s", "cpu_mean_rank_s")))
+TIME = ("elapsed_s", "cpu_mean_rank_s")
+TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
+# An own experiment shows its workload's first figures of merit; the trial pages hold them all.
+OWN_FIGURES = 3
 _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
 _FLAGGED = ("degraded", "unusable")
 
@@ -32,6 +36,15 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Section:
+    """A row of charts under one heading; `element` is its anchor."""
+
+    element: str
+    title: str
+    charts: Sequence[Chart]
+
+
+@dataclass(frozen=True)
 class Overlay:
     """Published results of the same workload, over the same parameter."""
 
@@ -41,49 +54,60 @@ class Overlay:
 
 
 class Results:
-    """An experiment's configurations, and what is published about its workload. Six queries, one study published."""
+    """An experiment's configurations, and what is published about its workload. Four queries, three more per study."""
 
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
-        self.rows = configuration_rows(experiment, METRICS)
+        self.figures = figures_of_merit(experiment)
+        self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, *self.figures)))
+        self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
-        self.parameter = self.swept[0] if self.swept else "hosts"
+        self.parameter = _x_parameter(self.rows, self.swept)
         self.overlays = [] if experiment.published else self._overlays()
 
     def _overlays(self) -> list[Overlay]:
         found = []
         for published in published_like(self.experiment):
-            rows = configuration_rows(published, METRICS)
+            rows = configuration_rows(published, self.metrics)
             if self.parameter in swept_parameters(rows):
                 found.append(Overlay(published_name(published), published, rows))
         return found
 
-    def charts(self) -> list[Chart]:
-        """Elapsed and CPU time first, then the traffic."""
-        single = len(self._groups()) < 2
-        both = [("elapsed_s", "Elapsed"), ("cpu_mean_rank_s", "CPU per rank")]
-        time = (
-            [self._chart("time", "Elapsed and CPU time", both, "Time", fastest=True)]
-            if single
-            else [
-                self._chart("elapsed", "Elapsed time", both[:1], "Time", fastest=False),
-                self._chart("cpu", "CPU time per rank", both[1:], "CPU time", fastest=False),
-            ]
-        )
-        return [
-            *time,
-            self._chart("packets", "Packets", [("packets", "Measured")], "Packets"),
-            self._chart("throughput", "Throughput", [("throughput_Bps", "Measured")], "Throughput"),
-            self._chart(
-                "interarrival", "Mean inter-arrival time", [("interarrival_mean_s", "Measured")], "Inter-arrival"
-            ),
-        ]
+    def has(self, metric: str) -> bool:
+        """Whether any trial measured it."""
+        return any(row.values.get(metric) for row in self.rows)
+
+    def sections(self) -> list[Section]:
+        """Charts by heading: time first, then the traffic, then what the workload itself reports.
+
+        A published study shows what it printed; an own experiment shows every chart from the start, empty as yet.
+        """
+        own = not self.experiment.published
+        sections = []
+        if own or any(map(self.has, TIME)):
+            sections.append(Section("scaling", "Scaling", self._time_charts()))
+        if own or any(map(self.has, TRAFFIC)):
+            titles = ("Packets", "Throughput", "Mean inter-arrival time")
+            traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
+            sections.append(Section("traffic", "Traffic", traffic))
+        figures = [metric for metric in self.figures if own or self.has(metric)]
+        if figures:
+            charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
+            sections.append(Section("figures", "Figures of merit", charts))
+        return sections
+
+    def _time_charts(self) -> list[Chart]:
+        if len(self._groups()) < 2:
+            names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
+            return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
+        return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
     def _groups(self) -> dict[str, list[ConfigurationRow]]:
         """Rows by the values of all swept parameters but the one on the x axis: one series each."""
+        others = [name for name in self.swept if name != self.parameter]
         groups: dict[str, list[ConfigurationRow]] = {}
         for row in self.rows:
-            groups.setdefault(parameters_sentence(row.parameters, self.swept[1:]), []).append(row)
+            groups.setdefault(parameters_sentence(row.parameters, others), []).append(row)
         return groups
 
     @property
@@ -92,27 +116,33 @@ class Results:
         return max(0, len(self._groups()) - MOST_SERIES)
 
     def _chart(
-        self, element: str, title: str, metrics: Sequence[tuple[str, str]], quantity: str, *, fastest: bool = False
+        self,
+        element: str,
+        title: str,
+        *metrics: str,
+        names: Mapping[str, str] | None = None,
+        quantity: str = "",
+        fastest: bool = False,
     ) -> Chart:
+        names = names or {}
         lines = [
-            Line(group or self._name(name), self._x(rows), _values(rows, metric))
-            for metric, name in metrics
+            Line(group or self._name(names.get(metric, "Measured")), self._x(rows), _values(rows, metric))
+            for metric in metrics
             for group, rows in self._groups().items()
         ]
         published = [
-            Published(o.name if i == 0 else f"{o.name}, {name}", *_medians(o.rows, metric, self.parameter), i == 0)
+            Published(
+                o.name if i == 0 else f"{o.name}, {names[metric]}", *_medians(o.rows, metric, self.parameter), i == 0
+            )
             for o in self.overlays
-            for i, (metric, name) in enumerate(metrics)
+            for i, metric in enumerate(metrics)
         ]
         axis_unit = _AXIS_UNITS.get(self.parameter, "")
         parameter = parameter_label(self.parameter) + (f" ({axis_unit})" if axis_unit else "")
+        description = find(metrics[0])
+        quantity = quantity or description.label
         figure = over_parameter(
-            lines,
-            published,
-            quantity=quantity,
-            unit=find(metrics[0][0]).unit,
-            parameter=parameter,
-            mark_fastest=fastest,
+            lines, published, quantity=quantity, unit=description.unit, parameter=parameter, mark_fastest=fastest
         )
         return Chart(element, title, figure, figure.get("published"))
 
@@ -122,27 +152,41 @@ class Results:
     def _x(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
         return [row.parameters.get(self.parameter, row.hosts) for row in rows]
 
+    @property
+    def deciding(self) -> str | None:
+        """The metric by which configurations are best: elapsed time, else the first directed figure of merit there is."""
+        candidates = ["elapsed_s", *(m for m in self.figures if find(m).direction != "neutral")]
+        return next(filter(self.has, candidates), None)
+
+    def _best(self) -> ConfigurationRow | None:
+        """The best of at least two measured configurations."""
+        metric = self.deciding
+        measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
+        if metric is None or len(measured) < 2:
+            return None
+        pick = max if find(metric).direction == "higher" else min
+        return self.rows[pick(measured)[1]]
+
     def key_figures(self) -> list[tuple[str, str]]:
         """What was measured at the ends and at the best of the sweep, in words."""
-        timed = [(row.median("elapsed_s"), row) for row in self.rows]
-        measured = [(value, row) for value, row in timed if value is not None]
-        if not measured:
+        metric, best = self.deciding, self._best()
+        if metric is None:
             return []
-        best_s, best = min(measured, key=lambda pair: pair[0])
-        figures = [("Fastest measured", f"{self.point(best)}: {_with_range(best, 'elapsed_s')}")]
-        first_s, first = measured[0]
-        if len(measured) > 1 and best is not first:
-            figures.append(("Against the first", f"{first_s / best_s:.2f}× faster than {self.point(first)}"))
-        if len(measured) > 1:
-            last = measured[-1][1]
-            for metric in ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput_Bps"):
-                line = self._change(first, last, metric)
+        measured = [row for row in self.rows if row.values.get(metric)]
+        first, last = measured[0], measured[-1]
+        figures = []
+        if best is not None:
+            title = "Fastest" if metric == "elapsed_s" else f"Best, {find(metric).label.lower()}"
+            figures.append((title, f"{self.point(best)}: {_with_range(best, metric)}"))
+            for name in dict.fromkeys((metric, *TIME, "packets", "throughput_Bps")):
+                line = self._change(first, last, name)
                 if line:
-                    figures.append((find(metric).label, line))
-        counts = [len(row.values.get("elapsed_s", [])) for row in self.rows]
+                    figures.append((find(name).label, line))
+        else:
+            figures.append((find(metric).label, f"{self.point(first)}: {_with_range(first, metric)}"))
+        counts = [len(row.values.get(metric, [])) for row in self.rows]
         n = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        figures.append(("Trials each", n))
-        return figures
+        return [*figures, ("Trials each", n)]
 
     def _change(self, first: ConfigurationRow, last: ConfigurationRow, metric: str) -> str:
         a, b = first.median(metric), last.median(metric)
@@ -157,17 +201,22 @@ class Results:
 
     def table(self) -> dict[str, Any]:
         """Headings and rows of the configurations table."""
-        columns = [_Column.of(metric, self.rows) for metric in HEADLINE]
-        names = [name for name in self.swept if name != "hosts"]
-        timed = [(row.median("elapsed_s"), row.pk) for row in self.rows if row.median("elapsed_s") is not None]
-        best = min(timed)[1] if len(timed) > 1 else None
+        metrics = dict.fromkeys((*HEADLINE, *self.figures))
+        columns = [
+            _Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
+        ]
+        names = (
+            self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
+        )
+        best = self._best()
         return {
             "names": [parameter_label(name) for name in names],
+            "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
             "rows": [
                 {
                     "row": row,
-                    "best": row.pk == best,
+                    "best": best is not None and row.pk == best.pk,
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name)) for name in names],
                     "cells": [column.cell(row) for column in columns],
@@ -224,6 +273,30 @@ def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
         name = trial_role(mark.kind, mark.repetition)
         found.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
     return found
+
+
+def figures_of_merit(experiment: Experiment) -> list[str]:
+    """Metrics beyond the headline: what a study printed, or the first that the workload reports."""
+    if experiment.published:
+        tables = experiment.specification.get("tables", [])
+        printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
+        return [metric for metric in printed if metric not in (*HEADLINE, *TIME, *TRAFFIC)]
+    try:
+        return [figure.id for figure in workloads.get(experiment.workload).figures[:OWN_FIGURES]]
+    except KeyError:
+        return []
+
+
+def _x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
+    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies."""
+    if "hosts" in swept or not swept:
+        return "hosts"
+
+    def distinct(name: str) -> int:
+        values = {row.parameters.get(name) for row in rows} - {None}
+        return len(values) if all(isinstance(value, int | float) for value in values) else 0
+
+    return max(swept, key=distinct)
 
 
 def published_name(experiment: Experiment) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Aggregate, FloatField
 
 from dashboard.charts import Spark, sparkline
-from dashboard.words import parameter_label, workload_title
+from dashboard.words import parameter_label, value_words, workload_title
 from experiments.models import Experiment, Kind, Measurement, State
 from experiments.ranges import expand_values
 from experiments.selectors import Progress, progress_of
@@ -102,17 +102,21 @@ def sweep_words(experiment: Experiment) -> str:
     """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
     written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
     return (
-        " × ".join(f"{_short_label(name)} {_values(values)}" for name, values in written.items()) or "one configuration"
+        " × ".join(f"{_short_label(name)} {_values(name, values)}" for name, values in written.items())
+        or "one configuration"
     )
 
 
 def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:
     sweep: dict[str, list[Any]] = {}
-    for row in experiment.specification.get("rows", []):
+    rows = [row for table in experiment.specification.get("tables", []) for row in table.get("rows", [])]
+    for row in rows:
         for name, value in row.get("parameters", {}).items():
             if value not in sweep.setdefault(name, []):
                 sweep[name].append(value)
-    return sweep
+    # The database does not keep the order of names: those with the most values say most.
+    varying = sorted((item for item in sweep.items() if len(item[1]) > 1), key=lambda item: -len(item[1]))
+    return dict(varying[:2])
 
 
 def _short_label(name: str) -> str:
@@ -120,11 +124,13 @@ def _short_label(name: str) -> str:
     return label if label.isupper() else label.lower()
 
 
-def _values(written: Any) -> str:
+def _values(name: str, written: Any) -> str:
+    if isinstance(written, list) and len(written) > 4 and not all(isinstance(v, int | float) for v in written):
+        return f"in {len(written)} steps"
     try:
         values = expand_values(written)
     except ValueError:
         return str(written)
     if len(values) <= 2 or not all(isinstance(v, int | float) for v in values):
-        return ", ".join(map(str, values[:4])) + ("…" if len(values) > 4 else "")
-    return f"{min(values)}\u2013{max(values)}"
+        return ", ".join(value_words(name, v) for v in values[:4]) + ("…" if len(values) > 4 else "")
+    return f"{value_words(name, min(values))}\u2013{value_words(name, max(values))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dashboard import numbers
@@ -30,6 +30,8 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
     """The values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
     for name in names:
+        if parameters.get(name) is None:
+            continue
         value = value_words(name, parameters.get(name))
         if name == "hosts":
             parts.append(f"{value} host{'' if value == '1' else 's'}")
@@ -73,6 +75,8 @@ def command_lines(argv: Sequence[str], width: int = 76) -> str:
 
 def value_words(name: str, value: Any) -> str:
     """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s'."""
+    if value is None:
+        return numbers.NOTHING
     if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
         return numbers.grouped(value)
     if isinstance(value, bool):
@@ -80,3 +84,15 @@ def value_words(name: str, value: Any) -> str:
     if isinstance(value, float) and not name.startswith("link."):
         return f"{value:g}"
     return shown(name, value)
+
+
+def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as (name, value) pairs in their order."""
+    for name, value in facts.items():
+        label = f"{prefix}{str(name).replace('_', ' ')}"
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{label} · ")
+        elif isinstance(value, list):
+            yield label, ", ".join(map(str, value))
+        elif value is not None and value != "":
+            yield label, str(value)

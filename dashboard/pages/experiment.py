@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -13,8 +14,9 @@ from dashboard.drafts import as_yaml
 from dashboard.pages.home import left_s, running_entry
 from dashboard.results import Results
 from dashboard.summaries import chip_state, chip_words
-from dashboard.words import parameters_sentence, workload_title
+from dashboard.words import flat, parameters_sentence, workload_title
 from experiments import design, workloads
+from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Trial
 from experiments.parameters import known_parameters
@@ -24,15 +26,16 @@ from experiments.selectors import Progress, progress_of
 @require_GET
 def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one experiment, its charts included."""
-    found = _find(slug)
+    found = _find(request, slug)
     context = {"place": "experiments", **_status(found), **_results(found), **_setup(found)}
+    context["may_cancel"] = not context["progress"].is_over and may_cancel(request.user, found)
     return render(request, "experiment/page.html", context)
 
 
 @require_GET
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
-    found = _find(slug)
+    found = _find(request, slug)
     status = _status(found)
     context: dict[str, Any] = status
     if request.GET.get("seen") != str(status["progress"].over):
@@ -43,7 +46,9 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel every trial that is not over."""
-    found = _find(slug)
+    found = _find(request, slug)
+    if not may_cancel(request.user, found):
+        raise PermissionDenied
     try:
         count = found.cancel()
     except ReadOnly as error:
@@ -53,8 +58,9 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(found)
 
 
-def _find(slug: str) -> Experiment:
-    return get_object_or_404(Experiment.objects.select_related("cluster", "owner", "project"), slug=slug)
+def _find(request: HttpRequest, slug: str) -> Experiment:
+    visible = visible_experiments(request.user)
+    return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)
 
 
 def _status(found: Experiment) -> dict[str, Any]:
@@ -91,7 +97,7 @@ def _results(found: Experiment) -> dict[str, Any]:
     results = Results(found)
     return {
         "results": results,
-        "charts": results.charts(),
+        "sections": results.sections(),
         "table": results.table(),
         "key_figures": results.key_figures(),
         "failures": results.failures(),
@@ -103,8 +109,9 @@ def _setup(found: Experiment) -> dict[str, Any]:
     """The specification in the words of the head and as YAML."""
     setup: dict[str, Any] = {"workload_title": workload_title(found.workload), "link": "", "constants": ""}
     if found.published:
-        constants = found.specification.get("constants", {})
-        return setup | {"constants": parameters_sentence(constants, list(constants))}
+        return setup | {
+            "source": list(flat({k: v for k, v in found.source.items() if k not in ("notes", "statements")}))
+        }
     setup["yaml"] = as_yaml(found.specification)
     try:
         spec = found.spec

@@ -10,8 +10,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from dashboard.asked import asked
 from dashboard.summaries import summaries
 from experiments import workloads
+from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Experiment, State, Trial
 from experiments.selectors import experiments as find_experiments
 
@@ -28,16 +30,17 @@ SOURCES = (("", "Measured and published"), ("own", "Measured here"), ("published
 @require_GET
 def experiments(request: HttpRequest) -> HttpResponse:
     """One page of the list; a refresh by htmx gets the table alone."""
-    asked = {name: request.GET.get(name, "").strip() for name in ("q", "workload", "state", "source")}
-    published = {"own": False, "published": True}.get(asked["source"])
-    found = find_experiments(text=asked["q"], workload=asked["workload"], published=published)
-    page = Paginator(_in_state(found, asked["state"]), PER_PAGE).get_page(request.GET.get("page"))
+    wanted = {name: asked(request, name) for name in ("q", "workload", "state", "source")}
+    published = {"own": False, "published": True}.get(wanted["source"])
+    matching = find_experiments(text=wanted["q"], workload=wanted["workload"], published=published)
+    found = visible_experiments(request.user, matching)
+    page = Paginator(_in_state(found, wanted["state"]), PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "place": "experiments",
         "page": page,
         "rows": summaries(list(page.object_list)),
-        "asked": asked,
-        "query": urlencode({name: value for name, value in asked.items() if value}),
+        "asked": wanted,
+        "query": urlencode({name: value for name, value in wanted.items() if value}),
         "workloads": workloads.registry(),
         "states": STATES,
         "sources": SOURCES,
@@ -62,11 +65,11 @@ def _in_state(found: QuerySet[Experiment], state: str) -> QuerySet[Experiment]:
 @require_GET
 def search(request: HttpRequest) -> HttpResponse:
     """A trial by its number, an experiment by its exact name, else the list filtered by the words."""
-    text = request.GET.get("q", "").strip()
+    text = asked(request, "q")
     number = text.lower().removeprefix("trial").strip(" #")
-    if number.isdecimal() and len(number) < 18 and Trial.objects.filter(pk=int(number)).exists():
+    if number.isdecimal() and len(number) < 18 and visible_trials(request.user).filter(pk=int(number)).exists():
         return redirect("trial", pk=int(number))
-    exact = list(Experiment.objects.filter(Q(slug=text) | Q(name__iexact=text))[:2]) if text else []
+    exact = list(visible_experiments(request.user).filter(Q(slug=text) | Q(name__iexact=text))[:2]) if text else []
     if len(exact) == 1:
         return redirect(exact[0])
     return redirect(f"{reverse('experiments')}?{urlencode({'q': text})}" if text else "experiments")

@@ -6,7 +6,7 @@ import shutil
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from dashboard.pages.clusters import cluster_rows
 from dashboard.summaries import summaries
 from dashboard.words import parameters_sentence, trial_role
+from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import Progress, progress_of, running_trials, waiting
 
@@ -27,7 +28,7 @@ MOST_SQUARES = 60
 def home(request: HttpRequest) -> HttpResponse:
     """The whole page, or its panels alone when it refreshes itself."""
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
-    return render(request, template, {"place": "home", **_laboratory()})
+    return render(request, template, {"place": "home", **_laboratory(request.user)})
 
 
 @require_GET
@@ -39,11 +40,12 @@ def pulse(request: HttpRequest) -> HttpResponse:
     return render(request, "_pulse.html", counts)
 
 
-def _laboratory() -> dict[str, Any]:
-    running = _running()
-    queue = waiting()
-    recent = list(Experiment.objects.select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT])
-    counts = Experiment.objects.aggregate(
+def _laboratory(user: Any) -> dict[str, Any]:
+    visible = visible_experiments(user)
+    running = _running(user)
+    queue = _queue(visible)
+    recent = list(visible.select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT])
+    counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
     )
     return {
@@ -53,16 +55,23 @@ def _laboratory() -> dict[str, Any]:
         "recent": summaries(recent),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
-        "trials": Trial.objects.filter(experiment__published=False).count(),
+        "trials": visible_trials(user).filter(experiment__published=False).count(),
         "clusters": cluster_rows(),
         "storage": _storage(),
         "now": timezone.now(),
     }
 
 
-def _running() -> list[dict[str, Any]]:
+def _queue(visible: QuerySet[Experiment]) -> list[dict[str, Any]]:
+    """What waits, without the names of experiments that this reader may not see."""
+    rows = waiting()
+    known = set(visible.filter(pk__in=[row["experiment_id"] for row in rows]).values_list("pk", flat=True))
+    return [row for row in rows if row["experiment_id"] in known]
+
+
+def _running(user: Any) -> list[dict[str, Any]]:
     """One entry per experiment that has a trial in a worker's hands."""
-    trials = list(running_trials())
+    trials = list(visible_trials(user, running_trials()))
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
     marks = _marks([pk for pk, p in progress.items() if p.total <= MOST_SQUARES])

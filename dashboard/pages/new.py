@@ -13,13 +13,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
+from dashboard.asked import asked
 from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
 from dashboard.forms import Form
 from dashboard.words import command_lines, parameter_label, value_words, workload_title
 from experiments import design, workloads
+from experiments.access import may_submit, visible_experiments, visible_projects
 from experiments.errors import FieldError, InvalidSpec
-from experiments.library import built_in
-from experiments.models import Cluster, Experiment, Project
+from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT, built_in
+from experiments.models import Cluster, Project
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from experiments.yaml_lines import YamlDocument
 from workers import preview as launch
@@ -36,7 +38,7 @@ def new(request: HttpRequest) -> HttpResponse:
     draft = draft_from_post(request.POST)
     try:
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        experiment = queue.submit(spec, project=Project.objects.get(slug="default"), owner=request.user)
+        experiment = queue.submit(spec, project=_project(request.user, spec), owner=request.user)
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
     except Cluster.DoesNotExist:
@@ -78,7 +80,7 @@ def apply_yaml(request: HttpRequest) -> HttpResponse:
 @require_GET
 def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
     """An experiment's specification as the YAML that `script/run` takes."""
-    experiment = get_object_or_404(Experiment, slug=slug)
+    experiment = get_object_or_404(visible_experiments(request.user), slug=slug)
     response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
     return response
@@ -90,16 +92,26 @@ def _plain(text: str) -> dict[str, Any]:
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     """Of the experiment to clone, of a built-in one, or of the chosen workload."""
-    if source := request.GET.get("from"):
-        experiment = get_object_or_404(Experiment, slug=source, published=False)
+    if source := asked(request, "from"):
+        experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
-    if name := request.GET.get("library"):
+    if name := asked(request, "library"):
         file = next((file for file in built_in() if file.stem == name), None)
         if file is None:
             raise Http404(f"no built-in experiment {name}")
         return _plain(file.read_text())
-    workload = request.GET.get("workload")
+    workload = asked(request, "workload")
     return {**STARTING_DRAFT, "workload": workload, "name": workload_title(workload)} if workload else STARTING_DRAFT
+
+
+def _project(user: Any, spec: ExperimentSpec) -> Project:
+    """The first of the user's projects that may hold this experiment, the default one before others."""
+    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
+    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
+    found = next((project for project in projects if may_submit(user, project, spec.workload)), None)
+    if found is None:
+        raise InvalidSpec([FieldError("workload", "you may not start this workload in any of your projects")])
+    return found
 
 
 def _no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:

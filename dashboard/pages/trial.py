@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -17,11 +18,12 @@ from django_htmx.http import HttpResponseClientRefresh
 from dashboard import numbers
 from dashboard.charts import Dots, dot_strip, packet_sizes, size_classes, throughput_over_time
 from dashboard.results import metric_rows, published_name
-from dashboard.words import command_lines, parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
+from experiments.access import may_cancel, visible_trials
 from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
-from experiments.models import Artifact, Kind, Measurement, State, Trial
+from experiments.models import Kind, Measurement, State, Trial
 from experiments.selectors import neighbours, published_like, repetitions_of
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
@@ -32,7 +34,7 @@ _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 @require_GET
 def trial(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of one trial."""
-    found = _find(pk)
+    found = _find(request, pk)
     before, after = neighbours(found)
     context = {
         "place": "experiments",
@@ -42,6 +44,7 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
         "link": _link(found),
         "before": before,
         "after": after,
+        "may_cancel": not found.is_over and may_cancel(request.user, found.experiment),
         "artifacts": list(found.artifacts.all()),
         "command": command_lines(found.command) if found.command else "",
         **_parameters(found),
@@ -56,7 +59,7 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
-    found = _find(pk)
+    found = _find(request, pk)
     if found.is_over:
         return HttpResponseClientRefresh()
     return render(request, "trial/_live.html", {"trial": found})
@@ -65,7 +68,9 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """Cancel this trial alone."""
-    found = _find(pk)
+    found = _find(request, pk)
+    if not may_cancel(request.user, found.experiment):
+        raise PermissionDenied
     words = "Cancelled." if found.cancel() else "The trial was over already."
     messages.info(request, words)
     return redirect(found)
@@ -74,15 +79,16 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """One stored file of a trial."""
-    artifact = get_object_or_404(Artifact, trial_id=pk, name=name, removed_at=None)
-    if not artifact.file.is_file():
-        raise Http404(f"{name} is no longer on disk")
+    # Names are compared here: PostgreSQL refuses text with NUL in it, which an address may hold.
+    artifact = next((a for a in _find(request, pk).artifacts.filter(removed_at=None) if a.name == name), None)
+    if artifact is None or not artifact.file.is_file():
+        raise Http404(f"no such file: {name}")
     return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
 
 
-def _find(pk: int) -> Trial:
-    related = ("experiment", "configuration", "cluster", "environment")
-    return get_object_or_404(Trial.objects.select_related(*related), pk=pk)
+def _find(request: HttpRequest, pk: int) -> Trial:
+    related = ("experiment__project", "configuration", "cluster", "environment")
+    return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
 
 
 def _swept(found: Trial) -> list[str]:
@@ -234,16 +240,4 @@ def _tail(file: Path) -> tuple[str, bool]:
 
 def _environment(found: Trial) -> dict[str, Any]:
     facts = found.environment.facts if found.environment else {}
-    return {"facts": list(_flat(facts)), "conditions": list(_flat(found.conditions))}
-
-
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as (name, value) pairs in their order."""
-    for name, value in facts.items():
-        label = f"{prefix}{str(name).replace('_', ' ')}"
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{label} · ")
-        elif isinstance(value, list):
-            yield label, ", ".join(map(str, value))
-        elif value is not None and value != "":
-            yield label, str(value)
+    return {"facts": list(flat(facts)), "conditions": list(flat(found.conditions))}

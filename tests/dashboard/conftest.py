@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from experiments.library import load_defaults, load_published
-from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models import Cluster, Experiment, Membership, Project, Trial, TrialResult
 from experiments.spec import parse
 
 # Values of one repetition per host count; repetitions differ by a few percent.
@@ -29,8 +29,10 @@ def library(db: None) -> Project:
 
 
 @pytest.fixture
-def person(db: None) -> User:
-    return User.objects.create_user("okafor", password="correct horse")
+def person(library: Project) -> User:
+    user = User.objects.create_user("okafor", password="correct horse")
+    library.memberships.create(user=user, role=Membership.Role.SUBMITTER)
+    return user
 
 
 @pytest.fixture

@@ -203,3 +203,11 @@ def test_the_specification_it_gives_as_a_file(page):
     experiment = Experiment.objects.get(published=False)
     response = page.get(reverse("experiment-yaml", args=[experiment.slug]))
     assert expand(parse(yaml.safe_load(response.content))) == expand(experiment.spec)
+
+
+def test_a_viewer_it_lets_start_nothing(page, person):
+    person.memberships.update(role="viewer")
+    response = submit(page)
+    assert response.status_code == 422
+    assert "you may not start" in response.content.decode()
+    assert not Experiment.objects.filter(published=False).exists()

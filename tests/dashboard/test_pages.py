@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from experiments.models import Cluster, Experiment, Trial
+from experiments.models import Cluster, Experiment, Project, Trial
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]
 
@@ -102,7 +102,7 @@ def test_a_sweep_of_two_parameters_it_draws_as_several_series(page, submit, run)
 
 
 def test_a_published_experiment_it_shows_read_only_with_its_source(page):
-    published = Experiment.objects.get(published=True)
+    published = Experiment.objects.get(slug="guster-2007-water")
     text = text_of(page.get(published.get_absolute_url()))
     assert "Published" in text
     assert "Guster, Sultanov, Nordby, Slattery" in text
@@ -192,3 +192,46 @@ def test_names_of_people_it_escapes_in_pages_and_figures(page, submit, run):
     text = text_of(page.get(experiment.get_absolute_url()))
     assert "<b>bold" not in text
     assert "<i>x" not in text
+
+
+def test_other_projects_it_hides_everywhere(page, submit, run):
+    hidden = submit(name="Secret study")
+    run(most=1)
+    hidden.project = Project.objects.create(slug="others", name="Others")
+    hidden.save()
+    trial = hidden.trials.first()
+    for address in (
+        hidden.get_absolute_url(),
+        reverse("experiment-live", args=[hidden.slug]),
+        reverse("experiment-yaml", args=[hidden.slug]),
+        reverse("new") + f"?from={hidden.slug}",
+        trial.get_absolute_url(),
+        reverse("trial-live", args=[trial.pk]),
+        reverse("artifact", args=[trial.pk, "stdout.txt"]),
+    ):
+        assert page.get(address).status_code == 404, address
+    assert page.post(reverse("experiment-cancel", args=[hidden.slug])).status_code == 404
+    assert page.post(reverse("trial-cancel", args=[trial.pk])).status_code == 404
+    for name in ("home", "experiments"):
+        assert "Secret study" not in text_of(page.get(reverse(name)))
+    assert page.get(reverse("search"), {"q": f"#{trial.pk}"}).url.startswith(reverse("experiments"))
+
+
+def test_a_viewer_it_lets_read_only(page, person, submit):
+    experiment = submit()
+    person.memberships.update(role="viewer")
+    assert "Cancel this experiment" not in text_of(page.get(experiment.get_absolute_url()))
+    assert page.post(reverse("experiment-cancel", args=[experiment.slug])).status_code == 403
+    assert page.post(reverse("trial-cancel", args=[experiment.trials.first().pk])).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "address", ["/experiments/?q=%00&state=%00", "/search/?q=%00", "/experiments/new/?workload=%00"]
+)
+def test_nul_in_an_address_it_ignores(page, address):
+    assert page.get(address, follow=True).status_code == 200
+
+
+def test_nul_in_a_file_name_it_does_not_find(page, submit):
+    trial = submit().trials.first()
+    assert page.get(f"/trials/{trial.pk}/files/%00").status_code == 404
