@@ -23,7 +23,7 @@ from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
 from workers.usage import RankUsage, read_rank_usage
 
-BTL_PORTS: Final = (41000, 1000)
+BTL_PORTS: Final = launchers.BTL_PORTS
 """First port and number of ports of MPI's TCP transport: fixed, so that its traffic can be told from the rest."""
 TERM_GRACE_S: Final = 5.0
 

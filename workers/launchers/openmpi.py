@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from workers.launchers.base import Job
 
-OOB_PORTS = "42000-42015"  # mpirun and its daemons listen on every port of the range: keep it narrow
+OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 
 
 def parameters(settings: Mapping[str, str]) -> list[str]:

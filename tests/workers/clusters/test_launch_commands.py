@@ -19,7 +19,7 @@ WATER = Job(
     workdir=Path("/trial/work"),
     report_dir=Path("/trial/ranks"),
     environment={"OMP_NUM_THREADS": "1", "A": "two words"},
-    btl_ports=(20000, 100),
+    btl_ports=(30000, 100),
 )
 RANK = ["/usr/bin/python3", "-I", "-S", str(WRAPPER), "/trial/ranks", "lmp", "-in", "in.water"]
 
@@ -33,8 +33,8 @@ def test_the_testbed_launcher_pins_mpi_to_the_virtual_network() -> None:
         mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot --bind-to none --mca mpi_yield_when_idle 1
         --mca plm rsh --mca plm_rsh_agent /run/rankwire/rsh --mca plm_rsh_no_tree_spawn 1
         --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0
-        --mca btl_tcp_port_min_v4 20000 --mca btl_tcp_port_range_v4 100
-        --mca oob_tcp_if_include eth0 --mca oob_tcp_dynamic_ipv4_ports 42000-42015
+        --mca btl_tcp_port_min_v4 30000 --mca btl_tcp_port_range_v4 100
+        --mca oob_tcp_if_include eth0 --mca oob_tcp_dynamic_ipv4_ports 21000-21015
     """)
     exports = ["-x", "A=two words", "-x", "OMP_NUM_THREADS=1"]
     assert launchers.get("testbed").argv(WATER) == [*command, *exports, *RANK]
@@ -52,8 +52,8 @@ def test_the_local_launcher_pins_mpi_to_the_loopback_interface() -> None:
     command = words("""
         mpirun --allow-run-as-root -np 4 --host localhost:4 --map-by slot --bind-to none --mca mpi_yield_when_idle 1
         --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo
-        --mca btl_tcp_port_min_v4 41000 --mca btl_tcp_port_range_v4 1000
-        --mca oob_tcp_if_include lo --mca oob_tcp_dynamic_ipv4_ports 42000-42015
+        --mca btl_tcp_port_min_v4 20000 --mca btl_tcp_port_range_v4 1000
+        --mca oob_tcp_if_include lo --mca oob_tcp_dynamic_ipv4_ports 21000-21015
     """)
     assert launchers.get("local").argv(job) == [*command, *RANK]
 
