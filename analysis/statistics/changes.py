@@ -128,8 +128,18 @@ def _split(x: Floats, start: int, stop: int, alpha: float, rng: np.random.Genera
     p = float((np.sum(shuffled >= observed[0] - 1e-12) + 1) / (_PERMUTATIONS + 1))
     if p > alpha:
         return {}
-    middle = start + int(at[0])
+    middle = start + _placed(x[start:stop], int(at[0]))
     return {middle: p} | _split(x, start, middle, alpha, rng) | _split(x, middle, stop, alpha, rng)
+
+
+def _placed(x: Floats, at: int) -> int:
+    """Where exactly, near ``at``: ranks tell that there is a step, distances from the two medians tell which trial began it."""
+
+    def distance(split: int) -> float:
+        return float(sum(np.abs(part - np.median(part)).sum() for part in (x[:split], x[split:])))
+
+    near = range(max(SHORTEST, at - SHORTEST), min(len(x) - SHORTEST, at + SHORTEST) + 1)
+    return min(near, key=distance)
 
 
 def _strongest(ranks: Floats) -> tuple[Floats, Any]:

@@ -1,0 +1,110 @@
+"""Comparison of groups with a baseline."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import adjust, cliffs_delta, compare_groups, differs_anywhere, hedges_g, permutation_test
+
+_GROUPS = {
+    "before": {"elapsed_s": [10.0, 10.2, 9.9, 10.1, 10.05], "packets": [100, 101, 99, 100, 102]},
+    "after": {"elapsed_s": [12.0, 12.4, 11.9, 12.1, 12.2], "packets": [100, 103, 98, 101, 99], "new": [1.0]},
+}
+
+
+def test_it_finds_a_clear_difference_and_its_size() -> None:
+    elapsed, packets = compare_groups(_GROUPS, baseline="before")
+    assert elapsed.verdict == "higher"
+    assert elapsed.ratio == pytest.approx(12.1 / 10.05)
+    assert elapsed.ratio_interval is not None
+    assert elapsed.ratio_interval.holds(1.2)
+    assert (elapsed.cliffs_delta, elapsed.effect) == (1.0, "large")
+    assert packets.verdict == "no clear change"
+    assert packets.p_adjusted is not None
+    assert packets.p_value is not None
+    assert packets.p_adjusted >= packets.p_value
+
+
+def test_it_says_lower_for_the_other_direction() -> None:
+    assert compare_groups(_GROUPS, baseline="after")[0].verdict == "lower"
+
+
+def test_it_never_calls_two_repetitions_a_difference() -> None:
+    groups = {"a": {"t": [1.0, 1.0]}, "b": {"t": [9.0, 9.0]}}
+    (found,) = compare_groups(groups, baseline="a")
+    assert found.verdict == "too few repetitions"
+    assert found.p_value is None
+    assert found.ratio == 9.0
+
+
+def test_it_says_that_three_against_three_can_reach_no_significance() -> None:
+    groups = {"a": {"t": [1.0, 1.1, 1.2]}, "b": {"t": [9.0, 9.1, 9.2]}}
+    (found,) = compare_groups(groups, baseline="a")
+    assert found.p_value == pytest.approx(0.1)
+    assert found.verdict == "too few repetitions"
+    assert found.effect == "large"
+
+
+def test_it_keeps_an_unknown_baseline_out() -> None:
+    with pytest.raises(KeyError):
+        compare_groups(_GROUPS, baseline="elsewhere")
+
+
+def test_its_exact_test_equals_mann_whitney() -> None:
+    rng = np.random.default_rng(4)
+    for shift in (0.0, 0.5, 2.0):
+        a, b = rng.normal(shift, 1, 6), rng.normal(0, 1, 5)
+        p, name = permutation_test(a, b)
+        assert p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue)
+        assert name.startswith("exact")
+
+
+def test_its_sampled_test_is_near_mann_whitney_and_never_zero() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(0.4, 1, 40), rng.normal(0, 1, 40)
+    p, name = permutation_test(a, b)
+    assert p == pytest.approx(stats.mannwhitneyu(a, b).pvalue, abs=0.02)
+    assert "9999" in name
+    assert permutation_test(a + 100, b)[0] == pytest.approx(1e-4)
+
+
+def test_it_adjusts_as_holm_and_as_benjamini_and_hochberg() -> None:
+    p = [0.01, 0.04, 0.03, 0.005]
+    assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust(p, "bh") == pytest.approx(stats.false_discovery_control(p, method="bh"))
+    assert adjust([], "holm") == []
+
+
+def test_it_rarely_finds_a_difference_among_equal_groups() -> None:
+    rng = np.random.default_rng(9)
+    false = 0
+    for _ in range(100):
+        groups = {g: {f"m{k}": rng.normal(10, 1, 6).tolist() for k in range(10)} for g in "ab"}
+        false += any(c.verdict in ("higher", "lower") for c in compare_groups(groups, baseline="a", correction="holm"))
+    assert false <= 8
+
+
+def test_its_effect_sizes_are_those_of_their_papers() -> None:
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0])
+    assert cliffs_delta(a, b) == pytest.approx((1 - 6) / 9)
+    assert hedges_g(a, b) == pytest.approx(-1.0 * (1 - 3 / 15))
+    assert hedges_g(np.array([1.0, 1.0]), np.array([1.0, 1.0])) is None
+
+
+def test_it_tells_equal_configurations_from_different_ones() -> None:
+    rng = np.random.default_rng(12)
+    same = [differs_anywhere(rng.normal(100, 5, (6, 5)).tolist()) for _ in range(400)]
+    assert sum(p < 0.005 for p in same) <= 6
+    assert differs_anywhere([[10.0, 10.1, 9.9], [12.0, 12.1, 11.9]]) < 0.001
+    assert differs_anywhere([[7, 7, 7], [9, 9, 9]]) == 0.0
+    assert differs_anywhere([[7.0, 7.0], [7.0, 7.0]]) == 1.0
+    assert differs_anywhere([[1.0]]) == 1.0
+
+
+def test_one_far_outlier_makes_no_difference_between_configurations() -> None:
+    rng = np.random.default_rng(13)
+    samples = rng.normal(100, 1, (6, 5))
+    samples[2, 3] = 5000.0
+    assert differs_anywhere(samples.tolist()) > 0.05

@@ -1,0 +1,102 @@
+"""Summaries of repetitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.statistics import (
+    detectable_difference,
+    median_interval,
+    outliers,
+    ratio_interval,
+    repetitions_needed,
+    summarise,
+)
+
+
+def test_it_gives_the_t_interval_of_the_mean_for_few_values() -> None:
+    values = [183.1, 180.6, 184.3, 178.8, 186.1]
+    summary = summarise(values)
+    low, high = stats.t.interval(0.95, 4, loc=np.mean(values), scale=stats.sem(values))
+    assert summary.interval is not None
+    assert (summary.interval.low, summary.interval.high) == pytest.approx((low, high))
+    assert summary.interval.method == "t interval of the mean"
+    assert (summary.n, summary.median, summary.minimum, summary.maximum) == (5, 183.1, 178.8, 186.1)
+
+
+def test_it_takes_the_bootstrap_of_the_median_from_ten_values_on_and_says_so() -> None:
+    values = np.random.default_rng(3).normal(10, 1, 25).tolist()
+    summary = summarise(values)
+    assert summary.interval is not None
+    assert summary.interval.method.startswith("bootstrap of the median")
+    assert summary.interval.holds(summary.median)
+    assert summarise(values).interval == summary.interval
+
+
+def test_its_bootstrap_interval_covers_the_median_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(11)
+    intervals = [median_interval(rng.lognormal(0, 0.5, 20)) for _ in range(200)]
+    assert 176 <= sum(i is not None and i.holds(1.0) for i in intervals) <= 199
+
+
+def test_it_gives_no_interval_and_no_claim_for_a_single_value() -> None:
+    summary = summarise([5.0])
+    assert summary.interval is None
+    assert summary.sd is None
+    assert not summary.enough
+
+
+@pytest.mark.parametrize("values", [[], [1.0, float("nan")], [float("inf")]])
+def test_it_refuses_what_is_no_sample(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="value"):
+        summarise(values)
+
+
+def test_it_shows_an_outlier_and_still_counts_it() -> None:
+    values = [10.0, 10.1, 9.9, 10.05, 14.0]
+    assert outliers(values) == (4,)
+    assert summarise(values).mean == pytest.approx(np.mean(values))
+
+
+def test_it_seldom_calls_normal_repetitions_outliers() -> None:
+    rng = np.random.default_rng(5)
+    assert sum(bool(outliers(rng.normal(100, 5, 5))) for _ in range(1000)) <= 20
+
+
+def test_it_finds_several_outliers_among_many_values() -> None:
+    values = [*np.random.default_rng(1).normal(10, 0.1, 30), 15.0, 16.0]
+    assert set(outliers(values)) >= {30, 31}
+
+
+def test_it_propagates_both_spreads_into_a_ratio() -> None:
+    rng = np.random.default_rng(8)
+    covered = 0
+    for _ in range(400):
+        interval = ratio_interval(rng.normal(200, 10, 5), rng.normal(100, 5, 5))
+        covered += interval is not None and interval.holds(2.0)
+    assert 368 <= covered <= 395
+    assert ratio_interval([1.0, 2.0], [0.0, 1.0]) is None
+    assert ratio_interval([1.0], [1.0, 2.0]) is None
+
+
+def test_it_says_how_many_repetitions_an_interval_needs() -> None:
+    values = [100.0, 110.0, 90.0, 105.0, 95.0]
+    needed = repetitions_needed(values, relative_half_width=0.05)
+    assert needed is not None
+    relative = np.std(values, ddof=1) / 100
+    assert stats.t.ppf(0.975, needed - 1) * relative / np.sqrt(needed) <= 0.05
+    assert stats.t.ppf(0.975, needed - 2) * relative / np.sqrt(needed - 1) > 0.05
+
+
+def test_it_says_which_difference_five_repetitions_would_show() -> None:
+    difference = detectable_difference(0.05, 5)
+    assert difference is not None
+    rng = np.random.default_rng(2)
+    seen = 0
+    for _ in range(500):
+        interval = ratio_interval(rng.normal(1 + difference, 0.05 * (1 + difference), 5), rng.normal(1, 0.05, 5))
+        seen += interval is not None and interval.low is not None and interval.low > 1
+    assert 0.70 <= seen / 500 <= 0.88
+    assert detectable_difference(0.05, 1) is None
