@@ -135,21 +135,30 @@ STORAGES = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "dashboard.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 50,
+    "DEFAULT_PAGINATION_CLASS": "dashboard.api.pagination.Pagination",
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJsonParser", "dashboard.api.parsers.YamlParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "dashboard.api.errors.handle",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
-if (BASE_DIR / "dashboard" / "api" / "authentication.py").exists():
-    REST_FRAMEWORK["DEFAULT_AUTHENTICATION_CLASSES"].insert(0, "dashboard.api.authentication.TokenAuthentication")  # type: ignore[attr-defined]
 SPECTACULAR_SETTINGS = {
     "TITLE": "Rankwire",
     "DESCRIPTION": "The repository of experiments, MPI trials and what was heard on the wire.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "ENUM_NAME_OVERRIDES": {
+        "TrialKind": "experiments.models.Kind",
+        "TrialState": "experiments.models.State",
+        "ArtifactKind": "experiments.models.Artifact.Kind",
+    },
 }
 
 # Celery. A trial is acknowledged when it is taken: redelivery would launch mpirun twice (docs/architecture.md).

@@ -8,5 +8,6 @@ from config.health import health
 urlpatterns = [
     path("healthz", health, name="health"),
     path("admin/", admin.site.urls),
+    path("api/v1/", include("dashboard.api.urls")),
     path("", include("dashboard.urls")),
 ]

@@ -1,0 +1,42 @@
+"""Who calls: an API token in ``Authorization: Bearer rw_...``, checked against its stored hash."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from experiments.models import ApiToken
+
+_SCHEME: Final = "Bearer"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """Authenticate by API token. Without the header the next method (the browser's session) has its turn."""
+
+    def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:
+        scheme, _, key = get_authorization_header(request).partition(b" ")
+        if scheme.lower() != _SCHEME.lower().encode():
+            return None
+        # Latin-1 takes every byte: what is no key is simply not found.
+        token = ApiToken.find(key.strip().decode("latin-1"))
+        if token is None:
+            raise AuthenticationFailed("This token is unknown, was withdrawn, or belongs to an inactive user.")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Make the answer to a missing or wrong token 401, not 403."""
+        return _SCHEME
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema describes it."""
+
+    target_class = "dashboard.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "An API token: rw_…"}

@@ -1,0 +1,41 @@
+"""Every error of REST has one shape: ``{"errors": [{"path", "message"}]}``, with ``line`` where YAML was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from experiments.errors import FieldError, InvalidSpec, ReadOnly
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn a known error into its answer; a surprise stays one (500)."""
+    if isinstance(error, InvalidSpec):
+        return Response({"errors": [_entry(each) for each in error.errors]}, status=400)
+    if isinstance(error, ReadOnly):
+        return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
+    response = exception_handler(error, context)
+    if response is not None:
+        response.data = {"errors": list(_entries(response.data))}
+    return response
+
+
+def _entry(error: FieldError) -> dict[str, Any]:
+    entry: dict[str, Any] = {"path": error.path, "message": error.message}
+    return entry if error.line is None else {**entry, "line": error.line}
+
+
+def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
+    """Flatten the framework's nested details; ``detail`` and ``non_field_errors`` belong to no field."""
+    if isinstance(detail, dict):
+        for name, value in detail.items():
+            own = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
+            yield from _entries(value, ".".join(part for part in (path, own) if part))
+    elif isinstance(detail, list | tuple):
+        for value in detail:
+            yield from _entries(value, path)
+    else:
+        yield {"path": path, "message": str(detail)}

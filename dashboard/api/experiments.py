@@ -1,0 +1,113 @@
+"""``/api/v1/experiments/``: list, submit, look at, cancel, take the full result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import OpenApiTypes, extend_schema
+from rest_framework import mixins, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import schema
+from dashboard.api.filtering import StrictFilterBackend
+from dashboard.api.parsers import YamlText
+from dashboard.api.serializers import CancelledSerializer, ExperimentDetailSerializer, ExperimentSerializer
+from dashboard.filters import ExperimentFilter
+from experiments import access, selectors
+from experiments.errors import FieldError, InvalidSpec
+from experiments.exports import experiment_result
+from experiments.models import Cluster, Experiment, Project
+from experiments.spec import ExperimentSpec, parse, parse_yaml
+from workers import queue
+
+
+class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+    """Experiments that the caller may see: those of the own projects, and published results."""
+
+    queryset = Experiment.objects.select_related("cluster", "owner", "project")
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+    filter_backends = (StrictFilterBackend,)
+    filterset_class = ExperimentFilter
+
+    def get_queryset(self) -> Any:
+        return access.visible_experiments(self.request.user, super().get_queryset())
+
+    def get_serializer_class(self) -> type[ExperimentSerializer]:
+        return ExperimentSerializer if self.action == "list" else ExperimentDetailSerializer
+
+    @extend_schema(responses={200: ExperimentSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Experiments, newest first."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None  # noqa: S101 (pagination is never off)
+        return self.get_paginated_response(self._shown(page, many=True))
+
+    @extend_schema(responses={200: ExperimentDetailSerializer, **schema.errors(404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One experiment with its specification."""
+        return Response(self._shown(self.get_object()))
+
+    @extend_schema(
+        parameters=[schema.PROJECT],
+        request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},
+        responses={201: ExperimentDetailSerializer, **schema.errors(400, 403, 415)},
+    )
+    def create(self, request: Request) -> Response:
+        """Submit a specification: all its trials are queued at once, or nothing is stored."""
+        project = self._project(request)
+        spec = _specification(request.data)
+        if not access.may_submit(request.user, project, spec.workload):
+            raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+        try:
+            experiment = queue.submit(spec, project=project, owner=request.user)
+        except Cluster.DoesNotExist:
+            raise InvalidSpec([_no_cluster(spec.cluster)]) from None
+        shown = self._shown(experiment)
+        return Response(shown, status=201, headers={"Location": shown["url"]})
+
+    @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, slug: str) -> Response:
+        """Cancel every trial that is not over; running ones stop within seconds."""
+        experiment = self.get_object()
+        experiment.require_editable()
+        if not access.may_cancel(request.user, experiment):
+            raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
+        return Response({"cancelled": experiment.cancel()})
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @action(detail=True, methods=["get"])
+    def result(self, request: Request, slug: str) -> Response:
+        """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
+        return Response(experiment_result(self.get_object()))
+
+    def _shown(self, experiments: Any, *, many: bool = False) -> Any:
+        rows: Iterable[Experiment] = experiments if many else [experiments]
+        context = {**self.get_serializer_context(), "progress": selectors.progress_of(rows)}
+        return self.get_serializer_class()(experiments, many=many, context=context).data
+
+    def _project(self, request: Request) -> Project:
+        slug = request.query_params.get("project", "default")
+        project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
+        if project is None:
+            raise PermissionDenied(f"There is no project {slug!r}, or you are no member of it.")
+        if not access.may_submit(request.user, project):
+            raise PermissionDenied(f"You may look at project {slug!r}, not submit to it.")
+        return project
+
+
+def _specification(body: Any) -> ExperimentSpec:
+    if isinstance(body, YamlText):
+        return parse_yaml(body, max_trials=settings.MAX_TRIALS)
+    return parse(body, max_trials=settings.MAX_TRIALS)
+
+
+def _no_cluster(wanted: str) -> FieldError:
+    known = ", ".join(Cluster.objects.filter(enabled=True).order_by("slug").values_list("slug", flat=True))
+    return FieldError("cluster", f"{wanted!r} is unknown or switched off; known: {known}")

@@ -1,0 +1,47 @@
+"""What the OpenAPI schema needs to be told: the specification's own JSON schema, and the one shape of errors."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from dashboard.api.serializers import ErrorsSerializer
+from experiments.spec import ExperimentSpec
+
+_SENTENCES: Final = {
+    400: "Something in the request is wrong; every error stands at its field.",
+    401: "Not signed in, or the token is wrong.",
+    403: "Your role in the project does not allow this.",
+    404: "Not there, or not for you to see.",
+    406: "Answers are JSON only.",
+    409: "Published results are never changed.",
+    410: "The file was removed after its time of retention.",
+    415: "The body is neither application/json nor application/yaml.",
+}
+PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
+
+
+def errors(*codes: int) -> dict[int, Any]:
+    """Return the description of error answers; 401 and 406 are possible everywhere."""
+    return {code: OpenApiResponse(ErrorsSerializer, description=_SENTENCES[code]) for code in (*codes, 401, 406)}
+
+
+def specification() -> dict[str, Any]:
+    """Return the JSON schema of a specification with its parts written in place: OpenAPI has no ``$defs``."""
+    schema = ExperimentSpec.model_json_schema()
+    parts = schema.pop("$defs", {})
+    resolved: dict[str, Any] = _in_place(schema, parts)
+    return resolved
+
+
+def _in_place(node: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(node, dict):
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            rest = {name: value for name, value in node.items() if name != "$ref"}
+            return _in_place({**parts[reference.rpartition("/")[2]], **rest}, parts)
+        return {name: _in_place(value, parts) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_in_place(item, parts) for item in node]
+    return node

@@ -1,0 +1,158 @@
+"""Rows as JSON. Read-only: what comes in is a specification, and only experiments.spec judges it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypedDict
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.reverse import reverse
+
+from experiments.models import Artifact, Experiment, Measurement, Trial
+
+Values = dict[str, float]
+
+
+class TrialCounts(TypedDict):
+    """Current trials by what became of them."""
+
+    total: int
+    queued: int
+    active: int
+    finished: int
+    failed: int
+    cancelled: int
+    flagged: int
+
+
+class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
+    """One line of the list. The context holds ``progress``: experiment key -> Progress."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
+    cluster = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    owner = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True)
+    status = serializers.SerializerMethodField()
+    trials = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Experiment
+        fields: ClassVar = [
+            *("slug", "url", "name", "workload", "cluster", "project", "owner", "version", "tags", "published"),
+            *("created_at", "status", "trials"),
+        ]
+        read_only_fields = fields
+
+    def get_status(self, experiment: Experiment) -> str:
+        return str(self.context["progress"][experiment.pk].status)
+
+    def get_trials(self, experiment: Experiment) -> TrialCounts:
+        progress = self.context["progress"][experiment.pk]
+        return TrialCounts(**{name: getattr(progress, name) for name in TrialCounts.__annotations__})  # type: ignore[typeddict-item]
+
+
+class ExperimentDetailSerializer(ExperimentSerializer):
+    """Everything about one experiment but its trials."""
+
+    specification = serializers.DictField(read_only=True)
+    source = serializers.DictField(read_only=True)
+
+    class Meta(ExperimentSerializer.Meta):
+        fields: ClassVar = [*ExperimentSerializer.Meta.fields, "specification", "specification_hash", "source"]
+        read_only_fields = fields
+
+
+class TrialSerializer(serializers.ModelSerializer[Trial]):
+    """One line of the list of trials."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:trial-detail")
+    experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    configuration = serializers.CharField(source="configuration.hash", read_only=True)
+    parameters = serializers.DictField(source="configuration.parameters", read_only=True)
+    hosts = serializers.IntegerField(source="configuration.hosts", read_only=True)
+    ranks = serializers.IntegerField(source="configuration.ranks", read_only=True)
+    cluster = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Trial
+        fields: ClassVar = [
+            *("id", "url", "experiment", "configuration", "parameters", "hosts", "ranks", "cluster", "kind"),
+            *("repetition", "attempt", "superseded", "state", "trust", "message"),
+            *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"),
+        ]
+        read_only_fields = fields
+
+
+class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
+    """One file of a trial; ``url`` downloads it, and is empty once retention has removed it."""
+
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Artifact
+        fields: ClassVar = ["kind", "name", "size_bytes", "sha256", "created_at", "removed_at", "url"]
+        read_only_fields = fields
+
+    def get_url(self, artifact: Artifact) -> str | None:
+        if artifact.removed_at is not None:
+            return None
+        place = {"pk": artifact.trial_id, "name": artifact.name}
+        return reverse("api:trial-artifact", kwargs=place, request=self.context.get("request"))
+
+
+class TrialDetailSerializer(TrialSerializer):
+    """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only."""
+
+    metrics = serializers.SerializerMethodField()
+    mpi_metrics = serializers.SerializerMethodField()
+    not_available = serializers.DictField(child=serializers.CharField(), read_only=True)
+    trust_reasons = serializers.ListField(child=serializers.CharField(), read_only=True)
+    command = serializers.ListField(child=serializers.CharField(), read_only=True)
+    progress = serializers.DictField(read_only=True)
+    conditions = serializers.DictField(read_only=True)
+    tables = serializers.DictField(read_only=True)
+    environment = serializers.SerializerMethodField()
+    artifacts = ArtifactSerializer(many=True, read_only=True)
+
+    class Meta(TrialSerializer.Meta):
+        fields: ClassVar = [
+            *TrialSerializer.Meta.fields,
+            *("metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
+            *("certificate", "tables", "environment", "artifacts"),
+        ]
+        read_only_fields = fields
+
+    def get_metrics(self, trial: Trial) -> Values:
+        return _values(trial, Measurement.Scope.ALL)
+
+    def get_mpi_metrics(self, trial: Trial) -> Values:
+        return _values(trial, Measurement.Scope.MPI)
+
+    @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+    def get_environment(self, trial: Trial) -> dict[str, Any] | None:
+        return trial.environment.facts if trial.environment else None
+
+
+class CancelledSerializer(serializers.Serializer[Any]):
+    """The answer to a cancellation."""
+
+    cancelled = serializers.IntegerField(read_only=True, help_text="Trials that were waiting or asked to stop.")
+
+
+class ErrorEntrySerializer(serializers.Serializer[Any]):
+    """One thing that is wrong, at the dotted path of its field (empty: the request as a whole)."""
+
+    path = serializers.CharField(allow_blank=True, read_only=True)
+    message = serializers.CharField(read_only=True)
+    line = serializers.IntegerField(required=False, read_only=True, help_text="Where the body was YAML.")
+
+
+class ErrorsSerializer(serializers.Serializer[Any]):
+    """The body of every error."""
+
+    errors = ErrorEntrySerializer(many=True, read_only=True)
+
+
+def _values(trial: Trial, scope: str) -> Values:
+    return {row.metric: row.value for row in trial.measurements.all() if row.scope == scope}

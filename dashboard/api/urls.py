@@ -1,0 +1,39 @@
+"""Addresses of REST, version 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView
+from rest_framework.exceptions import NotFound
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.routers import DefaultRouter
+from rest_framework.views import APIView
+
+from dashboard.api.experiments import ExperimentViewSet
+from dashboard.api.trials import TrialViewSet
+
+
+class Nowhere(APIView):
+    """Addresses below /api/ that do not exist answer in JSON too."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound(f"There is nothing at {request.path}.")
+
+
+router = DefaultRouter()
+router.include_format_suffixes = False
+router.register("experiments", ExperimentViewSet, basename="experiment")
+router.register("trials", TrialViewSet, basename="trial")
+
+app_name = "api"
+urlpatterns = [
+    path("", include(router.urls)),
+    path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
+    re_path(r"^.*$", Nowhere.as_view()),
+]

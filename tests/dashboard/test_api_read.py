@@ -1,0 +1,198 @@
+"""REST: lists, filters, details and files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from experiments.library import load_published
+from experiments.models import Artifact, Trial
+from tests.dashboard.test_api_access import EXPERIMENTS, TRIALS, client_of
+from tests.experiments import factories
+from tests.experiments.factories import RESULT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> Client:
+    return client_of(factories.person("ada", "viewer"))
+
+
+def slugs(client: Client, **query: Any) -> list[str]:
+    answer = client.get(EXPERIMENTS, query)
+    assert answer.status_code == 200, answer.json()
+    return [experiment["slug"] for experiment in answer.json()["results"]]
+
+
+def test_it_lists_experiments_newest_first_with_their_progress(client: Client) -> None:
+    factories.experiment(name="First")
+    factories.finished()
+    factories.experiment(name="Second")
+    second, first = client.get(EXPERIMENTS).json()["results"]
+    assert (first["slug"], first["status"], first["trials"]["finished"]) == ("first", "running", 1)
+    assert (second["slug"], second["status"], second["trials"]["queued"]) == ("second", "waiting", 4)
+
+
+def test_it_filters_experiments(client: Client) -> None:
+    load_published()
+    factories.experiment(name="Alpha", tags=["dense"], owner=factories.person("bob"))
+    factories.experiment(name="Beta", cluster="local")
+    assert slugs(client, text="alph") == ["alpha"]
+    assert slugs(client, tag="dense") == ["alpha"]
+    assert slugs(client, owner="bob") == ["alpha"]
+    assert slugs(client, cluster="local") == ["beta"]
+    assert slugs(client, workload="water", published="false", ordering="name") == ["alpha", "beta"]
+    assert "guster-2007-water" in slugs(client, published="true")
+    assert slugs(client, project="default", created_after=timezone.now().isoformat()) == []
+    assert slugs(client, published="false", limit=1, offset=1) == ["alpha"]
+
+
+def test_it_filters_trials(client: Client) -> None:
+    experiment = factories.experiment(warmups=1)
+    factories.experiment(name="Other")
+    factories.finished(replace(RESULT, trust="degraded"))
+    factories.running().fail("It exited with status 1.")
+
+    def count(**query: Any) -> int:
+        answer = client.get(TRIALS, query)
+        assert answer.status_code == 200, answer.json()
+        return int(answer.json()["count"])
+
+    assert count() == 10
+    assert count(experiment=experiment.slug) == 6
+    assert count(state="finished") == 1
+    assert count(state=["finished", "failed"]) == 2
+    assert count(kind="warmup") == 2
+    assert count(trust="degraded") == 1
+    assert count(hosts=1, experiment=experiment.slug) == 3
+    assert count(superseded="true") == 0
+    assert count(cluster="testbed", workload="water") == 10
+    assert count(ended_before=timezone.now().isoformat()) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "query", "path"),
+    [
+        (EXPERIMENTS, {"stat": "failed"}, "stat"),
+        (EXPERIMENTS, {"workload": "fire"}, "workload"),
+        (EXPERIMENTS, {"created_after": "yesterday"}, "created_after"),
+        (EXPERIMENTS, {"text": "a\0b"}, "text"),
+        (EXPERIMENTS, {"ordering": "colour"}, "ordering"),
+        (TRIALS, {"state": "tired"}, "state"),
+        (TRIALS, {"hosts": "many"}, "hosts"),
+        (TRIALS, {"hosts": "9" * 30}, "hosts"),
+    ],
+)
+def test_it_tells_a_wrong_filter_instead_of_answering_with_everything(
+    client: Client, address: str, query: dict[str, str], path: str
+) -> None:
+    answer = client.get(address, query)
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [path]
+
+
+@pytest.mark.parametrize("query", [{"offset": "9" * 40}, {"offset": "-1"}, {"limit": "0"}, {"limit": "x"}])
+def test_it_survives_odd_pages(client: Client, query: dict[str, str]) -> None:
+    factories.experiment()
+    assert client.get(TRIALS, query).status_code == 200
+
+
+def test_it_hands_out_at_most_500_rows_at_a_time(client: Client) -> None:
+    factories.experiment(repetitions=300)
+    answer = client.get(TRIALS, {"limit": 100_000}).json()
+    assert (answer["count"], len(answer["results"])) == (600, 500)
+    assert len(client.get(answer["next"]).json()["results"]) == 100
+
+
+@pytest.mark.parametrize("address", [EXPERIMENTS, TRIALS])
+def test_it_lists_in_a_fixed_number_of_queries(client: Client, address: str, django_assert_num_queries: Any) -> None:
+    factories.experiment(owner=factories.person("bob"))
+    client.get(address)  # the token's daily note is made now
+    queries = {EXPERIMENTS: 4, TRIALS: 3}[address]  # token, count, rows, and the progress of experiments
+    with django_assert_num_queries(queries):
+        client.get(address)
+    for number in range(4):
+        factories.experiment(owner=factories.person(f"bob{number}"))
+    with django_assert_num_queries(queries):
+        client.get(address)
+
+
+def test_it_shows_a_trial_with_everything_measured(client: Client, django_assert_num_queries: Any) -> None:
+    factories.experiment()
+    trial = factories.analysing()
+    trial.finish(replace(RESULT, artifacts=[factories.stored_file(trial)]))
+    client.get(TRIALS)
+    with django_assert_num_queries(4):
+        told = client.get(f"{TRIALS}{trial.pk}/").json()
+    assert (told["experiment"], told["state"], told["kind"], told["repetition"]) == ("water", "finished", "measured", 1)
+    assert told["metrics"] == {"elapsed_s": 1.5, "packets": 1200.0}
+    assert told["mpi_metrics"] == {"packets": 1000.0}
+    assert told["not_available"] == {"retransmissions": "the capture has no TCP"}
+    assert told["trust"] == "good"
+    assert told["environment"] == {"kernel": "6.1"}
+    assert told["parameters"]["hosts"] == 1
+    assert told["command"] == ["mpirun", "lmp"]
+    assert all(told[name] for name in ("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"))
+    (artifact,) = told["artifacts"]
+    assert (artifact["name"], artifact["kind"], artifact["size_bytes"]) == ("stdout.txt", "stdout", 6)
+    download = client.get(artifact["url"])
+    assert b"".join(download) == b"hello\n"  # type: ignore[call-overload]
+    assert download.headers["Content-Disposition"] == f'attachment; filename="trial-{trial.pk}-stdout.txt"'
+
+
+def test_it_says_that_a_file_is_gone(client: Client) -> None:
+    factories.experiment()
+    trial = factories.analysing()
+    trial.finish(replace(RESULT, artifacts=[factories.stored_file(trial)]))
+    Artifact.objects.update(removed_at=timezone.now())
+    (artifact,) = client.get(f"{TRIALS}{trial.pk}/").json()["artifacts"]
+    assert artifact["url"] is None
+    answer = client.get(f"{TRIALS}{trial.pk}/artifacts/stdout.txt/")
+    assert answer.status_code == 410
+    assert answer.json()["errors"][0]["message"] == "stdout.txt is no longer kept"
+
+
+@pytest.mark.parametrize("name", ["absent.txt", "..%2f..%2fsecret-key", "..", "%00", "a" * 121])
+def test_it_hands_out_stored_files_only(client: Client, name: str) -> None:
+    factories.experiment()
+    trial = factories.finished()
+    answer = client.get(f"{TRIALS}{trial.pk}/artifacts/{name}/")
+    assert answer.status_code == 404
+    assert answer.json()["errors"]
+
+
+@pytest.mark.parametrize(
+    "address", ["/api/v1/trials/0/", "/api/v1/trials/999999999999999999/", "/api/v1/trials/x/", "/api/v1/experiments/no/",
+                "/api/v1/nothing/", "/api/v1/trials/1/nothing/"]
+)  # fmt: skip
+def test_it_answers_404_in_json(client: Client, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json()["errors"][0]["path"] == ""
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+@pytest.mark.parametrize("address", [EXPERIMENTS, f"{EXPERIMENTS}water/", TRIALS])
+def test_it_answers_405_to_what_it_does_not_do(client: Client, method: str, address: str) -> None:
+    factories.experiment()
+    answer = getattr(client, method)(address)
+    assert answer.status_code == 405
+    assert answer.json()["errors"]
+
+
+def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert_num_queries: Any) -> None:
+    factories.experiment()
+    factories.finished()
+    client.get(TRIALS)
+    with django_assert_num_queries(4):
+        told = client.get(f"{EXPERIMENTS}water/result/").json()
+    assert told["experiment"]["slug"] == "water"
+    assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
+    assert told["trials"][0]["metrics"]["packets"] == 1200
+    assert Trial.objects.count() == 4
