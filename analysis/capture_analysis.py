@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from analysis import interarrival, legacy, trust
 from analysis.capture.stream import stream
+from analysis.concurrency import Alongside, ahead, side_by_side
 from analysis.errors import UnsupportedCapture
 from analysis.flows import FlowSet
 from analysis.interarrival import GapStore, InterarrivalResult
@@ -236,20 +238,22 @@ def analyse(
     facts: dict[str, Any] = {}
     arrivals, signs, mpi_flows = _Arrivals(), TrustAccumulator(mtu), MpiFlows(mpi_ports)
     tcp, matrices = TcpAccumulator(), MatrixAccumulator()
-    for table in tables_of(path, decoder, facts=facts, progress=progress):
-        duplicate = signs.update(table)
-        arrivals.update(table, mpi_flows.update(table))
-        tcp.update(table, duplicate)
-        matrices.update(table, duplicate)
+    with Alongside() as connections:
+        for table in ahead(tables_of(path, decoder, facts=facts, progress=progress)):
+            duplicate = signs.update(table)
+            connections.submit(functools.partial(tcp.update, table, duplicate))
+            arrivals.update(table, mpi_flows.update(table))
+            matrices.update(table, duplicate)
     if mpi_flows.found_late:  # rare: exactness is worth a second reading
         arrivals = _Arrivals()
-        for table in tables_of(path, decoder):
+        for table in ahead(tables_of(path, decoder)):
             arrivals.update(table, mpi_flows.member)
-    flow_set = tcp.result()
-    whole, rates = _with_tcp(arrivals.result(ALL, bootstrap), flow_set, None)
-    mpi = _absent(whole)
-    if mpi_flows.any:
-        mpi, _ = _with_tcp(arrivals.result(MPI, bootstrap), flow_set, mpi_flows.member)
+    (all_arrivals, mpi_arrivals), flow_set = side_by_side(
+        lambda: (arrivals.result(ALL, bootstrap), arrivals.result(MPI, bootstrap) if mpi_flows.any else None),
+        tcp.result,
+    )
+    whole, rates = _with_tcp(all_arrivals, flow_set, None)
+    mpi = _with_tcp(mpi_arrivals, flow_set, mpi_flows.member)[0] if mpi_arrivals else _absent(whole)
     _compare_scopes(whole, mpi)
     return CaptureAnalysis(
         file=str(path),

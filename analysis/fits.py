@@ -24,7 +24,7 @@ class CumulativeDistribution(Protocol):
 
 
 _ITERATIONS: Final = 60
-_COARSE: Final = 64
+_COARSE: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,25 +184,34 @@ DISTRIBUTIONS: Final = (
 )
 
 
-def ks_distance(ordered: Values, cdf: Callable[[Values], Values]) -> float:
-    """Kolmogorov-Smirnov distance of ascending values from ``cdf``, exactly, with few evaluations of it.
+class Ranks:
+    """Ascending values, asked again and again how far they lie from a distribution."""
 
-    Between two values a < b with ranks i < j, no distance exceeds max(F(b) - i/n, j/n - F(a)); only stretches that
-    could hold more than the best found are looked at value by value.
-    """
-    n = len(ordered)
-    grid = np.unique(np.append(np.arange(0, n, _COARSE), n - 1))
-    model = cdf(ordered[grid])
-    best = float(np.maximum(model - grid / n, (grid + 1) / n - model).max())
-    if len(grid) > 1:
+    def __init__(self, ordered: npt.NDArray[Any]) -> None:
+        self._ordered = ordered
+        self.n = len(ordered)
+        last = self.n - 1
+        self._grid = np.arange(0, last + _COARSE, _COARSE)
+        self._grid[-1] = last
+        self._values = ordered[self._grid].astype(np.float64)
+
+    def distance(self, cdf: Callable[[Values], Values], scale: float = 1.0) -> float:
+        """Kolmogorov-Smirnov distance of ``scale`` times the values from ``cdf``, exactly, with few evaluations of it.
+
+        Between two values a < b with ranks i < j, no distance exceeds max(F(b) - i/n, j/n - F(a)); only stretches that
+        could hold more than the best found are looked at value by value.
+        """
+        n, grid = self.n, self._grid
+        model = cdf(self._values * scale)
+        best = float(np.maximum(model - grid / n, (grid + 1) / n - model).max())
         bound = np.maximum(model[1:] - grid[:-1] / n, (grid[1:] + 1) / n - model[:-1])
         for stretch in np.argsort(-bound):
             if bound[stretch] <= best:
                 break
             ranks = np.arange(grid[stretch], grid[stretch + 1] + 1)
-            inside = cdf(ordered[ranks])
+            inside = cdf(self._ordered[grid[stretch] : grid[stretch + 1] + 1] * scale)
             best = max(best, float(np.maximum(inside - ranks / n, (ranks + 1) / n - inside).max()))
-    return best
+        return best
 
 
 def ks_distance_grouped(sample: Sample, cdf: Callable[[Values], Values]) -> float:
@@ -213,17 +222,16 @@ def ks_distance_grouped(sample: Sample, cdf: Callable[[Values], Values]) -> floa
     return float(np.maximum(model - below, above - model).max())
 
 
-def fit_all(sample: Sample, ordered: Values | None) -> list[dict[str, Any]]:
+def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], float]) -> list[dict[str, Any]]:
     """Every family: parameters, log-likelihood, AIC, dAIC (0 for the best) and KS distance, best first.
 
-    The distance is that of the ascending values ``ordered``, or of the groups in ``sample`` where those are not kept.
+    ``distance`` measures it: of the values one by one (``Ranks``) or of the groups in ``sample``.
     """
     found: list[dict[str, Any]] = []
     for family in DISTRIBUTIONS:
         parameters = family.fit(sample)
         if not all(map(math.isfinite, parameters)):
             continue
-        cdf = functools.partial(family.cdf, p=parameters)
         log_likelihood = family.log_likelihood(sample, parameters)
         names = family.parameter_names
         found.append(
@@ -232,7 +240,7 @@ def fit_all(sample: Sample, ordered: Values | None) -> list[dict[str, Any]]:
                 "parameters": dict(zip(names, parameters, strict=False)),
                 "log_likelihood": log_likelihood,
                 "aic": 2 * len(names) - 2 * log_likelihood,
-                "ks_distance": ks_distance_grouped(sample, cdf) if ordered is None else ks_distance(ordered, cdf),
+                "ks_distance": distance(functools.partial(family.cdf, p=parameters)),
             }
         )
     best = min((row["aic"] for row in found), default=0.0)
@@ -261,4 +269,4 @@ def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000,
 
 def _refit(family: Distribution, ordered: Values) -> tuple[float, Parameters]:
     parameters = family.fit(Sample.of(ordered, np.ones(len(ordered))))
-    return ks_distance(ordered, functools.partial(family.cdf, p=parameters)), parameters
+    return Ranks(ordered).distance(functools.partial(family.cdf, p=parameters)), parameters

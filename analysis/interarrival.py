@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Final
 
@@ -161,10 +162,13 @@ class InterarrivalResult:
             self.not_available["interarrival_fit"] = str(error)
             self.details["fits"] = []
             return
-        each = None if self._ordered is None else self._ordered[self._gaps.below_positive() :] / 1e9
-        rows = fits.fit_all(sample, each)
-        if bootstrap and each is not None:
-            p_values = fits.bootstrap_p_values(each, bootstrap)
+        if self._ordered is None:
+            self.details["fits"] = fits.fit_all(sample, functools.partial(fits.ks_distance_grouped, sample))
+            return
+        positive = self._ordered[self._gaps.below_positive() :]
+        rows = fits.fit_all(sample, functools.partial(fits.Ranks(positive).distance, scale=1e-9))
+        if bootstrap:
+            p_values = fits.bootstrap_p_values(positive / 1e9, bootstrap)
             for row in rows:
                 row["p_value"] = p_values[row["distribution"]]
         self.details["fits"] = rows

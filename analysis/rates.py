@@ -42,7 +42,7 @@ class RateAccumulator:
         self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
         self._sizes = np.zeros((2, _SIZES), np.int64)
-        self._larger: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._larger: list[dict[int, int]] = [{}, {}]
         self._origin_ns: int | None = None
         self._bin_ns = FINEST_BIN_NS
         self._counts = np.zeros((2, 1 << 12), np.int32)
@@ -78,8 +78,9 @@ class RateAccumulator:
     def _slide(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
         row = 0
         while True:
+            times, sizes, of_mpi = self._ring
             row, self._pushed = kernel.sliding_windows(
-                traffic, table.time_ns, table.orig_len, row, self._pushed, *self._ring,
+                traffic, table.time_ns, table.orig_len, row, self._pushed, times, sizes, of_mpi,
                 self._widths, self._tail, self._held, self._peak,
             )  # fmt: skip
             if row == len(table):
@@ -123,9 +124,9 @@ class RateAccumulator:
         """What was found of ALL or MPI traffic; a copy that later updates do not change."""
         rows = slice(0, 2) if scope == ALL else slice(1, 2)
         larger: dict[int, int] = {}
-        for counts in self._larger[rows]:
-            for size, count in counts.items():
-                larger[size] = larger.get(size, 0) + count
+        for beyond in self._larger[rows]:
+            for size, number in beyond.items():
+                larger[size] = larger.get(size, 0) + number
         first, last, timed, reversals, longest = self._clock[scope].tolist()
         return ScopeRates(
             sums=self._sums[rows].sum(axis=0).tolist(),

@@ -6,9 +6,9 @@ import ipaddress
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from analysis.capture.formats import Buffer, Frames
+from analysis.capture.block import Block
+from analysis.capture.formats import Buffer
 from analysis.kernels import decode as kernel
 from analysis.packets import PacketTable
 
@@ -67,33 +67,9 @@ class Decoder:
         self._tell_addresses()
         kernel.reenter_flows(self._tables.ctypes.data)
 
-    def decode(self, data: Buffer, frames: Frames, rows: int) -> PacketTable:
-        """Columns of the first ``rows`` frames, whose bytes lie in ``data``."""
-        columns: dict[str, Any] = {
-            "time_ns": frames.time_ns[:rows].copy(),
-            "cap_len": frames.cap_len[:rows].copy(),
-            "orig_len": frames.orig_len[:rows].copy(),
-        }
-        for name in ("kind", "tcp_flags", "wscale"):
-            columns[name] = np.empty(rows, np.uint8)
-        for name in ("src", "dst", "sport", "dport", "window", "mss"):
-            columns[name] = np.empty(rows, np.uint16)
-        for name in ("flow", "payload", "seq", "ack", "fingerprint"):
-            columns[name] = np.empty(rows, np.uint32)
-        self._fill(data, frames.offset[:rows], frames.link[:rows], columns)
-        flows = self._flows[: self._count("flows")]
-        return PacketTable(
-            **columns,
-            hosts=self._names(),
-            flow_endpoints=np.stack([flows[name] for name in ("a", "a_port", "b", "b_port")], axis=1),
-            flow_protocol=flows["protocol"].astype(np.uint8),
-            btl_handshakes=self._handshakes[: self._count("handshakes")].copy(),
-        )
-
-    def _fill(self, data: Buffer, offsets: npt.NDArray[np.int64], links: Any, columns: dict[str, Any]) -> None:
-        self._tables["handshakes"] = 0
-        row = 0
-        while row < len(offsets):
+    def decode(self, data: Buffer, block: Block, first: int, last: int) -> None:
+        """Decode rows ``first`` to ``last`` of the block, whose bytes lie in ``data``."""
+        while first < last:
             if self._count("handshakes") == len(self._handshakes):
                 self._handshakes = np.concatenate([self._handshakes, np.empty_like(self._handshakes)])
             full = len(self._flows)
@@ -101,13 +77,22 @@ class Decoder:
                 self._enlarge_flows(8 * full)
                 full = len(self._flows)
             room = full if full < MOST_FLOWS else full + 1
-            row = kernel.decode(
-                data.ctypes.data, offsets, links, row,
-                columns["cap_len"], columns["orig_len"], columns["kind"], columns["src"], columns["dst"],
-                columns["sport"], columns["dport"], columns["flow"], columns["payload"], columns["seq"],
-                columns["ack"], columns["window"], columns["tcp_flags"], columns["wscale"], columns["mss"],
-                columns["fingerprint"], self._handshakes, self._tables.ctypes.data, room,
-            )  # fmt: skip
+            arguments: list[Any] = [data.ctypes.data, first, *block.decoding_columns(first, last)]
+            arguments += [self._handshakes, self._tables.ctypes.data, room]
+            first += kernel.decode(*arguments)
+
+    def table(self, block: Block, rows: int) -> PacketTable:
+        """The first ``rows`` of the block, all decoded, as a table; the next block begins."""
+        flows = self._flows[: self._count("flows")]
+        handshakes = self._handshakes[: self._count("handshakes")].copy()
+        self._tables["handshakes"] = 0
+        return PacketTable(
+            **block.columns(rows),
+            hosts=self._names(),
+            flow_endpoints=np.stack([flows[name] for name in ("a", "a_port", "b", "b_port")], axis=1),
+            flow_protocol=flows["protocol"].astype(np.uint8),
+            btl_handshakes=handshakes,
+        )
 
     def _names(self) -> tuple[str, ...]:
         known, count = len(self._host_names), self._count("hosts")

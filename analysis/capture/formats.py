@@ -5,12 +5,12 @@ Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offse
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.capture.block import Block
 from analysis.errors import UnreadableCapture
 from analysis.kernels import framing
 
@@ -32,31 +32,6 @@ _PCAPNG_MAGIC: Final = bytes.fromhex("0a0d0d0a")
 _BYTE_ORDER_MAGIC: Final = 0x1A2B3C4D
 
 
-@dataclass(slots=True)
-class Frames:
-    """Scratch arrays of one framing step; rows beyond the returned count are undefined."""
-
-    capacity: int
-    time_ns: npt.NDArray[np.int64] = field(init=False)
-    orig_len: npt.NDArray[np.uint32] = field(init=False)
-    cap_len: npt.NDArray[np.uint32] = field(init=False)
-    offset: npt.NDArray[np.int64] = field(init=False)
-    link: npt.NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.time_ns, self.offset, self.link = (np.empty(self.capacity, np.int64) for _ in range(3))
-        self.orig_len, self.cap_len = (np.empty(self.capacity, np.uint32) for _ in range(2))
-
-    def room_from(self, first: int) -> tuple[Any, ...]:
-        return (
-            self.time_ns[first:],
-            self.orig_len[first:],
-            self.cap_len[first:],
-            self.offset[first:],
-            self.link[first:],
-        )
-
-
 class PcapFormat:
     """The classic savefile: one header of 24 bytes, one link type, one snap length."""
 
@@ -71,8 +46,8 @@ class PcapFormat:
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
 
-    def frame(self, data: Buffer, start: int, end: int, frames: Frames) -> tuple[int, int, int]:
-        """Frame ``data[start:end]``: (rows written, position behind the last, MORE, FULL or DAMAGED)."""
+    def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
+        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
         n, at, status = framing.frame_pcap(
             data.ctypes.data,
             start,
@@ -81,7 +56,7 @@ class PcapFormat:
             self._ns_per_fraction,
             self.longest,
             self._link,
-            *frames.room_from(0),
+            *block.framing_columns(first),
         )
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
@@ -114,8 +89,8 @@ class PcapngFormat:
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
         self._resolutions: set[str] = set()
 
-    def frame(self, data: Buffer, start: int, end: int, frames: Frames) -> tuple[int, int, int]:
-        """Frame ``data[start:end]``: (rows written, position behind the last, MORE, FULL or DAMAGED)."""
+    def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
+        """Frame ``data[start:end]`` into rows from ``first`` on: (rows, position behind the last, MORE, FULL or DAMAGED)."""
         n, at = 0, start
         while True:
             rows, at, status = framing.frame_pcapng(
@@ -125,7 +100,7 @@ class PcapngFormat:
                 self.big_endian,
                 self.longest,
                 self._interfaces[: self._count],
-                *frames.room_from(n),
+                *block.framing_columns(first + n),
             )
             n += rows
             if status != framing.CONTROL:

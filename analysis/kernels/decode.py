@@ -241,23 +241,23 @@ def opens_btl(at: int, end: int) -> bool:
     """Open MPI's TCP BTL: uint32 jobid, uint32 vpid, "OPAL-TCP-BTL" (METRICS.md section 6)."""
     if at + 24 > end:
         return False
-    return u32(at + 8, end) == _OPAL and u32(at + 12, end) == _TCP_ and u32(at + 16, end) == _BTL_  # type: ignore[no-any-return]
+    return bool(u32(at + 8, end) == _OPAL and u32(at + 12, end) == _TCP_ and u32(at + 16, end) == _BTL_)
 
 
 @jit
 def decode(
-    data: int, offsets: Int64, links: Int64, first: int,
+    data: int, first_row: int, offsets: Int64, links: Int64,
     cap_len: UInt32, orig_len: UInt32, kind: UInt8, src: UInt16, dst: UInt16, sport: UInt16, dport: UInt16,
     flow: UInt32, payload: UInt32, seq: UInt32, ack: UInt32, window: UInt16, tcp_flags: UInt8, wscale: UInt8,
     mss: UInt16, fingerprint: UInt32, handshakes: Int64, tables: int, room_for_flows: int,
 ) -> int:
-    """Fill the columns from row ``first`` on; returns the row it stopped before because a table needs to grow.
+    """Fill the columns; returns the row it stopped before because a table needs to grow.
 
-    ``data`` is the address that ``offsets`` count from. One long function, because columns handed on would cost more
-    than the decoding.
+    ``data`` is the address that ``offsets`` count from, ``first_row`` what handshakes count from. One long function,
+    because columns handed on would cost more than the decoding.
     """
     known = tables_at(tables, 1, 0)
-    for i in range(first, len(offsets)):
+    for i in range(len(offsets)):
         if known.flows >= room_for_flows or known.handshakes >= len(handshakes):
             return i
         kind[i] = 0
@@ -369,7 +369,7 @@ def decode(
         fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
         if length >= 24 and opens_btl(l4 + header, end):
             entry = known.handshakes
-            handshakes[entry, 0] = i
+            handshakes[entry, 0] = first_row + i
             handshakes[entry, 1] = u32_little(l4 + header, end)
             handshakes[entry, 2] = u32_little(l4 + header + 4, end)
             known.handshakes = entry + 1
