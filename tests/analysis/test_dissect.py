@@ -1,0 +1,132 @@
+"""The packet inspector: every field of a few packets, chosen by number or by a display filter that tshark judges."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import analysis
+from analysis.dissect import check_filter, dissect
+from tests.analysis.tools import tshark_fields
+
+
+def fields(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for child in node["fields"]:
+        yield child
+        yield from fields(child)
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
+def test_a_frame_range_gives_the_fields_that_tshark_prints(mpi_capture: Path) -> None:
+    packets = dissect(mpi_capture, frames=(4, 8))
+    rows = tshark_fields(
+        mpi_capture, "frame.number", "frame.time_epoch", "frame.len", "tcp.seq_raw", "tcp.window_size_value"
+    )
+    assert [packet["number"] for packet in packets] == [4, 5, 6, 7, 8]
+    for packet, row in zip(packets, rows[3:8], strict=True):
+        assert (packet["time_ns"], packet["length"]) == (int(row[1].replace(".", "")), int(row[2]))
+        (tcp,) = [layer for layer in packet["layers"] if layer["name"] == "tcp"]
+        values = {field["name"]: field["value"] for field in fields(tcp)}
+        assert (values["tcp.seq_raw"], values["tcp.window_size_value"]) == (row[3], row[4])
+        assert tcp["label"].startswith("Transmission Control Protocol, Src Port: ")
+
+
+def test_the_tree_nests_flags_below_their_field_with_place_and_size(mpi_capture: Path) -> None:
+    (packet,) = dissect(mpi_capture, display_filter="tcp.flags.syn == 1 && tcp.flags.ack == 0", limit=1)
+    (tcp,) = [layer for layer in packet["layers"] if layer["name"] == "tcp"]
+    (flags,) = [field for field in tcp["fields"] if field["name"] == "tcp.flags"]
+    syn = next(field for field in flags["fields"] if field["name"] == "tcp.flags.syn")
+    assert flags["label"] == "Flags: 0x002 (SYN)"
+    assert syn["label"] == ".... .... ..1. = Syn: Set"
+    assert (flags["position"], flags["size"]) == (tcp["position"] + 12, 2)
+    assert packet["protocol"] == "TCP"
+    json.dumps(packet, allow_nan=False)
+
+
+def test_a_filter_and_a_range_hold_together_and_the_limit_ends_the_search(mpi_capture: Path) -> None:
+    before = children()
+    packets = dissect(mpi_capture, frames=(1, 300), display_filter="tcp.len > 0 || tcp.len == 0", limit=3)
+    assert [packet["number"] for packet in packets] == [1, 2, 3]
+    assert children() <= before
+
+
+def test_nothing_that_matches_is_no_packet(mpi_capture: Path) -> None:
+    assert dissect(mpi_capture, display_filter="udp.port == 1") == []
+    assert dissect(mpi_capture, frames=(10**9, 10**9 + 1)) == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "no.such.field",
+        "tcp and",
+        "tcp) or (udp",
+        "tcp.port == ",
+        'frame matches "("',
+        "$(touch x)",
+        "-h",
+        "tcp\n",
+        "x" * 2001,
+    ],
+)
+def test_a_filter_that_tshark_refuses_is_a_filter_error_in_its_words(mpi_capture: Path, expression: str) -> None:
+    with pytest.raises(analysis.FilterError) as caught:
+        dissect(mpi_capture, display_filter=expression)
+    assert 5 < len(str(caught.value)) < 300
+    assert "tshark:" not in str(caught.value)
+
+
+def test_shell_characters_in_a_filter_are_only_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_filter('frame contains "; touch x; $(touch x) `touch x` & | > x"')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frame_numbers_and_limits_are_checked(mpi_capture: Path) -> None:
+    for frames in ((0, 5), (5, 4), (-3, -1)):
+        with pytest.raises(ValueError, match="frames"):
+            dissect(mpi_capture, frames=frames)
+    with pytest.raises(ValueError, match="limit"):
+        dissect(mpi_capture, limit=0)
+
+
+def test_tshark_is_ended_when_time_is_up(mpi_capture: Path) -> None:
+    before = children()
+    with pytest.raises(analysis.DecoderError, match="longer than"):
+        dissect(mpi_capture, limit=10**9, timeout_s=0.01)
+    assert children() <= before
+
+
+def test_a_file_that_is_no_capture_is_named_as_such(tmp_path: Path) -> None:
+    text = tmp_path / "-r notes.txt"
+    text.write_text("no packets here")
+    with pytest.raises(analysis.UnreadableCapture, match="notes"):
+        dissect(text)
+    with pytest.raises(analysis.UnreadableCapture, match="no such file"):
+        dissect(tmp_path / "absent.pcap")
+
+
+def test_a_capture_cut_off_in_a_record_gives_what_is_before_it(mpi_pcap: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(mpi_pcap.read_bytes()[:1000])
+    packets = dissect(cut, limit=1000)
+    assert [packet["number"] for packet in packets] == list(range(1, len(packets) + 1))
+    assert 2 <= len(packets) <= 12
+
+
+def test_the_readers_own_wireshark_settings_change_nothing(
+    mpi_capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".config" / "wireshark").mkdir(parents=True)
+    (tmp_path / ".config" / "wireshark" / "disabled_protos").write_text("tcp\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (packet,) = dissect(mpi_capture, frames=(1, 1))
+    assert "tcp" in [layer["name"] for layer in packet["layers"]]

@@ -1,0 +1,115 @@
+"""tshark as second decoder gives the same PacketTable as the native one, and reads what that one cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scapy.all import GRE, ICMP, IP, TCP, UDP, Ether, IPerror, IPv6, IPv6ExtHdrFragment, Raw, TCPerror, wrpcap  # type: ignore[attr-defined]
+
+import analysis
+from analysis import packets as bits
+from analysis.dissect import read_with_tshark, stream_with_tshark
+from analysis.packets import PacketTable
+
+SHARED = tuple(name for name in PacketTable.columns() if name != "fingerprint")
+
+
+def written(tmp_path: Path, *frames: object, link_type: int | None = None) -> Path:
+    path = tmp_path / "written.pcap"
+    wrpcap(str(path), list(frames), linktype=link_type)
+    return path
+
+
+def assert_same_tables(ours: PacketTable, native: PacketTable) -> None:
+    for name in SHARED:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(native, name), err_msg=name)
+    assert ours.hosts == native.hosts
+    np.testing.assert_array_equal(ours.flow_endpoints, native.flow_endpoints)
+    np.testing.assert_array_equal(ours.flow_protocol, native.flow_protocol)
+    np.testing.assert_array_equal(ours.btl_handshakes, native.btl_handshakes)
+
+
+def test_it_reads_an_mpi_run_as_the_native_decoder_does(mpi_capture: Path) -> None:
+    ours = read_with_tshark(mpi_capture)
+    assert_same_tables(ours, analysis.read_capture(mpi_capture, decoder="native"))
+    assert len(ours.btl_handshakes) >= 4
+    assert ours.source["decoder"] == "pyshark"
+
+
+def test_it_reads_udp_icmp_ipv6_fragments_and_what_is_not_ip_alike(tmp_path: Path) -> None:
+    options = [("MSS", 1400), ("WScale", 9), ("SAckOK", b"")]
+    path = written(
+        tmp_path,
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6, flags="S", seq=2**32 - 1, options=options),
+        Ether()
+        / IP(src="10.1.1.2", dst="10.1.1.1")
+        / TCP(sport=6, dport=5, flags="SA", ack=7, window=0)
+        / Raw(b"x" * 30),
+        Ether() / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=9, dport=10) / Raw(b"y" * 99),
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / ICMP() / Raw(b"ping"),
+        Ether() / IP(src="10.1.1.1", dst="10.1.1.2", frag=100, proto=6) / Raw(b"z" * 40),
+        Ether() / IPv6(src="fd00::1", dst="fd00::2") / IPv6ExtHdrFragment(offset=7, nh=17) / Raw(b"w" * 40),
+        Ether(type=0x88B5) / Raw(b"not ip" * 10),
+    )
+    assert_same_tables(read_with_tshark(path), analysis.read_capture(path, decoder="native"))
+
+
+def test_a_packet_quoted_in_an_icmp_error_is_not_traffic(tmp_path: Path) -> None:
+    quoted = IPerror(src="10.1.1.2", dst="10.1.1.1") / TCPerror(sport=5, dport=6, flags="S")
+    path = written(tmp_path, Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / ICMP(type=3, code=3) / quoted)
+    table = read_with_tshark(path)
+    assert table.kind.tolist() == [bits.IPV4 | bits.ICMP]
+    assert (table.hosts, len(table.flow_endpoints)) == (("10.1.1.1", "10.1.1.2"), 0)
+
+
+def test_the_innermost_packet_of_a_tunnel_counts(tmp_path: Path) -> None:
+    inner = IPv6(src="fd00::1", dst="fd00::2") / TCP(sport=5, dport=6, flags="A", seq=77) / Raw(b"q" * 11)
+    path = written(tmp_path, Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / GRE(proto=0x86DD) / inner)
+    table = read_with_tshark(path)
+    assert table.hosts == ("fd00::1", "fd00::2")
+    assert (table.kind.tolist(), table.seq.tolist(), table.payload.tolist()) == ([bits.IPV6 | bits.TCP], [77], [11])
+
+
+def test_a_link_type_unknown_to_the_native_decoder_is_read(tmp_path: Path) -> None:
+    """PPP in HDLC-like framing (DLT 50): address, control, protocol 0x0021."""
+    packet = IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6, flags="PA", seq=3) / Raw(b"m" * 8)
+    path = written(tmp_path, Raw(b"\xff\x03\x00\x21" + bytes(packet)), link_type=50)
+    with pytest.raises(analysis.UnsupportedCapture):
+        analysis.read_capture(path, decoder="native")
+    table = analysis.read_capture(path)
+    assert (table.hosts, table.payload.tolist(), table.seq.tolist()) == (("10.1.1.1", "10.1.1.2"), [8], [3])
+
+
+def test_a_cut_header_is_marked_not_guessed(tmp_path: Path) -> None:
+    whole = Ether() / IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6) / Raw(b"n" * 100)
+    frame = Ether(bytes(whole)[:44])
+    frame.wirelen = len(whole)
+    table = read_with_tshark(written(tmp_path, frame))
+    assert table.kind.tolist() == [bits.IPV4 | bits.CUT]
+    assert table.orig_len.tolist() == [len(whole)]
+
+
+def test_a_cut_off_tail_is_told_and_everything_before_it_read(mpi_pcap: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(mpi_pcap.read_bytes()[:5001])
+    table = read_with_tshark(cut)
+    whole = analysis.read_capture(mpi_pcap)
+    assert table.source["truncated_tail"] is True
+    np.testing.assert_array_equal(table.seq, whole.seq[: len(table)])
+    assert len(table) > 20
+
+
+def test_tables_of_one_file_share_their_numbers(mpi_capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analysis.tshark_table._CHUNK", 101)
+    tables = list(stream_with_tshark(mpi_capture))
+    assert len(tables) > 3
+    assert [table.source["first_packet"] for table in tables[:3]] == [0, 101, 202]
+    joined = PacketTable.joined(tables, source={})
+    assert_same_tables(joined, analysis.read_capture(mpi_capture, decoder="native"))
+
+
+def test_it_gives_up_when_time_is_up(mpi_capture: Path) -> None:
+    with pytest.raises(analysis.DecoderError, match="longer than"):
+        read_with_tshark(mpi_capture, timeout_s=0.01)
