@@ -16,6 +16,7 @@ from scipy import stats
 
 MIN_SIZES: Final = 3
 """Two points lie on a line whatever they are; an interval needs one more."""
+MAX_ROUNDS: Final = 100
 
 Interval = tuple[float, float]
 
@@ -34,7 +35,7 @@ class TransferFit:
     """n_1/2 = alpha x beta: the message size that reaches half of beta."""
     half_bandwidth_interval_bytes: Interval
     residual_share: float
-    """Root mean square of (t - fit) / t, with the degrees of freedom."""
+    """Root mean square of (t - fit) / fit, with the degrees of freedom."""
     confidence: float
     points: int
 
@@ -74,15 +75,31 @@ def _relative_least_squares(
     n: NDArray[np.float64], t: NDArray[np.float64]
 ) -> tuple[tuple[float, float], NDArray[np.float64], float]:
     """Return (alpha, slope), their covariance and the relative residual spread."""
+    # Errors are taken relative to the line, found by repeating. Relative to the measured times, a time that is too long
+    # by chance would count less than one that is too short, and the whole line would lie too low.
+    reference = t
+    for _ in range(MAX_ROUNDS):
+        (alpha, slope), inverse = _weighted(n, t, 1 / reference)
+        line = np.maximum(alpha + slope * n, t.min() / 10)
+        settled = np.allclose(line, reference, rtol=1e-9, atol=0)
+        reference = line
+        if settled:
+            break
+    residuals = (t - alpha - slope * n) / reference
+    variance = float(residuals @ residuals) / (n.size - 2)
+    return (alpha, slope), variance * inverse @ inverse.T, math.sqrt(variance)
+
+
+def _weighted(
+    n: NDArray[np.float64], t: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[tuple[float, float], NDArray[np.float64]]:
+    """Return (alpha, slope) of weighted least squares and the inverse triangular factor, whose square is their covariance."""
     # Columns are scaled to one: sizes near 1e7 beside times near 1e-5 would make the normal matrix useless.
-    design = np.column_stack((1 / t, n / t))
+    design = np.column_stack((weights, n * weights))
     scale = np.sqrt((design**2).sum(axis=0))
     q, r = np.linalg.qr(design / scale)
-    solution = np.linalg.solve(r, q.T @ np.ones_like(t)) / scale
-    residuals = 1 - design @ solution
-    variance = float(residuals @ residuals) / (n.size - 2)
-    inverse = np.linalg.inv(r) / scale[:, None]
-    return (float(solution[0]), float(solution[1])), variance * inverse @ inverse.T, math.sqrt(variance)
+    alpha, slope = np.linalg.solve(r, q.T @ (t * weights)) / scale
+    return (float(alpha), float(slope)), np.linalg.inv(r) / scale[:, None]
 
 
 def _reciprocal(low: float, high: float) -> Interval:

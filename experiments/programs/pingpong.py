@@ -4,18 +4,20 @@ t[usec] is half of a round trip and Mbytes/s is size / t with 1 MB = 1 000 000 b
 the system's Python and mpi4py, on hosts that have nothing of Rankwire's, so it is one file and imports nothing else.
 """
 
+from __future__ import annotations
+
 import argparse
 import statistics
 import time
 
-from mpi4py import MPI
+from mpi4py import MPI  # type: ignore[import-not-found]  # the system's Python has it, this project's has not
 
 LEFT, RIGHT = 0, 1
 GO_ON, LAST = 1, 2
 """Tags of a ping: whether another repetition follows. Rank 1 learns the end of a size without a message of its own."""
 
 
-def whole(text):
+def whole(text: str) -> int:
     """Return a whole number that is not negative."""
     value = int(text)
     if value < 0:
@@ -23,7 +25,7 @@ def whole(text):
     return value
 
 
-def arguments():
+def arguments() -> argparse.Namespace:
     """Return the command line, checked; every rank reads the same one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", required=True, type=lambda text: [whole(size) for size in text.split(",")])
@@ -36,7 +38,7 @@ def arguments():
     return given
 
 
-def serve(world, buffer, size):
+def serve(world: MPI.Intracomm, buffer: bytearray, size: int) -> None:
     """Send every ping of one size back, until the last."""
     status = MPI.Status()
     part = [memoryview(buffer)[:size], size, MPI.BYTE]
@@ -47,10 +49,10 @@ def serve(world, buffer, size):
             raise RuntimeError(f"{status.Get_count(MPI.BYTE)} bytes arrived instead of {size}")
 
 
-def measure(world, buffer, size, given):
+def measure(world: MPI.Intracomm, buffer: bytearray, size: int, given: argparse.Namespace) -> list[float]:
     """Return the half round trips of one size in seconds, warm-ups left out; at least one."""
     part = [memoryview(buffer)[:size], size, MPI.BYTE]
-    halves = []
+    halves: list[float] = []
     started = time.monotonic()
     for number in range(given.warmups + given.repetitions):
         late = time.monotonic() - started > given.time_per_size
@@ -69,21 +71,21 @@ def measure(world, buffer, size, given):
     return halves
 
 
-def row(size, halves):
+def row(size: int, halves: list[float]) -> str:
     """Return one line of the table."""
     mean = statistics.fmean(halves)
     times = " ".join(f"{1e6 * t:13.3f}" for t in (min(halves), statistics.median(halves), mean))
     return f"{size:13d} {len(halves):13d} {times} {size / mean / 1e6:13.3f}"
 
 
-def wait(world):
+def wait(world: MPI.Intracomm) -> None:
     """Wait for all ranks without using the processor: a polling rank would steal time from those that measure."""
     everybody = world.Ibarrier()
     while not everybody.Test():
         time.sleep(0.02)
 
 
-def main():
+def main() -> None:
     """Run every size and print the table on rank 0."""
     world = MPI.COMM_WORLD
     given = arguments()

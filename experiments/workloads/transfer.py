@@ -29,6 +29,8 @@ def curve_figures(slug: str) -> tuple[FigureOfMerit, ...]:
         ("fit_bandwidth_low_Bps", "Bandwidth, fitted, lower end", "B/s", "neutral", f"Lower end of beta's 95 % interval {_FIT}"),
         ("fit_bandwidth_high_Bps", "Bandwidth, fitted, upper end", "B/s", "neutral", f"Upper end of beta's 95 % interval {_FIT}"),
         ("half_bandwidth_bytes", "Half-bandwidth size", "B", "lower", f"Message size that reaches half of beta: alpha x beta {_FIT}"),
+        ("half_bandwidth_low_bytes", "Half-bandwidth size, lower end", "B", "neutral", f"Lower end of its 95 % interval {_FIT}"),
+        ("half_bandwidth_high_bytes", "Half-bandwidth size, upper end", "B", "neutral", f"Upper end of its 95 % interval {_FIT}"),
         ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of the relative residuals {_FIT}"),
     )  # fmt: skip
     return tuple(
@@ -66,6 +68,8 @@ def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:
         "fit_bandwidth_low_Bps": fit.bandwidth_interval_Bps[0],
         "fit_bandwidth_high_Bps": fit.bandwidth_interval_Bps[1],
         "half_bandwidth_bytes": fit.half_bandwidth_bytes,
+        "half_bandwidth_low_bytes": fit.half_bandwidth_interval_bytes[0],
+        "half_bandwidth_high_bytes": fit.half_bandwidth_interval_bytes[1],
         "fit_residual_share": fit.residual_share,
     }
     # An open end (the data allow any bandwidth above) is no number: it is left out, never stored as infinity.

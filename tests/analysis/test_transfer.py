@@ -31,16 +31,24 @@ def test_half_of_the_bandwidth_it_means_by_the_half_bandwidth_size():
     assert size / (fit.latency_s + size / fit.bandwidth_Bps) == pytest.approx(fit.bandwidth_Bps / 2)
 
 
-def test_noisy_times_it_fits_like_weighted_least_squares_of_scipy():
+def test_noisy_times_it_fits_like_least_squares_of_scipy_with_errors_relative_to_the_line():
     times = line() * np.random.default_rng(7).normal(1, 0.1, len(SIZES))
     fit = fit_transfer(SIZES, times)
+    sizes = np.array(SIZES, float)
     (alpha, slope), covariance = curve_fit(
-        lambda n, a, b: a + b * n, np.array(SIZES, float), times, p0=(1e-5, 1e-8), sigma=times, absolute_sigma=False
+        lambda n, a, b: a + b * n, sizes, times, p0=(1e-5, 1e-8), sigma=fit.latency_s + sizes / fit.bandwidth_Bps
     )
     assert fit.latency_s == pytest.approx(alpha, rel=1e-4)
     assert fit.bandwidth_Bps == pytest.approx(1 / slope, rel=1e-4)
     half = (fit.latency_interval_s[1] - fit.latency_interval_s[0]) / 2
     assert half == pytest.approx(2.2010 * math.sqrt(covariance[0, 0]), rel=1e-3), "t quantile of 11 degrees of freedom"
+
+
+def test_noise_it_does_not_take_for_a_shorter_latency():
+    random = np.random.default_rng(3)
+    fits = [fit_transfer(SIZES, line() * random.gamma(10, 0.1, len(SIZES))) for _ in range(400)]
+    assert np.mean([fit.latency_s for fit in fits]) == pytest.approx(ALPHA_S, rel=0.02)
+    assert np.mean([1 / fit.bandwidth_Bps for fit in fits]) == pytest.approx(1 / BETA_BPS, rel=0.02)
 
 
 def test_the_true_values_its_intervals_hold_as_often_as_they_say():
