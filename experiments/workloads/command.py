@@ -29,25 +29,26 @@ class CommandParameters(Parameters):
     """The definition of a command. Its placeholders become further parameters, which can be constant or swept."""
 
     program: list[str] = Field(
+        [],
         title="Program",
         description='Program and arguments; {name} stands for a placeholder: ["moldy", "control", "--steps={steps}"].',
         json_schema_extra={"unit": ""},
     )
     placeholders: dict[str, dict[str, Any]] = Field(
-        default_factory=dict,
+        {},
         title="Placeholders",
         description="By name: type (integer, number, text), default, minimum, maximum, choices, pattern, title, unit.",
         json_schema_extra={"unit": ""},
     )
     extract: list[dict[str, Any]] = Field(
-        default_factory=list,
+        [],
         max_length=100,
         title="Figures of merit",
         description="Each with name, unit, direction, and one of regex, json_pointer, csv_column; file, pick and factor.",
         json_schema_extra={"unit": ""},
     )
     inputs: dict[str, str] = Field(
-        default_factory=dict,
+        {},
         max_length=50,
         title="Input files",
         description="Texts by file name, written to the working directory as they are.",
@@ -136,6 +137,8 @@ class Command(Workload):
         return dict(parameters.inputs)
 
     def check(self, parameters: Any, *, ranks: int) -> None:
+        if not parameters.program:
+            raise Mismatch("program", "names no program")
         known = {*parameters.placeholders, RANKS}
         unknown = [name for item in parameters.program for name in names_in(item) if name not in known]
         if unknown:

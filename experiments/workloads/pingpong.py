@@ -94,7 +94,9 @@ class PingPong(Workload):
             "lower",
             "Half of a round trip of the message, shortest of the repetitions.",
         ),
-        *curve_figures("pingpong")[1:],
+        FigureOfMerit("pingpong.bandwidth_Bps", "Bandwidth", "B/s", "higher", "Message size over its transfer time."),
+        # The curve is of medians: one delayed message must not pass for latency, while in a transfer time it counts.
+        *curve_figures("pingpong", curve="Times are medians of the repetitions.")[2:],
     )
 
     def command(self, parameters: PingPongParameters, *, ranks: int) -> tuple[str, ...]:
@@ -135,11 +137,14 @@ class PingPong(Workload):
             }
             for size, repetitions, low, middle, mean, rate in found
         ]
-        _, _, low, middle, _, _ = max(found, key=lambda row: int(row[0]))
-        times_s = [scaled(row[4], "1e-6") for row in found]
-        figures = describe_curve("pingpong", [row["bytes"] for row in rows], times_s)
+        size, _, low, middle, mean, _ = max(found, key=lambda row: int(row[0]))
+        medians_s = [scaled(row[3], "1e-6") for row in found]
+        figures = describe_curve("pingpong", [row["bytes"] for row in rows], medians_s)
+        figures["pingpong.transfer_time_s"] = scaled(mean, "1e-6")
         figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")
         figures["pingpong.transfer_time_median_s"] = scaled(middle, "1e-6")
+        if int(size):
+            figures["pingpong.bandwidth_Bps"] = int(size) / figures["pingpong.transfer_time_s"]
         return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
 
     def estimate_s(self, parameters: PingPongParameters, *, ranks: int) -> float:

@@ -15,8 +15,8 @@ def scaled(printed: str, factor: str) -> float:
     return float(Decimal(printed) * Decimal(factor))
 
 
-def curve_figures(slug: str) -> tuple[FigureOfMerit, ...]:
-    """Return the figures that a curve of sizes gives, named by the workload."""
+def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
+    """Return the figures that a curve of sizes gives, named by the workload; ``curve`` tells what its times are, where it matters."""
     rows = (
         ("transfer_time_s", "Transfer time", "s", "lower", "Half of a round trip of the largest message."),
         ("bandwidth_Bps", "Bandwidth", "B/s", "higher", "Largest message over its transfer time."),
@@ -34,7 +34,7 @@ def curve_figures(slug: str) -> tuple[FigureOfMerit, ...]:
         ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of the relative residuals {_FIT}"),
     )  # fmt: skip
     return tuple(
-        FigureOfMerit(f"{slug}.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
+        FigureOfMerit(f"{slug}.{name}", label, unit, direction, f"{definition} {curve}".strip())  # type: ignore[arg-type]
         for name, label, unit, direction, definition in rows
     )
 

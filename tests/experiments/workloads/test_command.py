@@ -79,6 +79,12 @@ def test_a_figure_it_describes_from_the_specification():
 @pytest.mark.parametrize(
     ("wrong", "right", "path", "words"),
     [
+        (
+            '[moldy, control.tip4p, "--steps={steps}", "--on={ranks}", "{mode}", "{{raw}}"]',
+            "[]",
+            "parameters.program",
+            "at least 1",
+        ),
         ("{steps}", "{stepz}", "parameters.program", "{stepz} is not defined"),
         ("10..30", "0..30", "sweep.steps", "at least 1"),
         ("10..30", "9990..10010", "sweep.steps", "at most 10000"),
@@ -223,6 +229,10 @@ def test_what_is_no_number_it_refuses(text, extractor):
 def test_an_extractor_without_one_source_it_refuses(extractor):
     with pytest.raises(ValueError, match="extract"):
         get("command").parameters_type.model_validate({"program": ["p"], "extract": [{"name": "x", **extractor}]})
+
+
+def test_a_specification_without_a_program_it_refuses():
+    assert errors_of("name: Nothing\nworkload: command\n") == {"parameters.program": "names no program"}
 
 
 def test_a_form_it_lets_send_json_text():

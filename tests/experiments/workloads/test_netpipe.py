@@ -74,4 +74,5 @@ def test_a_real_run_it_measures(tmp_path):
     assert sizes[0] == 1
     assert sizes == sorted(sizes)
     assert 32768 < sizes[-1] <= 65536
-    assert 0 < parsed.figures["netpipe.latency_s"] < parsed.figures["netpipe.transfer_time_s"]
+    assert parsed.figures["netpipe.latency_s"] > 0
+    assert parsed.figures["netpipe.bandwidth_max_Bps"] > 0
