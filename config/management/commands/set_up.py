@@ -12,7 +12,12 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 
 from config.secrets import read_or_create_secret
+from experiments.library import LIBRARY, load_defaults
+from experiments.models import Experiment
+from experiments.spec import parse_yaml
+from workers import queue
 
+DEMO: Final = LIBRARY / "water-quick.yaml"
 LOCK: Final = 0x52616E6B  # any number that is always the same
 
 
@@ -32,6 +37,10 @@ class Command(BaseCommand):
                 call_command("migrate", verbosity=0, interactive=False)
                 make_admin()
                 call_command("load_library", stdout=self.stdout)
+                if not no_demo and queue_demo():
+                    self.stdout.write(
+                        "the demo experiment is queued: a real scaling study, finished in about two minutes"
+                    )
             finally:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
 
@@ -42,3 +51,13 @@ def make_admin() -> None:
     if not users.filter(username="admin").exists():
         password = read_or_create_secret(settings.VAR / "admin-password", length_bytes=12)
         users.create_superuser("admin", password=password)
+
+
+def queue_demo() -> bool:
+    """Queue the demo in a repository that has no experiment of its own yet; return whether it did."""
+    if Experiment.objects.filter(published=False).exists():
+        return False
+    specification = parse_yaml(DEMO.read_text(), max_trials=settings.MAX_TRIALS)
+    admin = get_user_model().objects.filter(username="admin").first()
+    queue.submit(specification, project=load_defaults(), owner=admin, slug=DEMO.stem)
+    return True
