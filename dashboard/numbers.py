@@ -40,16 +40,16 @@ def prefix_exponent(magnitude: float) -> int:
 
 
 def prefixed_unit(unit: str, exponent: int) -> str:
-    """`unit` with the prefix of `exponent`; 1/s becomes packets/s with a k in front, as readers write it."""
+    """`unit` with the prefix of `exponent`; 'k packets/s' keeps its distance."""
     prefix = _PREFIXES[exponent]
-    if unit in ("1/s", "packets/s"):
+    if unit == "packets/s":
         return f"{prefix}{NARROW}packets/s" if prefix else "packets/s"
     return f"{prefix}{unit}"
 
 
 def takes_prefix(unit: str) -> bool:
     """Whether values of `unit` are shown with an SI prefix."""
-    return unit in _PREFIXED or unit in ("1/s", "packets/s")
+    return unit in _PREFIXED or unit == "packets/s"
 
 
 def quantity(value: float | None, unit: str) -> tuple[str, str]:

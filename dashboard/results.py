@@ -33,6 +33,8 @@ class Chart:
     title: str
     figure: Figure
     published: bool | None
+    left_out: int = 0
+    """Series beyond the six that a chart can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Results:
         self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, *self.figures)))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
-        self.parameter = _x_parameter(self.rows, self.swept)
+        self.parameter = x_parameter(self.rows, self.swept)
         self.overlays = [] if experiment.published else self._overlays()
 
     def _overlays(self) -> list[Overlay]:
@@ -90,30 +92,28 @@ class Results:
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
             sections.append(Section("traffic", "Traffic", traffic))
-        figures = [metric for metric in self.figures if own or self.has(metric)]
+        figures = [metric for metric in self.figures if own or len(self._measured(metric)) > 1]
         if figures:
             charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
 
     def _time_charts(self) -> list[Chart]:
-        if len(self._groups()) < 2:
+        if len(_groups(self.rows, self.swept, self.parameter)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
-    def _groups(self) -> dict[str, list[ConfigurationRow]]:
-        """Rows by the values of all swept parameters but the one on the x axis: one series each."""
-        others = [name for name in self.swept if name != self.parameter]
-        groups: dict[str, list[ConfigurationRow]] = {}
-        for row in self.rows:
-            groups.setdefault(parameters_sentence(row.parameters, others), []).append(row)
-        return groups
+    def _measured(self, metric: str) -> list[ConfigurationRow]:
+        return [row for row in self.rows if row.values.get(metric)]
 
-    @property
-    def left_out(self) -> int:
-        """Series beyond the six that a chart can tell apart."""
-        return max(0, len(self._groups()) - MOST_SERIES)
+    def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
+        """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
+        if not self.experiment.published:
+            return self.rows, self.swept, self.parameter
+        rows = self._measured(metric)
+        swept = swept_parameters(rows)
+        return rows, swept, x_parameter(rows, swept)
 
     def _chart(
         self,
@@ -125,32 +125,28 @@ class Results:
         fastest: bool = False,
     ) -> Chart:
         names = names or {}
+        rows, swept, x = self._axis(metrics[0])
+        groups = _groups(rows, swept, x)
+        axis = _XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
-            Line(group or self._name(names.get(metric, "Measured")), self._x(rows), _values(rows, metric))
+            Line(group or self._name(names.get(metric, "Measured")), axis.values(rows), _values(rows, metric))
             for metric in metrics
-            for group, rows in self._groups().items()
+            for group, rows in groups.items()
         ]
         published = [
-            Published(
-                o.name if i == 0 else f"{o.name}, {names[metric]}", *_medians(o.rows, metric, self.parameter), i == 0
-            )
+            Published(o.name if i == 0 else f"{o.name}, {names[metric]}", *axis.medians(o.rows, metric), i == 0)
             for o in self.overlays
             for i, metric in enumerate(metrics)
         ]
-        axis_unit = _AXIS_UNITS.get(self.parameter, "")
-        parameter = parameter_label(self.parameter) + (f" ({axis_unit})" if axis_unit else "")
         description = find(metrics[0])
         quantity = quantity or description.label
         figure = over_parameter(
-            lines, published, quantity=quantity, unit=description.unit, parameter=parameter, mark_fastest=fastest
+            lines, published, quantity=quantity, unit=description.unit, parameter=axis.title, mark_fastest=fastest
         )
-        return Chart(element, title, figure, figure.get("published"))
+        return Chart(element, title, figure, figure.get("published"), max(0, len(groups) - MOST_SERIES))
 
     def _name(self, name: str) -> str:
         return published_name(self.experiment) if self.experiment.published and name == "Measured" else name
-
-    def _x(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
-        return [row.parameters.get(self.parameter, row.hosts) for row in rows]
 
     @property
     def deciding(self) -> str | None:
@@ -176,14 +172,14 @@ class Results:
         first, last = measured[0], measured[-1]
         figures = []
         if best is not None:
-            title = "Fastest" if metric == "elapsed_s" else f"Best, {find(metric).label.lower()}"
-            figures.append((title, f"{self.point(best)}: {_with_range(best, metric)}"))
+            title = "Fastest" if metric == "elapsed_s" else f"Best {find(metric).label}"
+            figures.append((title, f"{self._short_point(best)}: {_with_range(best, metric)}"))
             for name in dict.fromkeys((metric, *TIME, "packets", "throughput_Bps")):
                 line = self._change(first, last, name)
                 if line:
                     figures.append((find(name).label, line))
         else:
-            figures.append((find(metric).label, f"{self.point(first)}: {_with_range(first, metric)}"))
+            figures.append((find(metric).label, f"{self._short_point(first)}: {_with_range(first, metric)}"))
         counts = [len(row.values.get(metric, [])) for row in self.rows]
         n = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
         return [*figures, ("Trials each", n)]
@@ -193,7 +189,13 @@ class Results:
         if a is None or b is None:
             return ""
         unit = find(metric).unit
-        return f"{_amount(a, unit)} at {self.point(first)}, {_amount(b, unit)} at {self.point(last)}"
+        return f"{_amount(a, unit)} at {self._short_point(first)}, {_amount(b, unit)} at {self._short_point(last)}"
+
+    def _short_point(self, row: ConfigurationRow) -> str:
+        """A configuration by the parameter that tells it from all others, where one does."""
+        measured, _, x = self._axis(self.deciding or "elapsed_s")
+        alone = len({repr(other.parameters.get(x)) for other in measured}) == len(measured)
+        return parameters_sentence(row.parameters, [x]) if alone else self.point(row)
 
     def point(self, row: ConfigurationRow) -> str:
         """A configuration in words: its swept values, or its hosts."""
@@ -287,7 +289,7 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         return []
 
 
-def _x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
+def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
     """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies."""
     if "hosts" in swept or not swept:
         return "hosts"
@@ -299,6 +301,44 @@ def _x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
     return max(swept, key=distinct)
 
 
+def _groups(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+    """Rows by the values of the parameters that are not on the x axis: one series each, one in all where x tells them apart."""
+    if len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
+        return {"": list(rows)}
+    groups: dict[str, list[ConfigurationRow]] = {}
+    for row in rows:
+        groups.setdefault(parameters_sentence(row.parameters, [name for name in swept if name != x]), []).append(row)
+    return groups
+
+
+@dataclass(frozen=True)
+class _XAxis:
+    """A parameter as x: its values in one SI prefix, its title with the unit."""
+
+    parameter: str
+    title: str
+    scale: Scale | None
+
+    @classmethod
+    def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> _XAxis:
+        unit = _AXIS_UNITS.get(parameter)
+        if unit is None:
+            return cls(parameter, parameter_label(parameter), None)
+        scale = Scale.of([value for row in rows if (value := row.parameters.get(parameter)) is not None], unit)
+        return cls(parameter, f"{parameter_label(parameter)} ({scale.unit})", scale)
+
+    def value(self, row: ConfigurationRow) -> Any:
+        raw = row.parameters.get(self.parameter, row.hosts if self.parameter == "hosts" else None)
+        return raw if self.scale is None or raw is None else self.scale(raw)
+
+    def values(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
+        return [numbers.NOTHING if (value := self.value(row)) is None else value for row in rows]
+
+    def medians(self, rows: Sequence[ConfigurationRow], metric: str) -> tuple[list[Any], list[float]]:
+        pairs = [(x, y) for row in rows if (x := self.value(row)) is not None and (y := row.median(metric)) is not None]
+        return [x for x, _ in pairs], [y for _, y in pairs]
+
+
 def published_name(experiment: Experiment) -> str:
     """'Published 2007'."""
     return f"Published {experiment.source.get('year', '')}".strip()
@@ -306,12 +346,6 @@ def published_name(experiment: Experiment) -> str:
 
 def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
     return [row.values.get(metric, []) for row in rows]
-
-
-def _medians(rows: Sequence[ConfigurationRow], metric: str, parameter: str) -> tuple[list[Any], list[float]]:
-    pairs = [(row.parameters.get(parameter), row.median(metric)) for row in rows]
-    kept = [(x, y) for x, y in pairs if x is not None and y is not None]
-    return [x for x, _ in kept], [y for _, y in kept]
 
 
 def _amount(value: float, unit: str) -> str:

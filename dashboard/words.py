@@ -83,7 +83,7 @@ def value_words(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float) and not name.startswith("link."):
         return f"{value:g}"
-    return shown(name, value)
+    return "0 ms" if value == 0 and name in ("link.delay", "link.jitter") else shown(name, value)
 
 
 def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -94,5 +94,7 @@ def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
             yield from flat(value, f"{label} · ")
         elif isinstance(value, list):
             yield label, ", ".join(map(str, value))
+        elif isinstance(value, float) and value.is_integer():
+            yield label, numbers.grouped(value)
         elif value is not None and value != "":
             yield label, str(value)
