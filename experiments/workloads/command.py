@@ -71,6 +71,8 @@ class CommandParameters(Parameters):
     @field_validator("program")
     @classmethod
     def _is_argv(cls, program: list[str]) -> list[str]:
+        if not program:
+            raise ValueError("names no program")
         _judge(Definition, {"program": program})
         return program
 
@@ -137,8 +139,6 @@ class Command(Workload):
         return dict(parameters.inputs)
 
     def check(self, parameters: Any, *, ranks: int) -> None:
-        if not parameters.program:
-            raise Mismatch("program", "names no program")
         known = {*parameters.placeholders, RANKS}
         unknown = [name for item in parameters.program for name in names_in(item) if name not in known]
         if unknown:

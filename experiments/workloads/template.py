@@ -86,7 +86,7 @@ class Placeholder(BaseModel):
 class Definition(Parameters):
     """What a maintainer writes to define a command: the constants of its parameters."""
 
-    program: list[str] = Field(min_length=1, max_length=200)
+    program: list[str] = Field(max_length=200)
     placeholders: dict[str, Placeholder] = Field(default_factory=dict, max_length=50)
 
     @field_validator("program")

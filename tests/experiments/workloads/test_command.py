@@ -83,7 +83,7 @@ def test_a_figure_it_describes_from_the_specification():
             '[moldy, control.tip4p, "--steps={steps}", "--on={ranks}", "{mode}", "{{raw}}"]',
             "[]",
             "parameters.program",
-            "at least 1",
+            "names no program",
         ),
         ("{steps}", "{stepz}", "parameters.program", "{stepz} is not defined"),
         ("10..30", "0..30", "sweep.steps", "at least 1"),
