@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import django_filters
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
+from django_filters.fields import IsoDateTimeField
 
 from experiments import workloads
 from experiments.models import Experiment, Kind, State, Trial
+
+
+class MomentField(IsoDateTimeField):  # type: ignore[misc]
+    """A moment in ISO 8601, taken to UTC: PostgreSQL refuses offsets of more than 16 hours."""
+
+    def clean(self, value: Any) -> datetime | None:
+        moment: datetime | None = super().clean(value)
+        try:
+            return None if moment is None else moment.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError("Enter a moment of the years 1 to 9999.") from None
+
+
+class MomentFilter(django_filters.Filter):  # type: ignore[misc]
+    """Compares with a moment."""
+
+    field_class = MomentField
 
 
 def _workload_choices() -> list[tuple[str, str]]:
     return [(workload.slug, workload.title) for workload in workloads.registry()]
 
 
-class ExperimentFilter(django_filters.FilterSet):
+class ExperimentFilter(django_filters.FilterSet):  # type: ignore[misc]
     """Filters of the list of experiments."""
 
     text = django_filters.CharFilter(method="filter_text", label="Part of the name, the address or a tag.")
@@ -25,12 +45,8 @@ class ExperimentFilter(django_filters.FilterSet):
     project = django_filters.CharFilter(field_name="project__slug", label="Project.")
     owner = django_filters.CharFilter(field_name="owner__username", label="User name of the owner.")
     published = django_filters.BooleanFilter(label="Only published results, or only own ones.")
-    created_after = django_filters.IsoDateTimeFilter(
-        field_name="created_at", lookup_expr="gte", label="Submitted then or later."
-    )
-    created_before = django_filters.IsoDateTimeFilter(
-        field_name="created_at", lookup_expr="lt", label="Submitted earlier than that."
-    )
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte", label="Submitted then or later.")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt", label="Submitted earlier than that.")
     ordering = django_filters.OrderingFilter(fields=["created_at", "name"], label="Order; - for descending.")
 
     class Meta:
@@ -44,7 +60,7 @@ class ExperimentFilter(django_filters.FilterSet):
         return found.filter(tags__contains=[value])
 
 
-class TrialFilter(django_filters.FilterSet):
+class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]
     """Filters of the list of trials."""
 
     experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
@@ -62,12 +78,8 @@ class TrialFilter(django_filters.FilterSet):
         field_name="configuration__hosts", min_value=0, max_value=2**31 - 1, label="Number of hosts."
     )
     superseded = django_filters.BooleanFilter(label="Whether a newer attempt stands for it.")
-    ended_after = django_filters.IsoDateTimeFilter(
-        field_name="ended_at", lookup_expr="gte", label="Ended then or later."
-    )
-    ended_before = django_filters.IsoDateTimeFilter(
-        field_name="ended_at", lookup_expr="lt", label="Ended earlier than that."
-    )
+    ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")
+    ended_before = MomentFilter(field_name="ended_at", lookup_expr="lt", label="Ended earlier than that.")
     ordering = django_filters.OrderingFilter(
         fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order; - for descending."
     )

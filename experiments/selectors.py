@@ -124,7 +124,10 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
         )
         .order_by()
     )
-    found = {row.pop("experiment_id"): Progress(**row) for row in rows}
+    found: dict[int, Progress] = {}
+    for row in rows:
+        counts: dict[str, Any] = dict(row)
+        found[counts.pop("experiment_id")] = Progress(**counts)
     return {e.pk: found.get(e.pk, Progress()) for e in experiments}
 
 
@@ -189,7 +192,7 @@ def running_trials() -> QuerySet[Trial]:
 
 def waiting() -> list[dict[str, Any]]:
     """Return the waiting trials per experiment, in the order of the queue."""
-    return list(
+    rows = (
         Trial.objects.filter(state=State.QUEUED)
         .values(
             "experiment_id", slug=F("experiment__slug"), name=F("experiment__name"), cluster_name=F("cluster__name")
@@ -197,6 +200,7 @@ def waiting() -> list[dict[str, Any]]:
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("experiment_id")
     )
+    return [dict(row) for row in rows]
 
 
 def neighbours(trial: Trial) -> tuple[int | None, int | None]:

@@ -25,15 +25,15 @@ class _Loader(yaml.SafeLoader):
     }
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=event.start_mark)
         if getattr(event, "tag", None) is not None:
             raise yaml.MarkedYAMLError(problem=f"tags ({event.tag}) are not allowed", problem_mark=event.start_mark)
         return super().compose_node(parent, index)
 
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        value = super().construct_scalar(node)  # type: ignore[no-untyped-call]
+    def construct_scalar(self, node: Any) -> Any:
+        value: Any = super().construct_scalar(node)
         if isinstance(value, str) and not value.isascii():
             # JSON writes a rare character as two escapes, "\\ud83d\\ude00"; YAML would keep them as two halves.
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -111,4 +111,4 @@ def _read(text: str) -> tuple[yaml.Node | None, Any]:
         root = loader.get_single_node()
         return root, None if root is None else loader.construct_document(root)
     finally:
-        loader.dispose()  # type: ignore[no-untyped-call]
+        loader.dispose()

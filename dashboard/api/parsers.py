@@ -36,7 +36,7 @@ class YamlParser(BaseParser):
 
     media_type = "application/yaml"
 
-    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> YamlText:
+    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         return YamlText(_text(stream))
 
 

@@ -49,14 +49,15 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
     def get_trials(self, experiment: Experiment) -> TrialCounts:
         progress = self.context["progress"][experiment.pk]
-        return TrialCounts(**{name: getattr(progress, name) for name in TrialCounts.__annotations__})  # type: ignore[typeddict-item]
+        counts: Any = {name: getattr(progress, name) for name in TrialCounts.__annotations__}
+        return TrialCounts(**counts)
 
 
 class ExperimentDetailSerializer(ExperimentSerializer):
     """Everything about one experiment but its trials."""
 
     specification = serializers.DictField(read_only=True)
-    source = serializers.DictField(read_only=True)
+    source = serializers.DictField(read_only=True)  # type: ignore[assignment]  # a field, not the option of fields
 
     class Meta(ExperimentSerializer.Meta):
         fields: ClassVar = [*ExperimentSerializer.Meta.fields, "specification", "specification_hash", "source"]
@@ -145,13 +146,13 @@ class ErrorEntrySerializer(serializers.Serializer[Any]):
 
     path = serializers.CharField(allow_blank=True, read_only=True)
     message = serializers.CharField(read_only=True)
-    line = serializers.IntegerField(required=False, read_only=True, help_text="Where the body was YAML.")
+    line = serializers.IntegerField(required=False, help_text="Where the body was YAML.")
 
 
 class ErrorsSerializer(serializers.Serializer[Any]):
     """The body of every error."""
 
-    errors = ErrorEntrySerializer(many=True, read_only=True)
+    errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
 
 
 def _values(trial: Trial, scope: str) -> Values:

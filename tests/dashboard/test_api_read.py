@@ -73,6 +73,7 @@ def test_it_filters_trials(client: Client) -> None:
     assert count(superseded="true") == 0
     assert count(cluster="testbed", workload="water") == 10
     assert count(ended_before=timezone.now().isoformat()) == 2
+    assert count(ended_before="8483-09-22T07:41:45-20:11") == 2
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,7 @@ def test_it_filters_trials(client: Client) -> None:
         (EXPERIMENTS, {"stat": "failed"}, "stat"),
         (EXPERIMENTS, {"workload": "fire"}, "workload"),
         (EXPERIMENTS, {"created_after": "yesterday"}, "created_after"),
+        (EXPERIMENTS, {"created_after": "0001-01-01T00:00:00+12:00"}, "created_after"),
         (EXPERIMENTS, {"text": "a\0b"}, "text"),
         (EXPERIMENTS, {"ordering": "colour"}, "ordering"),
         (TRIALS, {"state": "tired"}, "state"),

@@ -1,0 +1,83 @@
+"""Django's admin: people, projects, clusters and tokens are edited here; what was measured is only looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from experiments.models import ApiToken, Cluster, Experiment, Lease, Membership, Project, Trial
+
+if TYPE_CHECKING:  # the classes take parameters in their stubs only
+    ModelAdmin = admin.ModelAdmin[Any]
+    MembershipRows = admin.TabularInline[Membership, Project]
+else:
+    ModelAdmin, MembershipRows = admin.ModelAdmin, admin.TabularInline
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """For rows that only named methods may change: a field poked here would bypass the state machine."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class MembershipInline(MembershipRows):
+    model = Membership
+    extra = 0
+    autocomplete_fields: ClassVar = ["user"]
+
+
+@admin.register(Project)
+class ProjectAdmin(ModelAdmin):
+    list_display = ("name", "slug", "created_at")
+    prepopulated_fields: ClassVar = {"slug": ["name"]}
+    inlines: ClassVar = [MembershipInline]
+
+
+@admin.register(Cluster)
+class ClusterAdmin(ModelAdmin):
+    list_display = ("name", "slug", "kind", "enabled")
+    list_filter = ("kind", "enabled")
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ModelAdmin):
+    """Tokens are withdrawn here. They are made by ``manage.py api_token``, which alone can show the key."""
+
+    list_display = ("name", "user", "prefix", "created_at", "last_used_at")
+    list_select_related = ("user",)
+    fields = ("user", "name", "prefix", "created_at", "last_used_at")
+    readonly_fields = fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+@admin.register(Experiment)
+class ExperimentAdmin(ReadOnlyAdmin):
+    list_display = ("name", "slug", "workload", "project", "owner", "published", "created_at")
+    list_filter = ("published", "workload", "project")
+    list_select_related = ("project", "owner")
+    search_fields = ("name", "slug")
+
+
+@admin.register(Trial)
+class TrialAdmin(ReadOnlyAdmin):
+    list_display = ("pk", "experiment", "state", "kind", "repetition", "attempt", "worker", "ended_at")
+    list_filter = ("state", "kind")
+    list_select_related = ("experiment",)
+    search_fields = ("experiment__slug",)
+
+
+@admin.register(Lease)
+class LeaseAdmin(ReadOnlyAdmin):
+    list_display = ("resource", "trial", "acquired_at")

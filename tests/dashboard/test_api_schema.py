@@ -1,0 +1,95 @@
+"""REST: the OpenAPI schema, and whether the answers keep what it promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.management import call_command
+from django.core.wsgi import get_wsgi_application
+from django.test import Client
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from experiments.library import load_published
+from experiments.models import ApiToken
+from tests.dashboard.test_api_access import client_of
+from tests.experiments import factories
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+ADDRESSES = {
+    "/api/v1/experiments/": {"get", "post"},
+    "/api/v1/experiments/{slug}/": {"get"},
+    "/api/v1/experiments/{slug}/cancel/": {"post"},
+    "/api/v1/experiments/{slug}/result/": {"get"},
+    "/api/v1/trials/": {"get"},
+    "/api/v1/trials/{id}/": {"get"},
+    "/api/v1/trials/{id}/cancel/": {"post"},
+    "/api/v1/trials/{id}/artifacts/{name}/": {"get"},
+}
+
+
+def test_it_is_complete_and_valid(tmp_path: Any) -> None:
+    call_command("spectacular", "--fail-on-warn", "--validate", "--file", str(tmp_path / "schema.yaml"))
+
+
+@pytest.mark.django_db
+def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
+    told = client_of(factories.person("ada")).get("/api/v1/schema/").json()
+    assert {path: set(operations) for path, operations in told["paths"].items()} == ADDRESSES
+    assert told["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    body = told["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["required"]) == {"name", "workload"}
+    assert "$defs" not in str(told)
+    errors = told["components"]["schemas"]["Errors"]
+    assert set(errors["properties"]) == {"errors"}
+
+
+@pytest.fixture
+def api_schema(transactional_db: None) -> Any:
+    load_published()
+    admin = factories.person("admin", is_superuser=True)
+    factories.experiment(owner=admin)
+    trial = factories.analysing()
+    trial.finish(factories.RESULT)
+    _, key = ApiToken.issue(admin, "test")
+    sign_in = {"Authorization": f"Bearer {key}"}
+    schema = schemathesis.openapi.from_wsgi("/api/v1/schema/", get_wsgi_application(), headers=sign_in)
+    schema.config.headers = sign_in
+    return schema
+
+
+OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method in sorted(methods)]
+
+
+# The pytest plugin of schemathesis does not know this pytest, so its strategies are used directly.
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_it_keeps_what_the_schema_promises(api_schema: Any, path: str, method: str) -> None:
+    operation = api_schema[path][method]
+    for mode in GenerationMode:  # requests as described, and requests with something wrong
+
+        @settings(
+            max_examples=10,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            deadline=None,
+            derandomize=True,
+            database=None,
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def keeps(case: Any) -> None:
+            case.call_and_validate(checks=CHECKS)
+
+        keeps()

@@ -1,0 +1,74 @@
+"""Django's admin: settings are edited, measurements only looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+
+from experiments.models import ApiToken, Membership, Project, State, Trial
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+READ_ONLY = ("experiment", "trial", "lease")
+LISTS = ("project", "cluster", "apitoken", *READ_ONLY)
+
+
+@pytest.fixture
+def client() -> Client:
+    client = Client()
+    client.force_login(factories.person("admin", is_superuser=True, is_staff=True))
+    return client
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_it_shows_every_list_and_row(client: Client, name: str) -> None:
+    ApiToken.issue(factories.person("ada", "viewer"), "laptop")
+    factories.experiment()
+    factories.claimed()
+    row = apps.get_model("experiments", name)._default_manager.first()
+    assert row is not None
+    assert client.get(f"/admin/experiments/{name}/").status_code == 200
+    assert client.get(f"/admin/experiments/{name}/{row.pk}/change/").status_code == 200
+
+
+@pytest.mark.parametrize("name", READ_ONLY)
+@pytest.mark.parametrize("action", ["add", "{pk}/delete"])
+def test_it_changes_nothing_that_was_measured(client: Client, name: str, action: str) -> None:
+    factories.experiment()
+    trial = factories.claimed()
+    row = apps.get_model("experiments", name)._default_manager.first()
+    assert row is not None
+    assert client.post(f"/admin/experiments/{name}/{action.format(pk=row.pk)}/", {"post": "yes"}).status_code == 403
+    changed: Any = client.post(f"/admin/experiments/trial/{trial.pk}/change/", {"state": "finished"})
+    assert changed.status_code == 403
+    assert Trial.objects.get(pk=trial.pk).state == State.PREPARING
+
+
+def test_it_gives_people_their_roles(client: Client) -> None:
+    user, project = factories.person("ada"), Project.objects.create(slug="optics", name="Optics")
+    answer = client.post(
+        f"/admin/experiments/project/{project.pk}/change/",
+        {
+            "name": "Optics",
+            "slug": "optics",
+            "memberships-TOTAL_FORMS": 1,
+            "memberships-INITIAL_FORMS": 0,
+            "memberships-0-user": user.pk,
+            "memberships-0-role": "maintainer",
+        },
+    )
+    assert answer.status_code == 302
+    assert Membership.objects.get(user=user).role == "maintainer"
+
+
+def test_it_withdraws_tokens_but_never_makes_or_shows_them(client: Client) -> None:
+    token, key = ApiToken.issue(factories.person("ada"), "laptop")
+    assert admin.site.is_registered(ApiToken)
+    assert client.get("/admin/experiments/apitoken/add/").status_code == 403
+    assert key not in client.get(f"/admin/experiments/apitoken/{token.pk}/change/").content.decode()
+    client.post(f"/admin/experiments/apitoken/{token.pk}/delete/", {"post": "yes"})
+    assert ApiToken.find(key) is None
