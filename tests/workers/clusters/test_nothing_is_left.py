@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -211,19 +212,25 @@ def test_a_dead_keeper_is_told_in_a_sentence(eventually: Callable[..., str]) -> 
         assert complaint()
 
 
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """Anyone may enter and write it; pytest closes its own directories to other users, also while tests run."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
-def test_an_ordinary_user_has_the_same_test_bed(tmp_path: Path, eventually: Callable[..., object]) -> None:
-    copy = tmp_path / "copy"
+def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually: Callable[..., object]) -> None:
+    copy = open_directory / "copy"
     shutil.copytree(ROOT / "workers", copy / "workers", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(Path(zstandard.__file__).parent, copy / "zstandard")
     target = copy / Path(worker_program.__file__).relative_to(ROOT)
     target.parent.mkdir(parents=True)
     shutil.copy(worker_program.__file__, target)
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o777)
     prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    with running_worker("testbed", tmp_path, prefix, "/usr/bin/python3") as worker:
+    with running_worker("testbed", open_directory, prefix, "/usr/bin/python3") as worker:
         assert {"mpirun", "dumpcap", "sleep"} <= worker.names()
         assert {member.uids().real for member in worker.family if lives(member)} == {NOBODY}
         worker.process.kill()
-        assert_nothing_is_left(worker, tmp_path, eventually)
+        assert_nothing_is_left(worker, open_directory, eventually)
