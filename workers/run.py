@@ -13,7 +13,7 @@ from experiments import design, workloads
 from experiments.models import Kind, Trial
 from experiments.parameters import Capture as CaptureSettings
 from experiments.parameters import Link
-from experiments.spec import ExperimentSpec, parse
+from experiments.spec import ExperimentSpec, restore
 from workers import launchers
 from workers.capture import Capture, CaptureReport
 from workers.errors import CaptureUnavailable, TrialFailed
@@ -52,7 +52,7 @@ class TrialRun:
         self.trial = trial
         self.directory = directory
         self.heart = heart
-        self.spec: ExperimentSpec = parse(trial.experiment.specification)
+        self.spec: ExperimentSpec = restore(trial.experiment.specification)
         self.parameters = trial.configuration.parameters
         self.workload = workloads.get(self.spec.workload, self.parameters)
         self.own_parameters = design.workload_parameters(self.spec.workload, self.parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict, cast
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -49,8 +49,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
     def get_trials(self, experiment: Experiment) -> TrialCounts:
         progress = self.context["progress"][experiment.pk]
-        counts: Any = {name: getattr(progress, name) for name in TrialCounts.__annotations__}
-        return TrialCounts(**counts)
+        return cast(TrialCounts, {name: getattr(progress, name) for name in TrialCounts.__annotations__})
 
 
 class ExperimentDetailSerializer(ExperimentSerializer):
