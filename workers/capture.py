@@ -34,6 +34,10 @@ POLL_S = 0.02
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
 CHUNK_BYTES = 1 << 20
+NOT_PERMITTED = (
+    "this user may not record packets: run `dpkg-reconfigure wireshark-common` and add the worker's user to the group "
+    "wireshark"
+)
 
 _CAPTURED = re.compile(r"Packets captured: (\d+)")
 _TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+)")
@@ -105,9 +109,7 @@ class Capture:
 
         At `max_bytes` (default: a quarter of the free memory) the recording ends by itself. Raises CaptureUnavailable.
         """
-        program = find_program("dumpcap")
-        if program is None:
-            raise CaptureUnavailable("the program dumpcap is missing: install the package wireshark-common")
+        program = recorder()
         limit = max_bytes or available_memory_bytes() // 4
         argv = dumpcap_argv(program, interface, snap_length, capture_filter, limit)
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
@@ -295,12 +297,18 @@ def frames_on(keeper: Keeper, interface: str) -> int:
     return frames
 
 
+def recorder() -> str:
+    """The path of dumpcap. Raises CaptureUnavailable: it is missing, or this user may not execute it."""
+    if (program := find_program("dumpcap")) is not None:
+        return program
+    if any(Path(directory, "dumpcap").exists() for directory in search_path().split(":")):
+        raise CaptureUnavailable(NOT_PERMITTED)
+    raise CaptureUnavailable("the program dumpcap is missing: install the package wireshark-common")
+
+
 def refusal(messages: str) -> str:
     """Why dumpcap would not record, in a sentence for the reader."""
     if "permission" in messages.lower():
-        return (
-            "dumpcap may not record on this interface: run `dpkg-reconfigure wireshark-common` and add the worker's "
-            "user to the group wireshark"
-        )
+        return NOT_PERMITTED
     lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("Capturing on")]
-    return f"dumpcap: {lines[0]}" if lines else "dumpcap ended without a word"
+    return f"dumpcap: {lines[0].removeprefix('dumpcap: ')}" if lines else "dumpcap ended without a word"

@@ -19,7 +19,7 @@ HUB_SYSCTLS = {
 }
 HOST_SYSCTLS = {**HUB_SYSCTLS, "net.ipv4.tcp_no_metrics_save": "1"}
 
-BURST_S = 125e-6  # shorter, and the kernel's timers cannot hold a gigabit (measured: 92 % at 50 us, 99 % at 125 us)
+BURST_S = 125e-6  # shorter, and the kernel's timers cannot hold a gigabit (measured: 96 % at 50 us, 99 % at 125 us)
 BURST_FRAMES = 2  # tbf drops what is longer than its bucket
 QUEUE_BYTES = 32 << 20  # a host's own queue holds TCP back, it does not drop; the socket buffers end before it
 ETHERNET_BYTES = 14

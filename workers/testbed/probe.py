@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# program -> Debian package
+# program -> Debian package. dumpcap is not among them: without it trials run, only their network metrics are missing.
 PROGRAMS = {
     "unshare": "util-linux",
     "nsenter": "util-linux",
@@ -16,7 +16,6 @@ PROGRAMS = {
     "tc": "iproute2",
     "ethtool": "ethtool",
     "mpirun": "openmpi-bin",
-    "dumpcap": "wireshark-common",
     "/usr/bin/python3": "python3",
 }
 # Sysctls by which distributions forbid user namespaces, with the value that forbids and the one that allows.

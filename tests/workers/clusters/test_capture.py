@@ -120,13 +120,20 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
     with pytest.raises(CaptureUnavailable, match="filter"):
         testbed.capture(capture_filter="no such filter")
     monkeypatch.setattr(capture_module, "find_program", lambda _: None)
+    with pytest.raises(CaptureUnavailable, match="user may not record packets"):
+        testbed.capture()
+    monkeypatch.setattr(capture_module, "search_path", lambda: "/nonexistent")
     with pytest.raises(CaptureUnavailable, match="install the package wireshark-common"):
         testbed.capture()
 
 
 def test_a_refused_permission_names_the_remedy() -> None:
-    words = "dumpcap: The capture session could not be initiated (You don't have permission to capture on that device)."
+    # As dumpcap 4.0 says it to an ordinary user on the loopback interface.
+    words = """Capturing on 'Loopback: lo'
+dumpcap: You do not have permission to capture on device "lo".
+(socket: Operation not permitted)"""
     assert "add the worker's user to the group wireshark" in capture_module.refusal(words)
+    assert capture_module.refusal("Capturing on 'br0'\ndumpcap: no memory\n") == "dumpcap: no memory"
 
 
 def test_a_target_that_cannot_be_written_fails_the_trial_with_the_reason(testbed: Session, tmp_path: Path) -> None:

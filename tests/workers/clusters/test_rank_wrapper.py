@@ -1,0 +1,74 @@
+"""The little program around each rank, on its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workers.launchers.base import PYTHON, WRAPPER
+
+
+def start(directory: Path, *program: str, **variables: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [PYTHON, "-I", "-S", str(WRAPPER), str(directory), *program],
+        env={"PATH": os.environ["PATH"], **variables},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def report(directory: Path, rank: int) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((directory / f"rank-{rank}.json").read_text())
+    return loaded
+
+
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"])
+def test_it_knows_its_rank_from_any_launcher(variable: str, tmp_path: Path) -> None:
+    assert start(tmp_path, "true", **{variable: "17"}).wait(20) == 0
+    assert report(tmp_path, 17)["rank"] == 17
+    assert [path.name for path in tmp_path.iterdir()] == ["rank-17.json"]
+
+
+def test_it_ends_as_the_program_ended_and_reports_it(tmp_path: Path) -> None:
+    assert start(tmp_path, "sh", "-c", "exit 7").wait(20) == 7
+    assert (report(tmp_path, 0)["exit_status"], report(tmp_path, 0)["signal"]) == (7, None)
+    assert start(tmp_path, "sh", "-c", "kill -KILL $$").wait(20) == -signal.SIGKILL
+    assert (report(tmp_path, 0)["exit_status"], report(tmp_path, 0)["signal"]) == (None, signal.SIGKILL)
+
+
+def test_it_passes_signals_on(tmp_path: Path, eventually: Callable[..., object]) -> None:
+    script = f"trap 'touch {tmp_path}/got; exit 5' USR1; touch {tmp_path}/up; while :; do sleep 0.01; done"
+    wrapper = start(tmp_path, "sh", "-c", script)
+    eventually((tmp_path / "up").exists)
+    wrapper.send_signal(signal.SIGUSR1)
+    assert wrapper.wait(20) == 5
+    assert (tmp_path / "got").exists()
+
+
+def test_a_missing_program_is_said_and_leaves_no_report(tmp_path: Path) -> None:
+    wrapper = start(tmp_path, "no-such-program")
+    _, stderr = wrapper.communicate(timeout=20)
+    assert (wrapper.returncode, stderr) == (127, "no-such-program: No such file or directory\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_program_does_not_outlive_a_killed_launcher(tmp_path: Path, eventually: Callable[..., object]) -> None:
+    launcher = subprocess.Popen(
+        [
+            *("sh", "-c", '"$@" & wait', "sh"),
+            *(PYTHON, "-I", "-S", str(WRAPPER), str(tmp_path)),
+            *("sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 1000"),
+        ]
+    )
+    eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+    launcher.kill()
+    launcher.wait()
+    eventually((tmp_path / "rank-0.json").exists)
+    assert report(tmp_path, 0)["signal"] == signal.SIGTERM
