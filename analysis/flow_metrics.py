@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
 
 Integers = npt.NDArray[np.int64]
@@ -37,7 +38,7 @@ def capture_metrics(
 ) -> tuple[Numbers, Reasons]:
     """Over the connections ``records`` (C,) of dtype FLOW: counts summed, samples pooled, handshake times by their median.
 
-    ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
+    The samples are reordered. ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
     """
     metrics: Numbers = {"connections": len(records)}
     if not len(records):
@@ -73,7 +74,7 @@ def _flight_metrics(records: npt.NDArray[np.void], in_flight_bytes: Integers, me
         return dict.fromkeys(_FLIGHTS, "no data after a first ACK")
     highest = np.fmax(records["bytes_in_flight_max_ab"], records["bytes_in_flight_max_ba"])
     metrics["bytes_in_flight_max"] = int(np.nanmax(highest))
-    metrics["bytes_in_flight_p95"] = _quantiles(in_flight_bytes, 0.95)[0]
+    metrics["bytes_in_flight_p95"] = quantiles.p95(in_flight_bytes)
     return {}
 
 
@@ -92,12 +93,12 @@ def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Integers, response_ns: I
     missing: Reasons = {}
     if len(rtt_ns):
         metrics["rtt_min_s"] = float(np.nanmin(records["rtt_min_s"]))
-        median, p95 = _quantiles(rtt_ns, 0.5, 0.95)
+        median, p95 = quantiles.median_and_p95(rtt_ns)
         metrics["rtt_median_s"], metrics["rtt_p95_s"] = median * 1e-9, p95 * 1e-9
     else:
         missing |= dict.fromkeys(_TIMES, "no pure ACK of captured data")
     if len(response_ns):
-        metrics["response_latency_s"] = _quantiles(response_ns, 0.5)[0] * 1e-9
+        metrics["response_latency_s"] = quantiles.median_and_p95(response_ns)[0] * 1e-9
     else:
         missing["response_latency_s"] = "no ACK of captured data on a segment with payload"
     products = records["bdp_bytes"][~np.isnan(records["bdp_bytes"])]
@@ -110,18 +111,3 @@ def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Integers, response_ns: I
 
 def _least(records: npt.NDArray[np.void], name: str) -> Any:
     return np.nanmin(np.fmin(records[f"{name}_ab"], records[f"{name}_ba"]))
-
-
-def _quantiles(values: Integers, *probabilities: float) -> list[float]:
-    """Type 7 by selection: sorting everything would cost more than the whole TCP pass."""
-    positions = [probability * (len(values) - 1) for probability in probabilities]
-    ranks = sorted(
-        {rank for position in positions for rank in (int(position), min(int(position) + 1, len(values) - 1))}
-    )
-    ordered = np.partition(values, ranks)
-    result = []
-    for position in positions:
-        rank = int(position)
-        low, high = int(ordered[rank]), int(ordered[min(rank + 1, len(values) - 1)])
-        result.append(low + (position - rank) * (high - low))
-    return result

@@ -47,7 +47,7 @@ def assemble(
 ) -> tuple[Records, Floats]:
     """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
 
-    ``described`` (C, kind, 3) holds median, 95 % quantile and minimum of the samples: ns, ns, bytes.
+    ``described`` (C, kind, 3) holds median, 95 % quantile and minimum of the samples: ns, ns; of bytes the quantile alone.
     """
     count = len(connections)
     turned = np.maximum(connections["initiator"], 0)
@@ -122,30 +122,39 @@ def _fill_times(records: Records, connections: Records, a: Records, b: Records, 
     records["bdp_bytes"] = rate * records["rtt_min_s"]
 
 
-def _closing(record: Any) -> str:
-    if record["rsts_ab"] or record["rsts_ba"]:
-        return "reset"
-    if record["fins_ab"] and record["fins_ba"]:
-        return "closed"
-    return "half-closed" if record["fins_ab"] or record["fins_ba"] else "open"
+def _closings(records: Records) -> list[str]:
+    reset = records["rsts_ab"] + records["rsts_ba"] > 0
+    ends = (records["fins_ab"] > 0).astype(np.int64) + (records["fins_ba"] > 0)
+    names = np.array(["open", "half-closed", "closed", "reset"])
+    closings: list[str] = names[np.where(reset, 3, ends)].tolist()
+    return closings
+
+
+def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
+    """Plain numbers, None where ``values`` equal ``unknown`` (or are not a number)."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else values == unknown
+    plain: list[Any] = values.tolist()
+    for row in np.flatnonzero(missing).tolist():
+        plain[row] = None
+    return plain
 
 
 def rows(records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...]) -> list[dict[str, Any]]:
     """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``."""
-    result = []
-    names = records.dtype.names or ()
-    for number, record in zip(numbers.tolist(), records, strict=True):
-        row: dict[str, Any] = {
-            "connection": number,
-            "host_a": hosts[record["host_a"]], "port_a": int(record["port_a"]),
-            "host_b": hosts[record["host_b"]], "port_b": int(record["port_b"]),
-            "handshake": HANDSHAKES[int(record["handshake"])], "closing": _closing(record),
-        }  # fmt: skip
-        row |= {name: int(record[name]) if record[name] >= 0 else None for name in ("rank_a", "rank_b", "jobid")}
-        row["start_ns"] = int(record["first_ns"]) if record["first_ns"] != NO_TIME else None
-        row |= {name: int(record[f"{name}_ab"] + record[f"{name}_ba"]) for name in state.COUNTERS}
-        plain = dict(zip(names, record.item(), strict=True))
-        skipped = {name for name, _ in _IDENTITY} - {"flow", "aborted"}
-        row |= {name: None if value != value else value for name, value in plain.items() if name not in skipped}
-        result.append(row)
-    return result
+    columns: dict[str, list[Any]] = {"connection": numbers.tolist(), "flow": records["flow"].tolist()}
+    for end in ("a", "b"):
+        columns[f"host_{end}"] = [hosts[host] for host in records[f"host_{end}"].tolist()]
+        columns[f"port_{end}"] = records[f"port_{end}"].tolist()
+    columns["handshake"] = [HANDSHAKES[value] for value in records["handshake"].tolist()]
+    columns["closing"] = _closings(records)
+    columns["aborted"] = records["aborted"].tolist()
+    for name in ("rank_a", "rank_b", "jobid"):
+        columns[name] = _known(records[name], state.UNKNOWN)
+    columns["start_ns"] = _known(records["first_ns"], NO_TIME)
+    for name in state.COUNTERS:
+        columns[name] = (records[f"{name}_ab"] + records[f"{name}_ba"]).tolist()
+    identity = {name for name, _ in _IDENTITY}
+    for name in records.dtype.names or ():
+        if name not in identity:
+            columns[name] = _known(records[name], NO_TIME)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

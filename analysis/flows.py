@@ -92,10 +92,9 @@ class FlowSet:
 
     def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
-        first = 2 * (np.arange(len(self.records)) * state.SERIES + kind)
-        keep = np.zeros(2 * state.SERIES * len(self.records), np.bool_)
-        keep[first[chosen]] = keep[first[chosen] + 1] = True
-        return self.samples[np.repeat(keep, np.diff(self.begins))]
+        pairs = np.flatnonzero(chosen) * state.SERIES + kind
+        pooled: npt.NDArray[np.int64] = quantiles.pool_pairs(self.samples, self.begins, pairs)
+        return pooled
 
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
