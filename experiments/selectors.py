@@ -127,7 +127,8 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     found: dict[int, Progress] = {}
     for row in rows:
         counts: dict[str, Any] = dict(row)
-        found[counts.pop("experiment_id")] = Progress(**counts)
+        experiment_id = counts.pop("experiment_id")
+        found[experiment_id] = Progress(**counts)
     return {e.pk: found.get(e.pk, Progress()) for e in experiments}
 
 
