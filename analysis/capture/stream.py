@@ -101,7 +101,8 @@ class CaptureReader:
         try:
             self._format = recognise(self._data[: min(self._end, _HEADER_BYTES)].tobytes())
         except UnreadableCapture as error:
-            raise UnreadableCapture(f"{self._path}: {error}") from error
+            why = self._source.problem or error
+            raise UnreadableCapture(f"{self._path}: {why}") from error
         self._start = min(self._format.header_bytes, self._end)
         return self._format
 

@@ -1,0 +1,197 @@
+"""Headers of every kind, written by scapy, are read as scapy meant them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scapy.all import (
+    AH,
+    ARP,
+    ICMP,
+    IP,
+    TCP,
+    UDP,
+    CookedLinux,
+    CookedLinuxV2,
+    Dot1AD,
+    Dot1Q,
+    Ether,
+    ICMPv6EchoRequest,
+    IPOption_RR,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+    Loopback,
+    Packet,
+    Raw,
+)  # fmt: skip
+
+import analysis
+from analysis.packets import CUT, FRAGMENT, IPV4, IPV6, NO_FLOW, NO_SCALE
+from analysis.packets import ICMP as ICMP_BIT
+from analysis.packets import TCP as TCP_BIT
+from analysis.packets import UDP as UDP_BIT
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.tools import tshark_fields
+
+V4 = {"src": "192.0.2.1", "dst": "192.0.2.9"}
+V6 = {"src": "2001:db8::1", "dst": "2001:db8::9"}
+SEGMENT = TCP(sport=1234, dport=80, seq=7, ack=9, flags="PA", window=77) / Raw(b"z" * 321)
+ETHERNET, NULL, RAW, SLL, LOOP, SLL2 = 1, 0, 101, 113, 108, 276
+
+
+def read(tmp_path: Path, *frames: bytes, link: int = ETHERNET, snap_length: int = 65_535) -> analysis.PacketTable:
+    path = tmp_path / "file.pcap"
+    path.write_bytes(files.pcap([Frame.whole(k * 10**6, f, snap_length) for k, f in enumerate(frames)], link=link))
+    return analysis.read_capture(path)
+
+
+@pytest.mark.parametrize(
+    ("packet", "link"),
+    [
+        pytest.param(Ether() / IP(**V4) / SEGMENT, ETHERNET, id="ethernet"),
+        pytest.param(Ether() / Dot1Q(vlan=5) / IP(**V4) / SEGMENT, ETHERNET, id="802.1Q"),
+        pytest.param(Ether() / Dot1AD(vlan=5) / Dot1Q(vlan=6) / IP(**V4) / SEGMENT, ETHERNET, id="QinQ"),
+        pytest.param(Ether() / Dot1Q() / Dot1Q() / Dot1Q() / Dot1Q() / IP(**V4) / SEGMENT, ETHERNET, id="four tags"),
+        pytest.param(CookedLinux(proto=0x0800) / IP(**V4) / SEGMENT, SLL, id="SLL"),
+        pytest.param(CookedLinuxV2(proto=0x0800) / IP(**V4) / SEGMENT, SLL2, id="SLL2"),
+        pytest.param(IP(**V4) / SEGMENT, RAW, id="raw"),
+        pytest.param(IP(**V4) / SEGMENT, 12, id="raw 12"),
+        pytest.param(IP(**V4) / SEGMENT, 228, id="raw IPv4"),
+        pytest.param(Loopback(type=2) / IP(**V4) / SEGMENT, NULL, id="BSD loopback"),
+        pytest.param(b"\0\0\0\2" + bytes(IP(**V4) / SEGMENT), LOOP, id="OpenBSD loopback"),
+        pytest.param(Ether() / IP(options=[IPOption_RR(routers=["1.2.3.4"] * 3)], **V4) / SEGMENT, 1, id="options"),
+        pytest.param(Ether() / IPv6(**V6) / SEGMENT, ETHERNET, id="IPv6"),
+        pytest.param(IPv6(**V6) / SEGMENT, 229, id="raw IPv6"),
+        pytest.param(Loopback(type=24) / IPv6(**V6) / SEGMENT, NULL, id="BSD loopback IPv6"),
+        pytest.param(
+            Ether() / IPv6(**V6) / IPv6ExtHdrHopByHop() / IPv6ExtHdrRouting() / IPv6ExtHdrDestOpt() / SEGMENT,
+            ETHERNET, id="extension headers",
+        ),
+        pytest.param(Ether() / IPv6(**V6) / AH(nh=6, payloadlen=4, icv=b"12345678" + b"1234") / SEGMENT, 1, id="AH"),
+        pytest.param(Ether() / IPv6(**V6) / IPv6ExtHdrFragment(offset=0, m=1) / SEGMENT, 1, id="first fragment"),
+    ],
+)  # fmt: skip
+def test_tcp_is_found_behind(tmp_path: Path, packet: Packet | bytes, link: int) -> None:
+    table = read(tmp_path, bytes(packet), link=link)
+    ends = V4 if table.kind[0] & IPV4 else V6
+    assert [table.hosts[table.src[0]], table.hosts[table.dst[0]]] == [ends["src"], ends["dst"]]
+    assert table.kind[0] & (TCP_BIT | CUT) == TCP_BIT
+    fields = (table.sport, table.dport, table.seq, table.ack, table.window, table.tcp_flags, table.payload)
+    assert [int(column[0]) for column in fields] == [1234, 80, 7, 9, 77, 0x18, 321]
+    assert table.flow[0] == 0
+    assert table.flow_endpoints.tolist() == [[table.src[0], 1234, table.dst[0], 80]]
+
+
+def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
+    short = bytes(Ether() / IP(**V4) / TCP(flags="A"))
+    table = read(tmp_path, short + b"\0" * (60 - len(short)))
+    assert (table.orig_len[0], table.payload[0]) == (60, 0)
+
+
+def test_udp_icmp_and_what_is_not_ip(tmp_path: Path) -> None:
+    frames = [
+        Ether() / IP(**V4) / UDP(sport=5, dport=6) / Raw(b"1234567"),
+        Ether() / IP(**V4) / ICMP(),
+        Ether() / IPv6(**V6) / ICMPv6EchoRequest(),
+        Ether() / ARP(),
+        Ether(type=0x1234) / Raw(b"?" * 50),
+    ]
+    table = read(tmp_path, *map(bytes, frames))
+    assert table.kind.tolist() == [IPV4 | UDP_BIT, IPV4 | ICMP_BIT, IPV6 | ICMP_BIT, 0, 0]
+    assert (table.sport[0], table.dport[0], table.payload[0]) == (5, 6, 7)
+    assert (table.flow == NO_FLOW).tolist() == [False, True, True, True, True]
+    assert table.source["not_ip"] == 2
+
+
+def test_later_fragments_have_no_ports(tmp_path: Path) -> None:
+    first = Ether() / IP(flags="MF", **V4) / SEGMENT
+    later = Ether() / IP(frag=100, proto=6, **V4) / Raw(bytes(SEGMENT))
+    later_v6 = Ether() / IPv6(**V6) / IPv6ExtHdrFragment(offset=100, nh=6) / Raw(bytes(SEGMENT))
+    table = read(tmp_path, bytes(first), bytes(later), bytes(later_v6))
+    assert table.kind.tolist() == [IPV4 | TCP_BIT, IPV4 | FRAGMENT, IPV6 | FRAGMENT]
+    assert table.flow.tolist()[1:] == [NO_FLOW, NO_FLOW]
+    assert table.payload.tolist() == [321, 0, 0]
+
+
+def test_super_segments_without_an_ip_length_take_that_of_the_wire(tmp_path: Path) -> None:
+    big = bytes(Ether() / IP(len=0, **V4) / TCP(flags="A") / Raw(b"b" * 70_000))
+    big_v6 = bytes(Ether() / Dot1Q() / IPv6(plen=0, **V6) / TCP(flags="A") / Raw(b"b" * 70_000))
+    table = read(tmp_path, big, big_v6, snap_length=128)
+    assert table.payload.tolist() == [70_000, 70_000]
+
+
+def test_options_of_the_syn_are_kept(tmp_path: Path) -> None:
+    options = [("NOP", None), ("MSS", 1460), ("SAckOK", b""), ("Timestamp", (1, 0)), ("WScale", 7)]
+    syn = Ether() / IP(**V4) / TCP(flags="S", options=options)
+    bare = Ether() / IP(**V4) / TCP(flags="S")
+    table = read(tmp_path, bytes(syn), bytes(bare))
+    assert table.mss.tolist() == [1460, 0]
+    assert table.wscale.tolist() == [7, NO_SCALE]
+
+
+@pytest.mark.parametrize("ip", [IP(**V4), IPv6(**V6), IPv6(**V6) / IPv6ExtHdrDestOpt()], ids=["v4", "v6", "v6-ext"])
+def test_cut_anywhere_it_keeps_what_it_could_read_and_says_cut(tmp_path: Path, ip: Packet) -> None:
+    whole = bytes(Ether() / ip / TCP(sport=1, dport=2, options=[("Timestamp", (3, 4))]) / Raw(b"data"))
+    payload_at = len(whole) - 4
+    header_at = payload_at - 32
+    path = tmp_path / "file.pcap"
+    cuts = range(len(whole) + 1)
+    path.write_bytes(files.pcap([Frame(k, whole[:k], len(whole)) for k in cuts]))
+    table = analysis.read_capture(path)
+    for k in cuts:
+        kind = int(table.kind[k])
+        assert bool(kind & CUT) == (14 <= k < payload_at), k
+        assert bool(kind & TCP_BIT) == (k >= header_at + 20), k
+        assert (table.sport[k], table.dport[k]) == ((1, 2) if k >= header_at + 4 else (0, 0)), k
+        assert table.payload[k] == (4 if k >= header_at + 20 else 0), k
+
+
+def test_a_header_that_contradicts_itself_is_not_believed(tmp_path: Path) -> None:
+    frames = [
+        Ether() / IP(ihl=3, **V4) / SEGMENT,
+        Ether() / IP(version=5, **V4) / SEGMENT,
+        Ether() / IP(**V4) / TCP(dataofs=3) / Raw(b"x" * 40),
+        Ether() / IP(len=30, **V4) / SEGMENT,
+    ]
+    table = read(tmp_path, *map(bytes, frames))
+    assert [bool(kind & TCP_BIT) for kind in table.kind] == [False, False, False, True]
+    assert [bool(kind & CUT) for kind in table.kind] == [True, True, True, False]
+    assert table.payload[3] == 0
+
+
+def test_it_reads_the_same_fields_as_tshark(tmp_path: Path) -> None:
+    frames = [
+        Ether() / Dot1Q(vlan=3) / IPv6(**V6) / IPv6ExtHdrHopByHop() / SEGMENT,
+        Ether() / IP(options=[IPOption_RR(routers=["9.9.9.9"])], **V4) / SEGMENT,
+        Ether() / IP(**V4) / UDP(sport=99, dport=98) / Raw(b"u" * 12),
+    ]
+    table = read(tmp_path, *map(bytes, frames))
+    rows = tshark_fields(
+        tmp_path / "file.pcap", "ip.src", "ipv6.src", "tcp.srcport", "udp.srcport", "tcp.len", "udp.length"
+    )
+    for number, (v4, v6, tcp_port, udp_port, tcp_length, udp_length) in enumerate(rows):
+        assert table.hosts[table.src[number]] == (v4 or v6)
+        assert table.sport[number] == int(tcp_port or udp_port)
+        assert table.payload[number] == int(tcp_length or int(udp_length) - 8)
+
+
+def test_an_unknown_link_type_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "wifi.pcap"
+    path.write_bytes(files.pcap([Frame(0, b"\0" * 60, 60)], link=105))
+    with pytest.raises(analysis.UnsupportedCapture, match="link type 105"):
+        analysis.read_capture(path, decoder="native")
+
+
+def test_an_unknown_link_type_goes_to_tshark_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "ppp.pcap"
+    ppp = b"\xff\x03\x00\x21" + bytes(IP(**V4) / SEGMENT)
+    path.write_bytes(files.pcap([Frame.whole(10**9 * (k + 1), ppp) for k in range(3)], link=9))
+    measured = analysis.analyse(path)
+    assert (measured.metrics["packets"], measured.metrics["payload_bytes"]) == (3, 3 * 321)
+    assert measured.capture["decoder"] == "pyshark"
+    assert any("link type 9" in note for note in measured.capture["notes"])
