@@ -31,7 +31,7 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
         ("half_bandwidth_bytes", "Half-bandwidth size", "B", "lower", f"Message size that reaches half of beta: alpha x beta {_FIT}"),
         ("half_bandwidth_low_bytes", "Half-bandwidth size, lower end", "B", "neutral", f"Lower end of its 95 % interval {_FIT}"),
         ("half_bandwidth_high_bytes", "Half-bandwidth size, upper end", "B", "neutral", f"Upper end of its 95 % interval {_FIT}"),
-        ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of the relative residuals {_FIT}"),
+        ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of log(t / fit) {_FIT}"),
     )  # fmt: skip
     return tuple(
         FigureOfMerit(f"{slug}.{name}", label, unit, direction, f"{definition} {curve}".strip())  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
     )
 
 
-_FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of the relative errors."
+_FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
 
 
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:

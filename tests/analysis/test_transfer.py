@@ -31,24 +31,32 @@ def test_half_of_the_bandwidth_it_means_by_the_half_bandwidth_size():
     assert size / (fit.latency_s + size / fit.bandwidth_Bps) == pytest.approx(fit.bandwidth_Bps / 2)
 
 
-def test_noisy_times_it_fits_like_least_squares_of_scipy_with_errors_relative_to_the_line():
+def test_noisy_times_it_fits_like_scipys_curve_fit_of_their_logarithms():
     times = line() * np.random.default_rng(7).normal(1, 0.1, len(SIZES))
     fit = fit_transfer(SIZES, times)
-    sizes = np.array(SIZES, float)
     (alpha, slope), covariance = curve_fit(
-        lambda n, a, b: a + b * n, sizes, times, p0=(1e-5, 1e-8), sigma=fit.latency_s + sizes / fit.bandwidth_Bps
+        lambda n, a, b: np.log(a * 1e-6 + b * 1e-9 * n), np.array(SIZES, float), np.log(times), p0=(20, 5)
     )
-    assert fit.latency_s == pytest.approx(alpha, rel=1e-4)
-    assert fit.bandwidth_Bps == pytest.approx(1 / slope, rel=1e-4)
-    half = (fit.latency_interval_s[1] - fit.latency_interval_s[0]) / 2
-    assert half == pytest.approx(2.2010 * math.sqrt(covariance[0, 0]), rel=1e-3), "t quantile of 11 degrees of freedom"
+    assert fit.latency_s == pytest.approx(alpha * 1e-6, rel=1e-5)
+    assert fit.bandwidth_Bps == pytest.approx(1e9 / slope, rel=1e-5)
+    low, high = fit.latency_interval_s
+    spread = math.sqrt(covariance[0, 0]) / alpha
+    assert math.log(high / low) / 2 == pytest.approx(2.2010 * spread, rel=1e-3), "t quantile of 11 degrees of freedom"
 
 
-def test_noise_it_does_not_take_for_a_shorter_latency():
+def test_noise_it_does_not_take_for_another_latency():
     random = np.random.default_rng(3)
-    fits = [fit_transfer(SIZES, line() * random.gamma(10, 0.1, len(SIZES))) for _ in range(400)]
-    assert np.mean([fit.latency_s for fit in fits]) == pytest.approx(ALPHA_S, rel=0.02)
-    assert np.mean([1 / fit.bandwidth_Bps for fit in fits]) == pytest.approx(1 / BETA_BPS, rel=0.02)
+    fits = [fit_transfer(SIZES, line() * random.lognormal(0, 0.3, len(SIZES))) for _ in range(400)]
+    assert np.median([fit.latency_s for fit in fits]) == pytest.approx(ALPHA_S, rel=0.03)
+    assert np.median([fit.bandwidth_Bps for fit in fits]) == pytest.approx(BETA_BPS, rel=0.03)
+
+
+def test_late_short_messages_it_does_not_let_turn_the_line():
+    times = line()
+    times[:4] *= 50  # as on a machine with fewer processors than ranks
+    fit = fit_transfer(SIZES, times)
+    assert fit.bandwidth_Bps == pytest.approx(BETA_BPS, rel=0.5)
+    assert ALPHA_S < fit.latency_s < 50 * ALPHA_S
 
 
 def test_the_true_values_its_intervals_hold_as_often_as_they_say():
@@ -67,10 +75,11 @@ def test_the_order_of_the_sizes_it_does_not_mind():
     assert fit_transfer(SIZES[::-1], times[::-1]).latency_s == pytest.approx(fit_transfer(SIZES, times).latency_s)
 
 
-def test_data_that_allow_any_bandwidth_it_leaves_open():
+def test_a_bandwidth_that_the_data_hardly_tell_it_gives_a_wide_interval():
     fit = fit_transfer([0, 1, 2, 3], [1.0, 1.1, 0.95, 1.15])
-    assert fit.bandwidth_interval_Bps[1] == math.inf
-    assert fit.half_bandwidth_interval_bytes == (-math.inf, math.inf)
+    low, high = fit.bandwidth_interval_Bps
+    assert 0 < low < fit.bandwidth_Bps < high
+    assert high > 100 * low
 
 
 @pytest.mark.parametrize(
