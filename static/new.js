@@ -7,7 +7,8 @@
 
   // The server answers per row by number, so rows are numbered anew whenever one comes or goes.
   function renumber() {
-    rows().forEach((row, i) => row.querySelectorAll("[data-id]").forEach(e => { e.id = `${e.dataset.id}-${i}`; }));
+    const parts = { ".err": "err-sweep", ".hint": "values", "td.num > span": "count" };
+    rows().forEach((row, i) => { for (const [part, name] of Object.entries(parts)) row.querySelector(part).id = `${name}-${i}`; });
   }
 
   // A parameter that is swept has no constant: its field says so and keeps what stood there.
@@ -23,7 +24,7 @@
 
   function markInvalid() {
     for (const place of form.querySelectorAll(".err")) {
-      const input = place.id && form.querySelector(`[aria-describedby~="${place.id}"]`) || place.parentNode.querySelector("[name=sweep_values]");
+      const input = place.id && form.querySelector(`[aria-describedby~="${place.id}"]`) || (place.closest("tr") || place).querySelector("[name=sweep_values]");
       if (!input) continue;
       const bad = place.textContent.trim() !== "";
       input.classList.toggle("is-invalid", bad);

@@ -1,0 +1,66 @@
+"""A real browser on a live server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from experiments.library import load_defaults, load_published
+
+# Playwright's loop runs in this thread, and Django would refuse the database beside any loop. Nothing here is async.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+# A browser that never speaks to the world outside.
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps"]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert chromium is not None, "Chromium is missing: apt package chromium"
+    with sync_playwright() as playwright:
+        # --no-sandbox: the suite runs as root, where Chromium's own sandbox cannot.
+        arguments = ["--headless", "--no-sandbox", "--disable-gpu", *QUIET]
+        launched = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def person(transactional_db: None) -> User:
+    """Signed in with every right, in a laboratory with its library."""
+    load_published()
+    load_defaults()
+    return User.objects.create_superuser("okafor", password="correct horse")
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console said; a test ends by asking that it said nothing."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Browser, live_server, person: User, client, complaints: list[str]) -> Iterator[Page]:
+    """A page of a signed-in browser, 1440 wide."""
+    client.force_login(person)
+    context = browser.new_context(
+        base_url=live_server.url, viewport={"width": 1440, "height": 900}, color_scheme="light"
+    )
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
+
+    page.on("console", note)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()

@@ -1,0 +1,101 @@
+"""The new-experiment form in a browser, and a real experiment from Start to its charts."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from experiments.models import Experiment
+
+
+def test_the_preview_it_follows_what_one_types(page, complaints):
+    page.goto("/experiments/new/")
+    start = page.locator("#startbar")
+    values = page.locator("[name=sweep_values]")
+    values.fill("1, 2")
+    expect(start).to_contain_text("Start 6 trials")
+    values.fill("0, 2")
+    expect(page.locator("#err-sweep-0")).to_contain_text("must be from 1")
+    expect(values).to_have_attribute("aria-invalid", "true")
+    expect(start).to_contain_text("Not ready")
+    values.fill("1..3")
+    expect(start).to_contain_text("Start 9 trials")
+    expect(values).not_to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#values-0")).to_have_text("1  2  3")
+    assert complaints == []
+
+
+def test_sweep_rows_it_adds_and_removes(page):
+    page.goto("/experiments/new/")
+    ranks = page.locator("[name='parameters.ranks_per_host']")
+    page.get_by_role("button", name="Add parameter").click()
+    expect(page.locator("#startbar")).to_contain_text("Start 18 trials")
+    expect(ranks).to_be_disabled()
+    expect(ranks).to_have_value("swept")
+    page.get_by_role("button", name="Remove parameter").nth(1).click()
+    expect(page.locator("#startbar")).to_contain_text("Start 9 trials")
+    expect(ranks).to_have_value("1")
+
+
+def test_the_command_it_shows_for_the_chosen_configuration(page):
+    page.goto("/experiments/new/")
+    expect(page.locator("#command")).to_contain_text("-np 1")
+    page.locator("#preview tbody tr").nth(2).locator("label").click()
+    expect(page.locator("#command")).to_contain_text("-np 4")
+
+
+def test_another_workload_it_shows_with_its_own_parameters(page):
+    page.goto("/experiments/new/")
+    page.get_by_text("Ping-pong", exact=True).click()
+    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
+    expect(page.locator("[name='parameters.molecules']")).to_have_count(0)
+    expect(page.locator("[name=sweep_values]")).to_have_value("1, 2, 4")
+
+
+def test_yaml_it_takes_only_when_applied(page):
+    page.goto("/experiments/new/#yaml-pane")
+    yaml = page.locator("#yaml")
+    expect(yaml).to_be_visible()
+    yaml.fill("name: From YAML\nworkload: water\nsweep:\n  hosts: [1, 2]\nrepetitions: 0\n")
+    expect(page.locator("#sync")).to_have_text("YAML edited, not applied")
+    page.get_by_role("button", name="Apply to form").click()
+    expect(page.locator("#yaml-errors")).to_contain_text("Line 5")
+    expect(page.locator("[name=name]")).not_to_have_value("From YAML")
+    yaml.fill(yaml.input_value().replace("repetitions: 0", "repetitions: 4"))
+    page.get_by_role("button", name="Apply to form").click()
+    expect(page.locator("[name=name]")).to_have_value("From YAML")
+    expect(page.locator("#startbar")).to_contain_text("Start 8 trials")
+    expect(page.locator("#sync")).to_contain_text("form and YAML agree")
+
+
+@pytest.mark.timeout(120)
+def test_a_real_experiment_it_runs_from_start_to_its_charts(page, celery_worker, complaints, tmp_path):
+    page.goto("/experiments/new/")
+    page.locator("[name=name]").fill("From the browser")
+    page.locator("[name='parameters.molecules']").fill("216")
+    page.locator("[name='parameters.steps']").fill("40")
+    page.locator("[name=sweep_values]").fill("1, 2")
+    page.locator("[name=repetitions]").fill("1")
+    page.get_by_role("button", name="Start 2 trials").click()
+    page.wait_for_url("**/experiments/from-the-browser/")
+    # The page says by itself when it is over: nobody reloads it.
+    expect(page.locator("#state")).to_have_text("Complete", timeout=90_000)
+    expect(page.locator("#live")).not_to_have_attribute("hx-trigger", re.compile("."))
+    experiment = Experiment.objects.get(slug="from-the-browser")
+    assert list(experiment.trials.values_list("state", flat=True)) == ["finished", "finished"], [
+        trial.message for trial in experiment.trials.all()
+    ]
+    expect(page.locator("#c-packets .scatterlayer .points path")).not_to_have_count(0)
+    page.locator("#table .strip a").last.click()
+    packets = experiment.trials.get(configuration__hosts=2).measurements.get(metric="packets", scope="all").value
+    tile = page.locator(".tile", has_text="Packets").first
+    expect(tile.locator(".v")).to_have_text(f"{packets:,.0f}".replace(",", "\u202f"))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Capture,").click()
+    artifact = experiment.trials.get(configuration__hosts=2).artifacts.get(kind="capture")
+    saved = tmp_path / "capture"
+    download.value.save_as(saved)
+    assert saved.stat().st_size == artifact.size_bytes
+    page.get_by_role("tab", name="Output").click()
+    expect(page.locator("#output")).to_contain_text("Loop time of")
+    assert complaints == []

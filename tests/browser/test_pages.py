@@ -1,0 +1,140 @@
+"""The pages in a browser: they fit every width, speak by keyboard, and repaint with the theme."""
+
+import pytest
+from playwright.sync_api import expect
+
+from experiments.library import DEFAULT_PROJECT
+from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.spec import parse
+
+PLACES = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/", "/clusters/", "/workloads/"]
+
+
+@pytest.fixture
+def finished(person) -> Experiment:
+    """An experiment of two hosts and two repetitions, through the methods of a worker."""
+    spec = parse({"name": "Two hosts", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
+    experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):
+        trial.start_running(command=["mpirun", "-np", "2", "lmp"], conditions={"cores": 2})
+        trial.start_analysing()
+        values = {
+            "elapsed_s": 2.0 + 0.1 * trial.repetition,
+            "cpu_mean_rank_s": 1.5,
+            "packets": 1000.0 * trial.configuration.hosts,
+        }
+        trial.finish(TrialResult({"all": values}, {}, "good"))
+    return experiment
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_it_fits_the_width_without_complaint(page, finished, complaints, width, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    trial = finished.trials.last()
+    for address in [*PLACES, finished.get_absolute_url(), trial.get_absolute_url()]:
+        page.goto(address)
+        expect(page.locator("main")).to_be_visible()
+        assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+    assert complaints == []
+
+
+def test_charts_it_draws_and_shows_as_tables(page, complaints):
+    page.goto("/experiments/guster-2007-water/")
+    panel = page.locator("#c-time")
+    expect(panel.locator(".scatterlayer .trace")).to_have_count(4)
+    panel.get_by_role("button", name="Table").click()
+    expect(panel.locator("tbody tr")).to_have_count(6)
+    expect(panel.locator("tbody tr").nth(1)).to_contain_text("200.4")
+    panel.get_by_role("button", name="Chart").click()
+    expect(panel.locator(".plot")).to_be_visible()
+    assert complaints == []
+
+
+def test_the_theme_it_switches_and_remembers_and_charts_repaint(page):
+    page.goto("/experiments/guster-2007-water/")
+    line = page.locator("#c-time .scatterlayer .js-line").first
+    before = line.evaluate("e => getComputedStyle(e).stroke")
+    page.get_by_role("button", name="Switch light or dark theme").click()
+    expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
+    expect(line).not_to_have_css("stroke", before)
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
+
+
+def test_published_values_it_overlays_on_request(page, finished):
+    page.goto(finished.get_absolute_url())
+    panel = page.locator("#c-time")
+    button = panel.get_by_role("button", name="Published")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(panel.locator(".legend")).not_to_contain_text("Published 2007")
+    button.click()
+    expect(panel.locator(".legend")).to_contain_text("Published 2007")
+
+
+def test_slash_it_moves_to_search_and_brackets_between_trials(page, finished):
+    first, second = finished.trials.order_by("position")[:2]
+    page.goto(first.get_absolute_url())
+    page.keyboard.press("]")
+    page.wait_for_url(f"**{second.get_absolute_url()}")
+    page.keyboard.press("[")
+    page.wait_for_url(f"**{first.get_absolute_url()}")
+    page.keyboard.press("/")
+    page.keyboard.type(f"#{second.pk}")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{second.get_absolute_url()}")
+
+
+def test_tabs_of_a_trial_it_opens_by_arrow_keys_and_address(page, finished):
+    trial = finished.trials.first()
+    page.goto(trial.get_absolute_url() + "#output")
+    expect(page.locator("#output")).to_be_visible()
+    expect(page.locator("#launch-command")).to_contain_text("mpirun -np 2 lmp")
+    page.get_by_role("tab", name="Output").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#environment")).to_be_visible()
+    expect(page.locator("#output")).to_be_hidden()
+
+
+def test_the_menu_of_a_phone_it_opens(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/")
+    link = page.get_by_role("navigation", name="Main").get_by_role("link", name="Workloads")
+    expect(link).to_be_hidden()
+    page.get_by_role("button", name="Menu").click()
+    link.click()
+    page.wait_for_url("**/workloads/")
+
+
+def test_the_filter_it_narrows_the_list_as_one_types(page, finished):
+    page.goto("/experiments/")
+    page.get_by_role("searchbox", name="Words of the name or a tag").fill("two hosts")
+    expect(page.locator("#list tbody tr")).to_have_count(1)
+    assert "q=two%20hosts" in page.url
+
+
+def test_cancel_it_asks_first(page, person):
+    spec = parse({"name": "Waiting", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
+    experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    page.goto(experiment.get_absolute_url())
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Keep running").click()
+    assert experiment.trials.filter(state="queued").count() == 4
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the remaining trials").click()
+    expect(page.get_by_text("Cancelled 4 trials")).to_be_visible()
+    assert not experiment.trials.filter(state="queued").exists()
+
+
+def test_signing_in_and_out_it_does_by_form(page, live_server, person):
+    page.context.clear_cookies()
+    page.goto("/clusters/")
+    page.get_by_label("Name").fill("okafor")
+    page.get_by_label("Password").fill("correct horse")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/clusters/")
+    page.locator("summary[aria-label^=Account]").click()
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/sign-in/")
