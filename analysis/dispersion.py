@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ Counts = npt.NDArray[np.int64]
 _FEWEST_WINDOWS: Final = 20
 """Windows up to T/20: a variance of fewer numbers says nothing."""
 _MOST_BINS_FOR_LAGS: Final = 1 << 17
+_FEWEST_BINS_FOR_LAGS: Final = 64
 _LEAST_CORRELATION: Final = 0.1
 """Correlations below this are no rhythm that a reader would see, however many bins make them significant."""
 _FEWEST_SCALES: Final = 5
@@ -60,35 +62,57 @@ def _fast_length(least: int) -> int:
     return best
 
 
+@dataclass(frozen=True, slots=True)
+class _Peak:
+    height: float
+    lag: float
+    """In the bins of its scale."""
+    repeats: bool
+
+
 def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     """(period in seconds, "") or (None, why not).
 
-    The strongest local maximum of r(k) behind its first minimum counts when it rises above noise: more than
-    sqrt(2 ln(2 lags)) standard errors 1/sqrt(n) (Bonferroni's limit for the largest of that many normal values, 95 %), both
-    in height and over the lowest r before it, and again at twice the lag. Of maxima within 10 % of the strongest the shortest
-    lag is the period.
+    The autocorrelation is looked at in bins of several widths, because jitter hides a rhythm from bins narrower than
+    itself; a wider bin must show it a fifth more clearly than a narrower one to be believed instead.
     """
-    per_bin = -(-len(counts) // _MOST_BINS_FOR_LAGS)
-    whole = len(counts) // max(per_bin, 1) * max(per_bin, 1)
-    binned = counts[:whole].reshape(-1, max(per_bin, 1)).sum(axis=1)
-    if len(binned) < 64:
-        return None, "the capture is too short: fewer than 64 bins"
-    r = autocorrelation(binned)
-    threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r))) / math.sqrt(len(binned)))
+    per_bin = max(-(-len(counts) // _MOST_BINS_FOR_LAGS), 1)
+    best, best_per_bin = _Peak(0.0, 0.0, True), per_bin
+    while len(counts) // per_bin >= _FEWEST_BINS_FOR_LAGS:
+        binned = counts[: len(counts) // per_bin * per_bin].reshape(-1, per_bin).sum(axis=1)
+        peak = _strongest_peak(autocorrelation(binned), len(binned))
+        if peak is not None and peak.height > 1.2 * best.height:
+            best, best_per_bin = peak, per_bin
+        per_bin *= 4
+    if len(counts) < _FEWEST_BINS_FOR_LAGS:
+        return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
+    if not best.height:
+        return None, "no peak of the autocorrelation rises above noise"
+    if not best.repeats:
+        return None, "the strongest peak of the autocorrelation does not repeat"
+    return best.lag * best_per_bin * bin_ns / 1e9, ""
+
+
+def _strongest_peak(r: npt.NDArray[np.float64], bins: int) -> _Peak | None:
+    """The strongest local maximum of r(k) behind its first minimum, if it rises above noise.
+
+    It must exceed sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
+    in height and over the lowest r before it. Of maxima with at least three quarters of the strongest the shortest lag is the period. It
+    repeats when r at twice the lag is high, too.
+    """
+    threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
     inner = r[1:-1]
     peaks = np.flatnonzero((inner > r[:-2]) & (inner >= r[2:])) + 1
     lowest = np.minimum.accumulate(r)
     peaks = peaks[(r[peaks] > threshold) & (r[peaks] - lowest[peaks] > threshold) & (peaks > 1)]
     if not len(peaks):
-        return None, "no peak of the autocorrelation rises above noise"
-    lag = int(peaks[r[peaks] >= 0.9 * r[peaks].max()][0])
+        return None
+    lag = int(peaks[r[peaks] >= 0.75 * r[peaks].max()][0])
     around = r[2 * lag - lag // 4 - 1 : 2 * lag + lag // 4 + 2]
-    if len(around) and around.max() < threshold / 2:
-        return None, "the strongest peak of the autocorrelation does not repeat"
-    left, top, right = r[lag - 1], r[lag], r[lag + 1]
+    left, top, right = (float(value) for value in r[lag - 1 : lag + 2])
     bend = left - 2 * top + right
-    offset = 0.5 * (left - right) / bend if bend < 0 else 0.0  # vertex of the parabola through three points
-    return (lag + offset) * max(per_bin, 1) * bin_ns / 1e9, ""
+    vertex = 0.5 * (left - right) / bend if bend < 0 else 0.0  # of the parabola through three points
+    return _Peak(top, lag + vertex, not len(around) or float(around.max()) >= threshold / 2)
 
 
 def hurst(counts: Counts) -> tuple[dict[str, Any] | None, str]:
