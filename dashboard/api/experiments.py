@@ -70,7 +70,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         except Cluster.DoesNotExist:
             raise InvalidSpec([_no_cluster(spec.cluster)]) from None
         shown = self._shown(experiment)
-        return Response(shown, status=201, headers={"Location": shown["url"]})
+        return Response(shown, status=201, headers={"Location": str(shown["url"])})
 
     @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
     @action(detail=True, methods=["post"])

@@ -18,7 +18,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from experiments.library import load_published
 from experiments.models import ApiToken
 from tests.dashboard.test_api_access import client_of
 from tests.experiments import factories
@@ -59,7 +58,6 @@ def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
 
 @pytest.fixture
 def api_schema(transactional_db: None) -> Any:
-    load_published()
     admin = factories.person("admin", is_superuser=True)
     factories.experiment(owner=admin)
     trial = factories.analysing()
@@ -81,7 +79,7 @@ def test_it_keeps_what_the_schema_promises(api_schema: Any, path: str, method: s
     for mode in GenerationMode:  # requests as described, and requests with something wrong
 
         @settings(
-            max_examples=10,
+            max_examples=8,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
             deadline=None,
