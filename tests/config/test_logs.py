@@ -1,0 +1,39 @@
+"""What the processes print."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+from config.services.lease import ROOT
+
+PROGRAM = """
+import config.settings, logging, structlog
+structlog.get_logger("ours").info("trial_ended", trial=7)
+secret = "hunter2"
+try:
+    1 / 0
+except ZeroDivisionError:
+    logging.getLogger("theirs").exception("it %s", "failed")
+"""
+
+
+def run(style: str) -> str:
+    environment = {**os.environ, "RANKWIRE_LOG_FORMAT": style}
+    command = [sys.executable, "-c", PROGRAM]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stderr
+
+
+def test_it_writes_one_object_for_each_event_for_machines() -> None:
+    ours, theirs = (json.loads(line) for line in run("json").splitlines())
+    assert (ours["event"], ours["trial"], ours["level"], ours["logger"]) == ("trial_ended", 7, "info", "ours")
+    assert theirs["event"] == "it failed"
+    assert "ZeroDivisionError" in theirs["exception"]
+
+
+def test_it_shows_tracebacks_without_the_values_of_variables() -> None:
+    output = run("console")
+    assert "ZeroDivisionError" in output
+    assert "hunter2" not in output

@@ -1,0 +1,112 @@
+"""script/bootstrap on machines that lack something: one clear line, nothing half-done.
+
+The machine is a directory of programs: the shell's own tools for real, and stand-ins that answer as a bare system does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from config.services.lease import ROOT
+
+REAL = (
+    "sh",
+    "sed",
+    "cat",
+    "cut",
+    "tr",
+    "dirname",
+    "mkdir",
+    "flock",
+    "sha256sum",
+    "grep",
+    "mktemp",
+    "rm",
+    "tail",
+    "env",
+    "tee",
+)
+
+
+class Machine:
+    """A copy of the scripts and a PATH that holds only what is put there."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.clone = directory / "clone"
+        (self.clone / "script").mkdir(parents=True)
+        for name in ("bootstrap", "packages.txt"):
+            shutil.copy(ROOT / "script" / name, self.clone / "script" / name)
+        self.programs = directory / "bin"
+        self.programs.mkdir()
+        for name in REAL:
+            found = shutil.which(name)
+            assert found, name
+            (self.programs / name).symlink_to(found)
+        self.install("id", 'echo "${FAKE_UID:-0}"')
+        self.install("dpkg-query", "echo installed")
+
+    def install(self, name: str, body: str) -> None:
+        file = self.programs / name
+        file.write_text(f"#!{shutil.which('sh')}\n{body}\n")
+        file.chmod(0o755)
+
+    def bootstrap(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.clone / "script" / "bootstrap")]
+        variables = {"PATH": str(self.programs), "HOME": str(self.directory), **environment}
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_it_names_the_packages_when_python_is_too_old(machine: Machine) -> None:
+    machine.install("python3", 'case "$*" in *version_info*) exit 1;; *) echo "Python 3.9.2";; esac')
+    result = machine.bootstrap()
+    assert result.returncode == 1
+    assert result.stderr == (
+        "rankwire: Python 3.11 or newer is needed, this is Python 3.9.2; the packages are python3.11 and python3.11-venv\n"
+    )
+    assert not (machine.clone / ".venv").exists()
+
+
+def test_it_lists_the_packages_where_there_is_no_apt(machine: Machine) -> None:
+    machine.install("dpkg-query", 'case "$*" in *postgresql*) echo not-installed;; *) echo installed;; esac')
+    result = machine.bootstrap()
+    assert result.returncode == 1
+    assert (
+        result.stderr == "rankwire: this system has no apt-get; install what these Debian packages hold: postgresql\n"
+    )
+
+
+def test_it_says_that_it_needs_root_or_sudo(machine: Machine) -> None:
+    machine.install("dpkg-query", 'case "$*" in *ethtool*) echo not-installed;; *) echo installed;; esac')
+    machine.install("apt-get", "exit 0")
+    result = machine.bootstrap(FAKE_UID="1000")
+    assert result.returncode == 1
+    assert "rankwire: root or sudo is needed to install system packages: ethtool\n" in result.stderr
+
+
+def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(machine: Machine) -> None:
+    calls = machine.directory / "calls"
+    machine.install("dpkg-query", 'case "$*" in *ethtool*|*venv*) echo not-installed;; *) echo installed;; esac')
+    machine.install("apt-get", f'echo "$*" >> {calls}')
+    machine.install("apt-cache", 'case "$*" in *python3-venv*) exit 100;; *) echo "Package: it";; esac')
+    machine.install("python3", "exit 1")
+    machine.bootstrap()
+    installed = next(line for line in calls.read_text().splitlines() if " install " in line)
+    assert installed.split("--no-install-recommends")[1].split() == ["ethtool", "python3.11-venv"]
+
+
+def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Path) -> None:
+    """On this machine, where all is installed."""
+    command = [str(ROOT / "script" / "bootstrap"), "--test", "--", "sh", "-c", 'echo "$PWD $1"', "sh", "two words"]
+    result = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
+    assert result.stdout.splitlines()[-1] == f"{tmp_path} two words"
