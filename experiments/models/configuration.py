@@ -18,6 +18,9 @@ class Configuration(models.Model):
     hosts = models.PositiveIntegerField()
     ranks = models.PositiveIntegerField()
     position = models.PositiveIntegerField(default=0)
+    in_design = models.BooleanField(
+        default=True, help_text="Asked for by the current version; others are kept but stale."
+    )
 
     class Meta:
         ordering: ClassVar = ["position", "pk"]

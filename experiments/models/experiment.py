@@ -15,7 +15,7 @@ from experiments import design
 from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.project import Project
-from experiments.spec import ExperimentSpec, restore
+from experiments.spec import ExperimentSpec, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
@@ -103,16 +103,60 @@ class Experiment(models.Model):
                 if attempt == _SLUG_ATTEMPTS:
                     raise
 
-    def add_design(self, plan: design.Design) -> None:
-        """Add the configurations and queued trials of ``plan`` that this experiment does not have yet."""
+    def revise(self, spec: ExperimentSpec, *, author: Any = None) -> int:
+        """Make ``spec`` the current version and queue what it asks for beyond what was run; return how many trials that is.
+
+        Nothing that was measured is lost: points that are no longer asked for stay, out of the design; when the cluster
+        or the capture changes, earlier trials stay as superseded attempts. Waiting trials make room for the new order.
+        Raise Cluster.DoesNotExist.
+        """
+        self.require_editable()
+        cluster = Cluster.objects.get(slug=spec.cluster, enabled=True)
+        plan = design.expand(spec)
+        with transaction.atomic():
+            locked = type(self).objects.select_for_update().get(pk=self.pk)
+            old = locked.spec
+            if specification_hash(spec) == locked.specification_hash:
+                return 0
+            self.version = locked.version + 1
+            self.name, self.workload, self.cluster, self.tags = spec.name, spec.workload, cluster, list(spec.tags)
+            self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
+            self.save()
+            self.versions.create(
+                number=self.version, specification=self.specification, hash=self.specification_hash, author=author
+            )
+            self.trials.filter(state="queued").delete()
+            if (spec.cluster, spec.capture) != (old.cluster, old.capture):
+                self.trials.update(superseded=True)
+            return self.add_design(plan)
+
+    def add_repetitions(self, count: int, *, author: Any = None) -> int:
+        """Ask for ``count`` more repetitions of every configuration, as a new version; return how many trials were queued."""
+        changed = {**self.specification, "repetitions": self.spec.repetitions + count}
+        return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
+
+    def rerun_failed(self) -> int:
+        """Queue a new attempt for every trial of the design that ended without a result; return how many there were."""
+        self.require_editable()
+        ended_badly = self.trials.without_result().order_by("position")
+        with transaction.atomic():
+            return sum(1 for trial in ended_badly if trial.queue_attempt())
+
+    def add_design(self, plan: design.Design) -> int:
+        """Bring configurations and trials in line with ``plan``: add what is missing, mark what it no longer asks for.
+
+        Return how many trials were queued.
+        """
         self.require_editable()
         from_hash = self._add_configurations(plan)
         trials = self._queued_trials(plan, from_hash)
         self.trials.model.objects.bulk_create(trials, batch_size=2000)
+        return len(trials)
 
     def _add_configurations(self, plan: design.Design) -> dict[str, int]:
         model = self.configurations.model
-        known = set(self.configurations.values_list("hash", flat=True))
+        asked = {point.hash: position for position, point in enumerate(plan.configurations)}
+        known = {row.hash: row for row in self.configurations.all()}
         new = [
             model(
                 experiment=self,
@@ -120,16 +164,24 @@ class Experiment(models.Model):
                 parameters=dict(point.parameters),
                 hosts=point.hosts,
                 ranks=point.ranks,
-                position=position,
+                position=asked[point.hash],
             )
-            for position, point in enumerate(plan.configurations)
+            for point in plan.configurations
             if point.hash not in known
         ]
+        for digest, row in known.items():
+            row.in_design, row.position = digest in asked, asked.get(digest, row.position)
+        model.objects.bulk_update(known.values(), ["in_design", "position"], batch_size=2000)
         model.objects.bulk_create(new, batch_size=2000)
         return dict(self.configurations.values_list("hash", "pk"))
 
     def _queued_trials(self, plan: design.Design, from_hash: dict[str, int]) -> list[Any]:
-        known = set(self.trials.values_list("configuration_id", "kind", "repetition"))
+        key = ("configuration_id", "kind", "repetition")
+        known = set(self.trials.filter(superseded=False).values_list(*key))
+        attempts = {
+            tuple(row[:3]): row[3]
+            for row in self.trials.values_list(*key).annotate(last=models.Max("attempt")).order_by()
+        }
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         # One value of the database's clock instead of the column's default: without expressions in its rows Django
         # inserts ten thousand of them as a handful of arrays, three times as fast.
@@ -137,15 +189,17 @@ class Experiment(models.Model):
         return [
             self.trials.model(
                 experiment=self,
-                configuration_id=configuration,
+                configuration_id=wanted[0],
                 cluster_id=self.cluster_id,
                 kind=trial.kind,
                 repetition=trial.repetition,
+                version=self.version,
+                attempt=attempts.get(wanted, 0) + 1,
                 position=last + number,
                 queued_at=now,
             )
             for number, trial in enumerate(plan.trials, start=1)
-            if (configuration := from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition)
+            if (wanted := (from_hash[plan.configurations[trial.configuration].hash], trial.kind, trial.repetition))
             not in known
         ]
 

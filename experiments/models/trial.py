@@ -39,6 +39,7 @@ class State(models.TextChoices):
 
 ACTIVE: Final = (State.PREPARING, State.RUNNING, State.ANALYSING)
 UNFINISHED: Final = (State.QUEUED, *ACTIVE)
+WITHOUT_RESULT: Final = (State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
 _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.RUNNING: (State.PREPARING,),
     State.ANALYSING: (State.RUNNING,),
@@ -81,12 +82,16 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         return self.filter(state__in=ACTIVE)
 
     def current(self) -> TrialQuerySet:
-        """Without the attempts that a newer attempt replaced."""
-        return self.filter(superseded=False)
+        """What the current version asks for, without the attempts that a newer attempt replaced."""
+        return self.filter(superseded=False, configuration__in_design=True)
 
     def counted(self) -> TrialQuerySet:
         """The trials that statistics are made of."""
-        return self.filter(state=State.FINISHED, kind=Kind.MEASURED, superseded=False)
+        return self.current().filter(state=State.FINISHED, kind=Kind.MEASURED)
+
+    def without_result(self) -> TrialQuerySet:
+        """The trials that ended and measured nothing."""
+        return self.current().filter(state__in=WITHOUT_RESULT)
 
     def cancel(self) -> int:
         """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
@@ -106,6 +111,7 @@ class Trial(models.Model):
     repetition = models.PositiveIntegerField(default=1)
     attempt = models.PositiveIntegerField(default=1)
     position = models.PositiveIntegerField(default=0, help_text="Place in the order of the experiment.")
+    version = models.PositiveIntegerField(default=1, help_text="Version of the specification that asked for it.")
     superseded = models.BooleanField(default=False, help_text="A newer attempt stands for this one.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
 
@@ -284,6 +290,7 @@ class Trial(models.Model):
                 cluster_id=self.cluster_id,
                 kind=self.kind,
                 repetition=self.repetition,
+                version=self.experiment.version,
                 attempt=self.attempt + 1,
                 position=self.position,
             )

@@ -1,0 +1,95 @@
+"""Experiments change after they ran: new versions, more repetitions, failed points again. Nothing measured is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments import selectors
+from experiments.errors import ReadOnly
+from experiments.library import load_defaults, load_published
+from experiments.models import Experiment, State, Trial
+from experiments.spec import parse
+
+BASE: dict[str, Any] = {
+    "name": "under revision",
+    "workload": "water",
+    "parameters": {"molecules": 64},
+    "sweep": {"hosts": [1, 2]},
+    "repetitions": 2,
+}
+
+
+@pytest.fixture
+def experiment(db: None) -> Experiment:
+    """Two configurations with two repetitions, all finished."""
+    experiment = Experiment.submit(parse(BASE), project=load_defaults())
+    experiment.trials.update(state=State.FINISHED)
+    return experiment
+
+
+def queued(experiment: Experiment) -> list[tuple[int, int, int]]:
+    rows = experiment.trials.filter(state=State.QUEUED).order_by("position")
+    return list(rows.values_list("configuration__hosts", "repetition", "attempt"))
+
+
+def test_it_queues_only_what_a_new_version_adds(experiment: Experiment) -> None:
+    assert experiment.revise(parse({**BASE, "sweep": {"hosts": [1, 2, 4]}})) == 2
+    assert queued(experiment) == [(4, 1, 1), (4, 2, 1)]
+    assert experiment.version == 2
+    assert list(experiment.versions.values_list("number", flat=True)) == [1, 2]
+    assert set(experiment.trials.filter(state=State.QUEUED).values_list("version", flat=True)) == {2}
+
+
+def test_it_keeps_points_that_are_no_longer_asked_for_out_of_the_counts(experiment: Experiment) -> None:
+    assert experiment.revise(parse({**BASE, "sweep": {"hosts": [2]}})) == 0
+    assert experiment.trials.count() == 4
+    assert selectors.progress_of([experiment])[experiment.pk].total == 2
+    assert experiment.trials.counted().count() == 2
+    assert experiment.revise(parse(BASE)) == 0, "the point that comes back has its trials already"
+    assert selectors.progress_of([experiment])[experiment.pk].finished == 4
+
+
+def test_it_measures_again_when_the_cluster_changes_and_keeps_what_it_had(experiment: Experiment) -> None:
+    assert experiment.revise(parse({**BASE, "cluster": "local"})) == 4
+    assert queued(experiment) == [(1, 1, 2), (2, 1, 2), (1, 2, 2), (2, 2, 2)]
+    assert experiment.trials.filter(superseded=True, state=State.FINISHED).count() == 4
+    assert not experiment.trials.counted().exists()
+
+
+def test_it_makes_no_version_of_an_equal_specification(experiment: Experiment) -> None:
+    assert experiment.revise(parse(dict(BASE))) == 0
+    assert experiment.version == 1
+
+
+def test_it_gives_waiting_trials_the_order_of_the_new_version(db: None) -> None:
+    experiment = Experiment.submit(parse(BASE), project=load_defaults())
+    assert experiment.revise(parse({**BASE, "order": "sequential"})) == 4
+    assert queued(experiment) == [(1, 1, 1), (1, 2, 1), (2, 1, 1), (2, 2, 1)]
+
+
+def test_it_adds_repetitions(experiment: Experiment) -> None:
+    assert experiment.add_repetitions(1) == 2
+    assert queued(experiment) == [(1, 3, 1), (2, 3, 1)]
+    assert experiment.spec.repetitions == 3
+
+
+def test_it_runs_only_the_failed_and_missing_trials_again(experiment: Experiment) -> None:
+    failed, cancelled, *_ = experiment.trials.order_by("position")
+    Trial.objects.filter(pk=failed.pk).update(state=State.FAILED)
+    Trial.objects.filter(pk=cancelled.pk).update(state=State.CANCELLED)
+    assert experiment.rerun_failed() == 2
+    assert sorted(queued(experiment)) == [(1, 1, 2), (2, 1, 2)]
+    assert experiment.rerun_failed() == 0
+    failed.refresh_from_db()
+    assert (failed.state, failed.superseded) == (State.FAILED, True)
+
+
+def test_it_leaves_published_results_alone(db: None) -> None:
+    load_published()
+    published = Experiment.objects.filter(published=True).first()
+    assert published is not None
+    for change in (lambda: published.revise(parse(BASE)), published.rerun_failed):
+        with pytest.raises(ReadOnly):
+            change()
