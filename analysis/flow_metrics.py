@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
 
-Integers = npt.NDArray[np.int64]
+Pair = tuple[float, float]
+"""Median and 95 % quantile of all samples together, NaN where there are none."""
 Numbers = dict[str, int | float]
 Reasons = dict[str, str]
 
@@ -32,13 +32,13 @@ def capture_metrics(
     records: npt.NDArray[np.void],
     windows: npt.NDArray[np.float64],
     *,
-    rtt_ns: Integers,
-    response_ns: Integers,
-    in_flight_bytes: Integers,
+    rtt_ns: Pair,
+    response_ns: Pair,
+    in_flight_bytes: Pair,
 ) -> tuple[Numbers, Reasons]:
     """Over the connections ``records`` (C,) of dtype FLOW: counts summed, samples pooled, handshake times by their median.
 
-    The samples are reordered. ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
+    ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
     """
     metrics: Numbers = {"connections": len(records)}
     if not len(records):
@@ -69,12 +69,12 @@ def _window_metrics(records: npt.NDArray[np.void], windows: npt.NDArray[np.float
     return {}
 
 
-def _flight_metrics(records: npt.NDArray[np.void], in_flight_bytes: Integers, metrics: Numbers) -> Reasons:
-    if not len(in_flight_bytes):
+def _flight_metrics(records: npt.NDArray[np.void], in_flight_bytes: Pair, metrics: Numbers) -> Reasons:
+    if np.isnan(in_flight_bytes[1]):
         return dict.fromkeys(_FLIGHTS, "no data after a first ACK")
     highest = np.fmax(records["bytes_in_flight_max_ab"], records["bytes_in_flight_max_ba"])
     metrics["bytes_in_flight_max"] = int(np.nanmax(highest))
-    metrics["bytes_in_flight_p95"] = quantiles.p95(in_flight_bytes)
+    metrics["bytes_in_flight_p95"] = in_flight_bytes[1]
     return {}
 
 
@@ -89,16 +89,15 @@ def _handshake_metrics(records: npt.NDArray[np.void], metrics: Numbers) -> Reaso
     return {}
 
 
-def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Integers, response_ns: Integers, metrics: Numbers) -> Reasons:
+def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Pair, response_ns: Pair, metrics: Numbers) -> Reasons:
     missing: Reasons = {}
-    if len(rtt_ns):
+    if not np.isnan(rtt_ns[0]):
         metrics["rtt_min_s"] = float(np.nanmin(records["rtt_min_s"]))
-        median, p95 = quantiles.median_and_p95(rtt_ns)
-        metrics["rtt_median_s"], metrics["rtt_p95_s"] = median * 1e-9, p95 * 1e-9
+        metrics["rtt_median_s"], metrics["rtt_p95_s"] = rtt_ns[0] * 1e-9, rtt_ns[1] * 1e-9
     else:
         missing |= dict.fromkeys(_TIMES, "no pure ACK of captured data")
-    if len(response_ns):
-        metrics["response_latency_s"] = quantiles.median_and_p95(response_ns)[0] * 1e-9
+    if not np.isnan(response_ns[0]):
+        metrics["response_latency_s"] = response_ns[0] * 1e-9
     else:
         missing["response_latency_s"] = "no ACK of captured data on a segment with payload"
     products = records["bdp_bytes"][~np.isnan(records["bdp_bytes"])]

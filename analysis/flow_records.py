@@ -21,7 +21,7 @@ _IDENTITY: Final = [
 _PER_SIDE: Final = ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "rtt_min_s")
 _MEASURED: Final = (
     "duration_s", "goodput_bps", "rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s", "rtt_min_s", "rtt_median_s", "rtt_p95_s",
-    "response_latency_s", "response_latency_min_s", "response_latency_p95_s", "bytes_in_flight_p95", "bdp_bytes",
+    "response_latency_s", "response_latency_p95_s", "bytes_in_flight_p95", "bdp_bytes",
 )  # fmt: skip
 FLOW: Final = np.dtype(
     _IDENTITY
@@ -47,7 +47,7 @@ def assemble(
 ) -> tuple[Records, Floats]:
     """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
 
-    ``described`` (C, kind, 3) holds median, 95 % quantile and minimum of the samples: ns, ns; of bytes the quantile alone.
+    ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes.
     """
     count = len(connections)
     turned = np.maximum(connections["initiator"], 0)
@@ -108,9 +108,8 @@ def _fill_times(records: Records, connections: Records, a: Records, b: Records, 
     records["rtt_handshake_s"] = _seconds_between(final_ack_ns, a["syn_ns"])
     records["rtt_half_a_s"] = _seconds_between(final_ack_ns, b["syn_ns"])
     records["rtt_half_b_s"] = _seconds_between(answered_ns, a["syn_ns"])
-    records["rtt_median_s"], records["rtt_p95_s"], records["rtt_min_s"] = described[:, state.RTT_NS].T * 1e-9
-    latency = described[:, state.RESPONSE_NS].T * 1e-9
-    records["response_latency_s"], records["response_latency_p95_s"], records["response_latency_min_s"] = latency
+    records["rtt_median_s"], records["rtt_p95_s"] = described[:, state.RTT_NS].T * 1e-9
+    records["response_latency_s"], records["response_latency_p95_s"] = described[:, state.RESPONSE_NS].T * 1e-9
     records["bytes_in_flight_p95"] = described[:, state.IN_FLIGHT_BYTES, 1]
     # the running minimum saw every sample, also those that a full sample store has dropped
     records["rtt_min_s"] = np.fmin(records["rtt_min_s_ab"], records["rtt_min_s_ba"])

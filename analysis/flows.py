@@ -59,9 +59,9 @@ class FlowSet:
     ) -> FlowSet:
         """Read the state of the TCP pass (kernels.tcp_state); nothing of it is kept."""
         values, begins = quantiles.group_samples(samples, 2 * state.SERIES * len(connections))
-        described = np.empty((state.SERIES * len(connections), 3))
-        quantiles.describe_pairs(values, begins, described)
-        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 3), endpoints)
+        described = np.empty((state.SERIES * len(connections), 2))
+        quantiles.describe_each(values, begins, described)
+        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), endpoints)
         limits = Limits(
             untracked_packets,
             int(sides["gaps_forgotten"].sum()),
@@ -99,12 +99,13 @@ class FlowSet:
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
         chosen = self.chosen(flow_mask)
+        pairs = np.flatnonzero(chosen) * state.SERIES
         return capture_metrics(
             self.records[chosen],
             self.windows[chosen],
-            rtt_ns=self.pooled(state.RTT_NS, chosen),
-            response_ns=self.pooled(state.RESPONSE_NS, chosen),
-            in_flight_bytes=self.pooled(state.IN_FLIGHT_BYTES, chosen),
+            rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
+            response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
+            in_flight_bytes=quantiles.describe_all(self.samples, self.begins, pairs + state.IN_FLIGHT_BYTES, False),
         )
 
     def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:

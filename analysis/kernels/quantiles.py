@@ -1,4 +1,8 @@
-"""Samples of the TCP pass, grouped by series, and their quantiles (Hyndman-Fan type 7, as numpy's default)."""
+"""Samples of the TCP pass, grouped by series, and their quantiles (Hyndman-Fan type 7, as numpy's default).
+
+A quantile is found without sorting: count the values by the leading bits of their size, then look only into the bucket that holds
+the wanted rank. Selecting in place among all values took four times as long, sorting them three times.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,12 @@ import numpy as np
 from analysis.kernels import jit
 from analysis.kernels.raw import signed
 from analysis.kernels.tcp_state import IN_FLIGHT_BYTES, SERIES
+
+_MANTISSA = 47  # a float64 shifted right by this keeps its exponent and five bits of its fraction
+_SMALLEST = (1023 << 5) - 1  # bucket 0 holds 0 (and what is below), bucket 1 begins at 1
+_BUCKETS = (1087 << 5) - _SMALLEST  # up to 2**63
+_FEW = 256
+"""So few values are sorted by insertion sooner than the buckets are cleared."""
 
 
 @jit
@@ -26,6 +36,31 @@ def group_samples(samples: Any, series: int) -> tuple[Any, Any]:
         values[place] = samples[i].value
         at[samples[i].series] = place + 1
     return values, begins
+
+
+@jit
+def _bucket(value: int) -> int:
+    """Grows with ``value``; 32 buckets for every doubling."""
+    return max(signed(np.float64(value).view(np.int64) >> _MANTISSA) - _SMALLEST, 0)
+
+
+@jit
+def _count(values: Any, begins: Any, pairs: Any, counts: Any) -> None:
+    counts[:] = 0
+    for k in pairs:
+        for i in range(begins[2 * k], begins[2 * k + 2]):
+            counts[_bucket(values[i])] += 1
+
+
+@jit
+def _collect(values: Any, begins: Any, pairs: Any, bucket: int, scratch: Any) -> int:
+    """Copy the values of one bucket (-1: of all) to ``scratch``; returns how many they are."""
+    found = 0
+    for k in pairs:
+        for i in range(begins[2 * k], begins[2 * k + 2]):
+            scratch[found] = values[i]
+            found += bucket < 0 or _bucket(values[i]) == bucket
+    return found
 
 
 @jit
@@ -57,42 +92,72 @@ def _select(values: Any, low: int, high: int, rank: int) -> int:
 
 
 @jit
-def quantile(values: Any, low: int, high: int, settled: int, probability: float) -> float:
-    """Type 7 quantile of values[low:high] (at least one value), which is reordered.
-
-    Everything left of index ``settled`` (``low`` when nothing is known) must be no larger than everything from there on, and
-    the quantile not left of it.
-    """
-    position = probability * (high - low - 1)
-    rank = low + int(np.floor(position))
-    below = _select(values, settled, high, rank)
-    if position == np.floor(position):
-        return float(below)
-    above = values[rank + 1]
-    for i in range(rank + 2, high):
-        above = min(above, values[i])
-    return float(below + (position - np.floor(position)) * (above - below))
+def _values_at(
+    values: Any, begins: Any, pairs: Any, size: int, ranks: Any, out: Any, counts: Any, scratch: Any
+) -> None:
+    """The values at ``ranks`` (ascending unless there are few) of all ``size`` values of the pairs, as floats into ``out``."""
+    if size <= _FEW:
+        found = _collect(values, begins, pairs, -1, scratch)
+        for j in range(len(ranks)):
+            out[j] = _select(scratch, 0, found, ranks[j])
+        return
+    _count(values, begins, pairs, counts)
+    bucket = -1
+    before = 0  # values in lower buckets
+    through = 0  # and in this one
+    found = 0
+    for j in range(len(ranks)):
+        if ranks[j] >= through:
+            while ranks[j] >= through:
+                bucket += 1
+                before = through
+                through += counts[bucket]
+            found = _collect(values, begins, pairs, bucket, scratch)
+        out[j] = _select(scratch, 0, found, ranks[j] - before)
 
 
 @jit
-def describe_pairs(values: Any, begins: Any, out: Any) -> None:
-    """Median, 95 % quantile and minimum of series 2k and 2k + 1 together, into out[k, :]; NaN for an empty pair.
+def describe(values: Any, begins: Any, pairs: Any, with_median: bool, counts: Any, scratch: Any) -> tuple[float, float]:
+    """Median (NaN unless asked for) and 95 % quantile of series 2k and 2k + 1 for all k of ``pairs`` together.
+
+    ``counts`` are buckets to work with, ``scratch`` has room for all these values and one more. NaN without values.
+    """
+    size = 0
+    for k in pairs:
+        size += begins[2 * k + 2] - begins[2 * k]
+    if size == 0:
+        return np.nan, np.nan
+    positions = np.array([0.5, 0.95]) * (size - 1)
+    ranks = np.empty(4, np.int64)
+    for j in range(2):
+        ranks[2 * j] = int(np.floor(positions[j]))
+        ranks[2 * j + 1] = min(ranks[2 * j] + 1, size - 1)
+    found = np.full(4, np.nan)
+    first = 0 if with_median else 2
+    _values_at(values, begins, pairs, size, ranks[first:], found[first:], counts, scratch)
+    median = found[0] + (positions[0] - ranks[0]) * (found[1] - found[0])
+    return median, found[2] + (positions[1] - ranks[2]) * (found[3] - found[2])
+
+
+@jit
+def describe_each(values: Any, begins: Any, out: Any) -> None:
+    """Median and 95 % quantile of series 2k and 2k + 1 together, into out[k, :], for every k.
 
     The median of IN_FLIGHT_BYTES, half of all samples, is nobody's metric: it is left out (NaN).
     """
+    counts = np.empty(_BUCKETS, np.int64)
+    pair = np.empty(1, np.int64)
+    scratch = np.empty(len(values) + 1, np.int64)
     for k in range(len(out)):
-        low = begins[2 * k]
-        high = begins[2 * k + 2]
-        out[k, :] = np.nan
-        if low == high:
-            continue
-        middle = low
-        if k % SERIES != IN_FLIGHT_BYTES:
-            middle = low + (high - low - 1) // 2
-            out[k, 0] = quantile(values, low, high, low, 0.5)
-        out[k, 1] = quantile(values, low, high, middle, 0.95)
-        if k % SERIES != IN_FLIGHT_BYTES:
-            out[k, 2] = values[low : middle + 1].min()
+        pair[0] = k
+        out[k, 0], out[k, 1] = describe(values, begins, pair, k % SERIES != IN_FLIGHT_BYTES, counts, scratch)
+
+
+@jit
+def describe_all(values: Any, begins: Any, pairs: Any, with_median: bool) -> tuple[float, float]:
+    """``describe`` with its own room to work."""
+    counts = np.empty(_BUCKETS, np.int64)
+    return describe(values, begins, pairs, with_median, counts, np.empty(len(values) + 1, np.int64))
 
 
 @jit
@@ -108,16 +173,3 @@ def pool_pairs(values: Any, begins: Any, pairs: Any) -> Any:
             pooled[at] = values[i]
             at += 1
     return pooled
-
-
-@jit
-def median_and_p95(values: Any) -> tuple[float, float]:
-    """Of at least one value; reorders them."""
-    median = quantile(values, 0, len(values), 0, 0.5)
-    return median, quantile(values, 0, len(values), (len(values) - 1) // 2, 0.95)
-
-
-@jit
-def p95(values: Any) -> float:
-    """Of at least one value; reorders them."""
-    return quantile(values, 0, len(values), 0, 0.95)
