@@ -73,30 +73,45 @@ class _Peak:
 def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     """(period in seconds, "") or (None, why not).
 
-    The autocorrelation is looked at in bins of several widths, because jitter hides a rhythm from bins narrower than
-    itself; a wider bin must show it a fifth more clearly than a narrower one to be believed instead.
+    The autocorrelation is looked at sharply and smoothed over 4, 16 and 64 bins, because jitter hides a rhythm from bins
+    narrower than itself; a smoother one must show it a fifth more clearly than a sharper one to be believed instead.
     """
-    per_bin = max(-(-len(counts) // _MOST_BINS_FOR_LAGS), 1)
-    best, best_per_bin = _Peak(0.0, 0.0, True), per_bin
-    while len(counts) // per_bin >= _FEWEST_BINS_FOR_LAGS:
-        binned = counts[: len(counts) // per_bin * per_bin].reshape(-1, per_bin).sum(axis=1)
-        peak = _strongest_peak(autocorrelation(binned), len(binned))
-        if peak is not None and peak.height > 1.2 * best.height:
-            best, best_per_bin = peak, per_bin
-        per_bin *= 4
     if len(counts) < _FEWEST_BINS_FOR_LAGS:
         return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
+    per_bin = -(-len(counts) // _MOST_BINS_FOR_LAGS)
+    binned = counts[: len(counts) // per_bin * per_bin].reshape(-1, per_bin).sum(axis=1)
+    r = autocorrelation(binned)
+    best = _Peak(0.0, 0.0, True)
+    for width in (1, 4, 16, 64):
+        if len(r) < 8 * width:
+            break
+        peak = _strongest_peak(_smoothed(r, width), len(binned) / width, width)
+        if peak is not None and peak.height > 1.2 * best.height:
+            best = peak
     if not best.height:
         return None, "no peak of the autocorrelation rises above noise"
     if not best.repeats:
         return None, "the strongest peak of the autocorrelation does not repeat"
-    return best.lag * best_per_bin * bin_ns / 1e9, ""
+    return best.lag * per_bin * bin_ns / 1e9, ""
 
 
-def _strongest_peak(r: npt.NDArray[np.float64], bins: int) -> _Peak | None:
+def _smoothed(r: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
+    """The autocorrelation of sums over ``width`` bins, sliding: r under a triangle of that half width, for the same lags."""
+    if width == 1:
+        return r
+    both = np.concatenate([r[width:0:-1], r, np.repeat(r[-1], width)])  # r(-k) = r(k)
+    for _ in range(2):
+        sums = np.concatenate([[0.0], np.cumsum(both)])
+        both = sums[width:] - sums[:-width]
+    smooth = both[1 : len(r) + 1]
+    return smooth / smooth[0] if smooth[0] > 0 else np.zeros_like(r)
+
+
+def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Peak | None:
     """The strongest local maximum of r(k) behind its first minimum, if it rises above noise.
 
-    It must exceed sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
+    ``bins`` is the number of independent values, ``width`` the lags that smoothing made alike. A peak must exceed
+    sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
     in height and over the lowest r before it. Of maxima with at least three quarters of the strongest the shortest lag is the period. It
     repeats when r at twice the lag is high, too.
     """
@@ -104,7 +119,7 @@ def _strongest_peak(r: npt.NDArray[np.float64], bins: int) -> _Peak | None:
     inner = r[1:-1]
     peaks = np.flatnonzero((inner > r[:-2]) & (inner >= r[2:])) + 1
     lowest = np.minimum.accumulate(r)
-    peaks = peaks[(r[peaks] > threshold) & (r[peaks] - lowest[peaks] > threshold) & (peaks > 1)]
+    peaks = peaks[(r[peaks] > threshold) & (r[peaks] - lowest[peaks] > threshold) & (peaks > width)]
     if not len(peaks):
         return None
     lag = int(peaks[r[peaks] >= 0.75 * r[peaks].max()][0])

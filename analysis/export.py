@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,17 +50,12 @@ def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName 
     suffix = Path(output).suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise ValueError(f"{output}: the name must end in .parquet or .csv")
+    tables = tables_of(path, decoder)
+    first = next(tables, None) or PacketTable.empty({})  # before the output exists: nothing is left of a bad capture
+    writer = pyarrow.parquet.ParquetWriter if suffix == ".parquet" else pyarrow.csv.CSVWriter
     count = 0
-    writer: Any = None
-    try:
-        for table in tables_of(path, decoder):
-            rows = arrow_table(table)
-            if writer is None:
-                kind = pyarrow.parquet.ParquetWriter if suffix == ".parquet" else pyarrow.csv.CSVWriter
-                writer = kind(str(output), rows.schema)
-            writer.write_table(rows)
+    with writer(str(output), arrow_table(first).schema) as file:
+        for table in itertools.chain([first], tables):
+            file.write_table(arrow_table(table))
             count += len(table)
-    finally:
-        if writer is not None:
-            writer.close()
     return count
