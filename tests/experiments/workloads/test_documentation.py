@@ -1,0 +1,18 @@
+"""docs/workloads.md: its table is whole and its example is accepted."""
+
+from pathlib import Path
+
+from experiments.design import expand
+from experiments.spec import parse_yaml
+from experiments.workloads import registry
+
+TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
+
+
+def test_every_workload_it_lists():
+    assert all(f"| `{workload.slug}` |" in TEXT for workload in registry())
+
+
+def test_its_example_it_writes_as_a_valid_specification():
+    spec = parse_yaml(TEXT.partition("```yaml\n")[2].partition("```")[0])
+    assert expand(spec).argv(spec, 2) == ("moldy", "control.tip4p", "--steps=400")
