@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, log10
 from typing import Any
 
-from analysis.catalogue import METRICS as METRIC_CATALOGUE
 from dashboard import numbers
+from dashboard.axes import XAxis, groups_beside, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
-from dashboard.charts.parts import Scale
-from dashboard.words import parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.tables import FLAGGED, Column, squares
+from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment
@@ -21,8 +20,6 @@ TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
 # An own experiment shows its workload's first figures of merit; the trial pages hold them all.
 OWN_FIGURES = 3
-_AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
-_FLAGGED = ("degraded", "unusable")
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Results:
         return sections
 
     def _time_charts(self) -> list[Chart]:
-        if len(_groups(self.rows, self.swept, self.parameter)) < 2:
+        if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
@@ -126,8 +123,8 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = _groups(rows, swept, x)
-        axis = _XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
+        groups = groups_beside(rows, swept, x)
+        axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
             Line(group or self._name(names.get(metric, "Measured")), axis.values(rows), _values(rows, metric))
             for metric in metrics
@@ -205,7 +202,7 @@ class Results:
         """Headings and rows of the configurations table."""
         metrics = dict.fromkeys((*HEADLINE, *self.figures))
         columns = [
-            _Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
+            Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
         ]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
@@ -234,47 +231,8 @@ class Results:
             (self.point(row), mark)
             for row in self.rows
             for mark in row.trials
-            if mark.state in ("failed", "errored", "lost") or mark.trust in _FLAGGED
+            if mark.state in ("failed", "errored", "lost") or mark.trust in FLAGGED
         ]
-
-
-@dataclass(frozen=True)
-class _Column:
-    """One metric of the table: a scale for the whole column."""
-
-    metric: str
-    label: str
-    unit: str
-    scale: Scale
-
-    @classmethod
-    def of(cls, metric: str, rows: Sequence[ConfigurationRow]) -> _Column:
-        description = find(metric)
-        medians = [value for row in rows if (value := row.median(metric)) is not None]
-        scale = Scale.of(medians, description.unit)
-        return cls(metric, description.label, scale.unit, scale)
-
-    def cell(self, row: ConfigurationRow) -> tuple[str, str]:
-        """(median, half the range with the same decimals; '' for a single trial)."""
-        middle, ends = row.median(self.metric), row.range(self.metric)
-        if middle is None or ends is None:
-            return numbers.NOTHING, ""
-        value = self.scale(middle)
-        decimals = max(0, 3 - floor(log10(abs(value)))) if value else 0
-        half = self.scale(ends[1] - ends[0]) / 2
-        spread = numbers.grouped(half, decimals) if len(row.values[self.metric]) > 1 else ""
-        return numbers.grouped(value, decimals), spread
-
-
-def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
-    """One square per trial for a strip: state (flagged when the capture is), and its name for people."""
-    order = {"measured": 0, "warmup": 1, "control": 2}
-    found = []
-    for mark in sorted(trials, key=lambda m: (order.get(m.kind, 3), m.repetition)):
-        state = "flagged" if mark.state == "finished" and mark.trust in _FLAGGED else mark.state
-        name = trial_role(mark.kind, mark.repetition)
-        found.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
-    return found
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:
@@ -287,56 +245,6 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         return [figure.id for figure in workloads.get(experiment.workload).figures[:OWN_FIGURES]]
     except KeyError:
         return []
-
-
-def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
-    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies."""
-    if "hosts" in swept or not swept:
-        return "hosts"
-
-    def distinct(name: str) -> int:
-        values = {row.parameters.get(name) for row in rows} - {None}
-        return len(values) if all(isinstance(value, int | float) for value in values) else 0
-
-    return max(swept, key=distinct)
-
-
-def _groups(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
-    """Rows by the values of the parameters that are not on the x axis: one series each, one in all where x tells them apart."""
-    if len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
-        return {"": list(rows)}
-    groups: dict[str, list[ConfigurationRow]] = {}
-    for row in rows:
-        groups.setdefault(parameters_sentence(row.parameters, [name for name in swept if name != x]), []).append(row)
-    return groups
-
-
-@dataclass(frozen=True)
-class _XAxis:
-    """A parameter as x: its values in one SI prefix, its title with the unit."""
-
-    parameter: str
-    title: str
-    scale: Scale | None
-
-    @classmethod
-    def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> _XAxis:
-        unit = _AXIS_UNITS.get(parameter)
-        if unit is None:
-            return cls(parameter, parameter_label(parameter), None)
-        scale = Scale.of([value for row in rows if (value := row.parameters.get(parameter)) is not None], unit)
-        return cls(parameter, f"{parameter_label(parameter)} ({scale.unit})", scale)
-
-    def value(self, row: ConfigurationRow) -> Any:
-        raw = row.parameters.get(self.parameter, row.hosts if self.parameter == "hosts" else None)
-        return raw if self.scale is None or raw is None else self.scale(raw)
-
-    def values(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
-        return [numbers.NOTHING if (value := self.value(row)) is None else value for row in rows]
-
-    def medians(self, rows: Sequence[ConfigurationRow], metric: str) -> tuple[list[Any], list[float]]:
-        pairs = [(x, y) for row in rows if (x := self.value(row)) is not None and (y := row.median(metric)) is not None]
-        return [x for x, _ in pairs], [y for _, y in pairs]
 
 
 def published_name(experiment: Experiment) -> str:
@@ -361,27 +269,3 @@ def _with_range(row: ConfigurationRow, metric: str) -> str:
     if len(row.values[metric]) < 2:
         return _amount(middle, unit)
     return f"{_amount(middle, unit)} ({_amount(ends[0], unit)} to {_amount(ends[1], unit)})"
-
-
-def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Values by id with label, unit and definition, in the catalogue's order, the workload's own first."""
-    order = {identifier: number for number, identifier in enumerate(METRIC_CATALOGUE)}
-    rows = []
-    for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
-        row: dict[str, Any] = {
-            "id": identifier,
-            "value": values[identifier],
-            "label": identifier,
-            "unit": "",
-            "definition": "",
-        }
-        try:
-            metric = find(identifier)
-        except KeyError:  # measured by an earlier version that had another name for it
-            rows.append(row | {"section": "no longer in the catalogue"})
-            continue
-        section = metric.section if identifier in order else f"figures of merit of {metric.source}"
-        rows.append(
-            row | {"label": metric.label, "unit": metric.unit, "definition": metric.definition, "section": section}
-        )
-    return rows

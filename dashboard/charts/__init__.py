@@ -1,7 +1,7 @@
 """Figures from plain rows. Nothing here knows a request, a model or a theme: colours are names of CSS tokens."""
 
 from dashboard.charts.marks import Dots, Spark, dot_strip, sparkline
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale
 from dashboard.charts.sweep import over_parameter
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
 
@@ -11,6 +11,7 @@ __all__ = [
     "Figure",
     "Line",
     "Published",
+    "Scale",
     "Spark",
     "dot_strip",
     "over_parameter",

@@ -17,7 +17,8 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard import numbers
 from dashboard.charts import Dots, dot_strip, packet_sizes, size_classes, throughput_over_time
-from dashboard.results import metric_rows, published_name
+from dashboard.results import published_name
+from dashboard.tables import metric_rows
 from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
 from experiments.access import may_cancel, visible_trials

@@ -22,6 +22,7 @@ def test_public_face_is_pinned():
         "Figure",
         "Line",
         "Published",
+        "Scale",
         "Spark",
         "dot_strip",
         "over_parameter",
