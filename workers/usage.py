@@ -53,7 +53,6 @@ def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None
         "cpu_system_s": sum(usage.system_s for usage in usages),
         "cpu_s": sum(cpu_s),
         "cpu_mean_rank_s": statistics.fmean(cpu_s),
-        "cpu_mean_rank_s": statistics.fmean(cpu_s),
         "cpu_max_rank_s": max(cpu_s),
         "cpu_utilisation": sum(cpu_s) / (elapsed_s * len(usages)),
         "max_rss_bytes": max(usage.max_rss_bytes for usage in usages),

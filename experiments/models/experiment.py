@@ -140,7 +140,7 @@ class Experiment(models.Model):
         self.require_editable()
         ended_badly = self.trials.without_result().order_by("position")
         with transaction.atomic():
-            return sum(1 for trial in ended_badly if trial.queue_attempt())
+            return len([trial.queue_attempt() for trial in ended_badly])
 
     def add_design(self, plan: design.Design) -> int:
         """Bring configurations and trials in line with ``plan``: add what is missing, mark what it no longer asks for.
