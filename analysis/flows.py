@@ -50,15 +50,15 @@ class FlowSet:
         cls,
         connections: npt.NDArray[np.void],
         sides: npt.NDArray[np.void],
-        samples: npt.NDArray[np.void],
+        samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
         *,
         hosts: tuple[str, ...],
         endpoints: npt.NDArray[np.uint16],
         sampled_share: float,
         untracked_packets: int,
     ) -> FlowSet:
-        """Read the state of the TCP pass (kernels.tcp_state); nothing of it is kept."""
-        values, begins = quantiles.group_samples(samples, 2 * state.SERIES * len(connections))
+        """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins."""
+        values, begins = samples
         described = np.empty((state.SERIES * len(connections), 2))
         quantiles.describe_each(values, begins, described)
         records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), endpoints)

@@ -41,9 +41,9 @@ from analysis.flows import FlowSet
 from analysis.kernels import tcp as kernel
 from analysis.kernels import tcp_state as state
 from analysis.packets import NO_FLOW, PacketTable
+from analysis.tcp_samples import SampleLog
 
 _FIRST_CONNECTIONS: Final = 64
-_FIRST_SAMPLES: Final = 1 << 14
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 
 
@@ -73,7 +73,7 @@ class TcpAccumulator:
         max_nodes: int = 4_000_000,
         max_samples: int = 8_000_000,
     ) -> None:
-        self._limits = {"connections": max_connections, "nodes": max_nodes, "samples": max(max_samples, 2)}
+        self._limits = {"connections": max_connections, "nodes": max_nodes}
         self._store = np.zeros(1, state.STORE)
         self._store["free_node"] = state.NO_NODE
         self._store["draw_limit"] = 1 << 32
@@ -82,7 +82,7 @@ class TcpAccumulator:
         self._connections = np.zeros(min(_FIRST_CONNECTIONS, max_connections), state.CONNECTION)
         self._sides = np.zeros(2 * len(self._connections), state.DIRECTION)
         self._nodes = np.zeros(min(2 * (max_gaps + state.NODES_PER_PACKET), max_nodes), state.NODE)
-        self._samples = np.zeros(min(_FIRST_SAMPLES, self._limits["samples"]), state.SAMPLE)
+        self._samples = SampleLog(max_samples, self._store[0])
         self._current = np.full(64, state.UNKNOWN, np.int32)
         self._hosts: tuple[str, ...] = ()
         self._endpoints: npt.NDArray[np.uint16] = np.zeros((0, 4), np.uint16)
@@ -117,7 +117,7 @@ class TcpAccumulator:
         return FlowSet.of_state(
             self._connections[:count],
             self._sides[: 2 * count],
-            self._samples[: int(store["samples_used"])],
+            self._samples.grouped(store, 2 * state.SERIES * count),
             hosts=self._hosts,
             endpoints=self._endpoints,
             sampled_share=float(store["draw_limit"]) / 2**32,
@@ -140,16 +140,11 @@ class TcpAccumulator:
         spare = len(self._nodes) - store["nodes_used"] + store["free_nodes"]
         if spare < store["max_gaps"] + state.NODES_PER_PACKET:
             self._nodes = _enlarged(self._nodes, limits["nodes"])
-        if store["samples_used"] + state.SAMPLES_PER_PACKET > len(self._samples):
-            if len(self._samples) < limits["samples"]:
-                self._samples = _enlarged(self._samples, limits["samples"])
-            else:
-                kernel.thin_samples(self._samples, store)
+        self._samples.make_room(store)
         store["connection_room"] = len(self._connections)
         store["connections_full"] = len(self._connections) >= limits["connections"]
         store["nodes"], store["node_room"] = self._nodes.ctypes.data, len(self._nodes)
         store["nodes_full"] = len(self._nodes) >= limits["nodes"]
-        store["samples"], store["sample_room"] = self._samples.ctypes.data, len(self._samples)
 
     def _note_handshakes(self, table: PacketTable, connection_of: npt.NDArray[np.uint32]) -> None:
         """Who speaks on a connection, from the first BTL handshake of either side."""

@@ -22,20 +22,19 @@ _FEW = 256
 
 
 @jit
-def group_samples(samples: Any, series: int) -> tuple[Any, Any]:
-    """Values (N,) int64 ordered by series, and where each series begins, (series + 1,) int64."""
-    begins = np.zeros(series + 1, np.int64)
+def count_series(samples: Any, following: Any) -> None:
+    """Add 1 to ``following[series + 1]`` for every sample."""
     for i in range(len(samples)):
-        begins[samples[i].series + 1] += 1
-    for k in range(series):
-        begins[k + 1] += begins[k]
-    at = begins.copy()
-    values = np.empty(len(samples), np.int64)
+        following[samples[i].series + 1] += 1
+
+
+@jit
+def place_values(samples: Any, places: Any, values: Any) -> None:
+    """Write every value at its series' next place, and move that place on."""
     for i in range(len(samples)):
-        place = at[samples[i].series]
+        place = places[samples[i].series]
         values[place] = samples[i].value
-        at[samples[i].series] = place + 1
-    return values, begins
+        places[samples[i].series] = place + 1
 
 
 @jit

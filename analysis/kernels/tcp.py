@@ -59,15 +59,17 @@ def log_sample(store: Any, series: int, ordinal: int, value: int) -> None:
 
 
 @jit
-def thin_samples(samples: Any, store: Any) -> None:
-    """Halve the share of samples that are kept; who stays depends on the sample's ordinal alone, never on the chunks."""
-    store.draw_limit //= 2
+def thin_samples(samples: Any, draw_limit: int) -> int:
+    """Move the samples below ``draw_limit`` to the front and return how many they are.
+
+    Who stays depends on the sample's ordinal alone, never on the chunks.
+    """
     kept = 0
-    for i in range(store.samples_used):
-        if samples[i].draw < store.draw_limit:
+    for i in range(len(samples)):
+        if samples[i].draw < draw_limit:
             samples[kept] = samples[i]
             kept += 1
-    store.samples_used = kept
+    return kept
 
 
 @jit
