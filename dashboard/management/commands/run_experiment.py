@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from analysis.findings import find, render
 from dashboard.report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
@@ -21,6 +22,7 @@ from experiments.exports import experiment_result
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, State
 from experiments.spec import parse_yaml
+from experiments.studies import study_of
 from workers import queue
 
 POLL_S: Final = 0.3
@@ -54,6 +56,8 @@ class Command(BaseCommand):
                 f"interrupted: {cancelled} trials cancelled, finished ones are kept", returncode=130
             ) from None
         console.print(configurations_table(experiment))
+        for line in render(find(study_of(experiment))):
+            console.print(line, markup=False, highlight=False)
         if json is not None:
             _write(json, experiment)
         problems = failures(experiment)

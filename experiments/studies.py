@@ -1,0 +1,120 @@
+"""From the repository's rows to what the scaling library reads, and its findings kept until another trial ends."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from django.core.cache import cache
+
+from analysis.scaling import Point, Study
+from experiments.files import read_analysis
+from experiments.models import UNFINISHED, Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+
+_SHARED_CORES: Final = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
+_CACHE_S: Final = 30 * 24 * 3600
+_NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "without capture"}
+
+
+def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
+    """Return the experiment's current design with every counted value, and why the other trials are not counted.
+
+    ``with_traffic`` adds flows and matrices of one typical trial (median elapsed time) per configuration; they lie in files.
+    """
+    trials = list(Trial.objects.current().filter(experiment=experiment).select_related("configuration"))
+    values = _values(experiment)
+    by_configuration: dict[int, list[Trial]] = defaultdict(list)
+    for trial in trials:
+        by_configuration[trial.configuration_id].append(trial)
+    configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
+    points = [_point(c, by_configuration[c.pk], values, with_traffic=with_traffic) for c in configurations]
+    conditions = next((t.conditions for t in trials if t.conditions), {})
+    kind = experiment.cluster.kind if experiment.cluster else ""
+    return Study(
+        points,
+        name=experiment.name,
+        published=experiment.published,
+        kind=experiment.specification.get("scaling", "strong"),
+        cores=conditions.get("cores") if kind in _SHARED_CORES else None,
+        link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
+        link_certified=any(t.certificate for t in trials),
+        capture_at="bridge" if kind == Cluster.Kind.TESTBED else "host" if kind else "",
+    )
+
+
+def findings_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the findings as plain data: ``verdict``, ``findings``, ``cannot_tell``, ``slices`` (analysis.findings.Report).
+
+    They are computed once per set of ended trials; bootstrap intervals take seconds, pages must not.
+    """
+    ended = Trial.objects.filter(experiment=experiment).exclude(state__in=UNFINISHED).order_by("pk")
+    stamp = hashlib.sha256(repr(list(ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
+    key = f"findings:{experiment.pk}:{experiment.version}:{stamp}"
+    found: dict[str, Any] | None = cache.get(key)
+    if found is None:
+        from analysis.findings import find
+
+        found = find(study_of(experiment)).to_dict()
+        cache.set(key, found, _CACHE_S)
+    return found
+
+
+def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
+    """Return metric -> value per counted trial."""
+    counted = Trial.objects.counted().filter(experiment=experiment)
+    rows = Measurement.objects.filter(trial__in=counted, scope="all").values_list("trial_id", "metric", "value")
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    for trial, metric, value in rows:
+        values[trial][metric] = value
+    return values
+
+
+def _point(
+    configuration: Configuration,
+    trials: Sequence[Trial],
+    values: Mapping[int, dict[str, float]],
+    *,
+    with_traffic: bool,
+) -> Point:
+    counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
+    by_metric: dict[str, list[float]] = defaultdict(list)
+    for trial in counted:
+        for metric, value in values[trial.pk].items():
+            by_metric[metric].append(value)
+    traffic = _traffic(counted, values) if with_traffic else {}
+    return Point(
+        parameters=configuration.parameters,
+        values=by_metric,
+        ranks=configuration.ranks,
+        excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
+        trust=Counter(t.trust for t in counted if t.trust),
+        trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
+        flows=traffic.get("flows", ()),
+        host_matrix=traffic.get("matrices", {}).get("hosts"),
+        rank_matrix=traffic.get("matrices", {}).get("ranks"),
+    )
+
+
+def _traffic(counted: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> dict[str, Any]:
+    """Return the stored analysis of the trial whose elapsed time is nearest to the median."""
+    timed = [t for t in counted if "elapsed_s" in values[t.pk]]
+    if not timed:
+        return {}
+    middle = median(values[t.pk]["elapsed_s"] for t in timed)
+    typical = min(timed, key=lambda t: abs(values[t.pk]["elapsed_s"] - middle))
+    return read_analysis(typical) or {}
+
+
+def _why_not_counted(trial: Trial) -> str:
+    if trial.state != State.FINISHED:
+        return str(State(trial.state).label).lower()
+    return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
+
+
+def _only(values: Any) -> Any:
+    """Return the value when all are equal, else None."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None

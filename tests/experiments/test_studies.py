@@ -1,0 +1,71 @@
+"""The repository's rows as the scaling library reads them, and the findings that come of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from experiments.library import load_defaults, load_published
+from experiments.models import Experiment, Measurement, State, Trial
+from experiments.spec import parse
+from experiments.studies import findings_of, study_of
+
+ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
+
+
+@pytest.fixture
+def measured(db: None, empty_redis: object) -> Experiment:
+    """Three sizes with three repetitions each, the best at two hosts; one more repetition failed."""
+    spec = {"name": "s", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "repetitions": 4, "warmups": 1}
+    experiment = Experiment.submit(parse(spec), project=load_defaults())
+    for trial in experiment.trials.select_related("configuration"):
+        failed = trial.repetition == 4
+        Trial.objects.filter(pk=trial.pk).update(state=State.FAILED if failed else State.FINISHED)
+        if not failed:
+            value = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
+            Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
+    return experiment
+
+
+def test_it_hands_over_counted_values_and_counts_the_others(measured: Experiment) -> None:
+    study = study_of(measured)
+    assert [list(p.values["elapsed_s"]) for p in study.points] == [list(v) for v in ELAPSED.values()]
+    assert dict(study.points[0].excluded) == {"warm-up": 1, "failed": 1}
+    assert not study.published
+
+
+def test_it_finds_where_scaling_stops(measured: Experiment) -> None:
+    report = findings_of(measured)
+    assert report["verdict"]["verdict"] == "limited"
+    assert report["verdict"]["best_size"] == 2
+
+
+def test_it_computes_findings_again_only_when_trials_changed(
+    measured: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = findings_of(measured)
+    monkeypatch.setattr("experiments.studies.study_of", lambda *_, **__: pytest.fail("computed again"))
+    assert findings_of(measured) == first
+    measured.trials.filter(repetition=4).update(superseded=True)
+    with pytest.raises(pytest.fail.Exception):
+        findings_of(measured)
+
+
+def test_it_says_of_the_published_table_what_its_reader_must_conclude(
+    db: None, empty_redis: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_published()
+    call_command("findings", "guster-2007-water", "--json")
+    printed = capsys.readouterr().out
+    statements = " ".join(finding["statement"] for finding in json.loads(printed)["findings"])
+    for said in (
+        "Elapsed time is best at 4 hosts",
+        "32 % above that at 4 hosts",
+        "falls by 2.8 times from 2 to 12 hosts",
+        "Packets rise 2.5 times from 4 to 6 hosts",
+        "Mean packet size is about 600 to 740 bytes",
+        "packet intensity and inter-arrival time disagree by 2 %",
+    ):
+        assert said in statements
