@@ -15,6 +15,15 @@ from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, TrialMark
 
 FLAGGED = ("degraded", "unusable")
+_SECTIONS = {
+    "run": "Run",
+    "volume": "Volume and rate",
+    "interarrival": "Inter-arrival",
+    "tcp": "TCP",
+    "matrices": "Matrices",
+    "trust": "Trust of the capture",
+    "legacy": "As in the report of 2011",
+}
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,9 @@ def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
         try:
             metric = find(identifier)
         except KeyError:  # measured by an earlier version that had another name for it
-            rows.append(row | {"section": "no longer in the catalogue"})
+            rows.append(row | {"section": "No longer in the catalogue"})
             continue
-        section = metric.section if identifier in order else f"figures of merit of {metric.source}"
+        section = _SECTIONS[metric.section] if identifier in order else f"Figures of merit of {metric.source}"
         rows.append(
             row | {"label": metric.label, "unit": metric.unit, "definition": metric.definition, "section": section}
         )

@@ -65,7 +65,7 @@
       if (on && !figure.published) for (const a of [axes.xaxis, axes.yaxis]) { delete a.range; delete a.tickvals; }
     }
     const log = tool("scale") && tool("scale").dataset.scale === "log";
-    if (log) { axes.yaxis.type = "log"; delete axes.yaxis.range; } else if (!axes.yaxis.range) axes.yaxis.rangemode = "tozero";
+    if (log) { axes.yaxis.type = "log"; delete axes.yaxis.range; } else if (!axes.yaxis.range && axes.yaxis.type !== "log") axes.yaxis.rangemode = "tozero";
     Plotly.react(plot, shown.data, shown.layout, { responsive: true, displaylogo: false, displayModeBar: false });
     const empty = plot.parentNode.querySelector(".empty");
     if (empty) empty.hidden = figure.data.length > 0;
@@ -82,6 +82,7 @@
   }
   function table(plot) {
     const traces = plot.data.filter(d => d.hoverinfo !== "skip" && d.visible !== false);
+    if (traces[0] && traces[0].type === "heatmap") return matrix(plot, traces[0]);
     const sideways = d => d.orientation === "h";
     const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))];
     const cell = (d, x) => {
@@ -94,9 +95,15 @@
     };
     const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;
     const head = [first.title.text, ...traces.map(d => d.name || value.title.text)];
+    return grid(plot, head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
+  }
+  function matrix(plot, heat) {
+    return grid(plot, [heat.name, ...heat.x], heat.z.map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
+  }
+  function grid(plot, head, rows) {
     return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" },
       element("thead", {}, element("tr", {}, ...head.map((h, i) => element("th", { scope: "col", class: i ? "num" : "" }, h)))),
-      element("tbody", {}, ...xs.map(x => element("tr", {}, element("th", { scope: "row" }, text(x)), ...traces.map(d => cell(d, x)))))));
+      element("tbody", {}, ...rows.map(([first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, text(first)), ...cells)))));
   }
 
   document.addEventListener("click", e => {

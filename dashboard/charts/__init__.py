@@ -4,6 +4,7 @@ from dashboard.charts.marks import Dots, Spark, dot_strip, sparkline
 from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale
 from dashboard.charts.sweep import over_parameter
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
+from dashboard.charts.wire import interarrival_ccdf, traffic_matrix
 
 __all__ = [
     "MOST_SERIES",
@@ -14,9 +15,11 @@ __all__ = [
     "Scale",
     "Spark",
     "dot_strip",
+    "interarrival_ccdf",
     "over_parameter",
     "packet_sizes",
     "size_classes",
     "sparkline",
     "throughput_over_time",
+    "traffic_matrix",
 ]

@@ -16,7 +16,15 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard import numbers
-from dashboard.charts import Dots, dot_strip, packet_sizes, size_classes, throughput_over_time
+from dashboard.charts import (
+    Dots,
+    dot_strip,
+    interarrival_ccdf,
+    packet_sizes,
+    size_classes,
+    throughput_over_time,
+    traffic_matrix,
+)
 from dashboard.results import published_name
 from dashboard.tables import metric_rows
 from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
@@ -29,6 +37,7 @@ from experiments.selectors import neighbours, published_like, repetitions_of
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
+MOST_FLOWS = 10
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 
@@ -198,14 +207,38 @@ def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     sizes = analysis.get("size_histogram") or {}
     mean = values.get("throughput_Bps")
     wire = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
+    gaps = analysis.get("interarrival") or {}
+    ccdf = gaps.get("ccdf") or {}
     return {
         "analysis": True,
-        "bin_words": " ".join(numbers.quantity(series.get("bin_s") or 0, "s")),
+        "bin_words": f"{1000 * (series.get('bin_s') or 0):g}{numbers.NARROW}ms",
         "mean_throughput": mean,
         "throughput": wire,
         "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
         "small_share": values.get("small_packet_share"),
+        "gaps": interarrival_ccdf(ccdf.get("gap_s") or [], ccdf.get("share_longer") or [], gaps.get("fits") or []),
+        "fits": gaps.get("fits") or [],
+        **_matrix(analysis.get("matrices") or {}),
+        **_flows(analysis.get("flows") or []),
         "counters": (analysis.get("trust") or {}).get("counters") or {},
+    }
+
+
+def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
+    """Rank to rank where the handshakes told the ranks, else host to host."""
+    of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
+    chosen = matrices.get(f"{of}s") or {}
+    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of)
+    return {"matrix": figure, "matrix_of": of, "matrix_omitted": chosen.get("omitted") or 0}
+
+
+def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The connections that carried most, with their share of all bytes in percent."""
+    total = sum(flow["wire_bytes"] for flow in flows) or 1
+    largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
+    return {
+        "flows": [{**flow, "percent": 100 * flow["wire_bytes"] / total} for flow in largest],
+        "flow_count": len(flows),
     }
 
 

@@ -6,6 +6,8 @@ import plotly.graph_objects as go
 
 
 def resolved(value: Any) -> Any:
+    if value in ("--seq", "--div"):
+        return [[0, "#000000"], [1, "#ffffff"]]
     if isinstance(value, str) and value.startswith("--"):
         return "rgba(1,2,3,0.5)" if "/" in value else "#010203"
     if isinstance(value, dict):

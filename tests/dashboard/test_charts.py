@@ -1,6 +1,9 @@
 """Figures hold what the rows say, and nothing that plotly would refuse."""
 
+import math
+
 import pytest
+import scipy.stats
 
 from dashboard import charts
 from dashboard.charts import Line, Published
@@ -25,11 +28,13 @@ def test_public_face_is_pinned():
         "Scale",
         "Spark",
         "dot_strip",
+        "interarrival_ccdf",
         "over_parameter",
         "packet_sizes",
         "size_classes",
         "sparkline",
         "throughput_over_time",
+        "traffic_matrix",
     ]
 
 
@@ -111,6 +116,33 @@ def test_packet_sizes_it_shares_out_and_colours_small_frames():
     assert bars["marker"]["color"] == ["--s2", "--s2", "--s1", "--s1"]
 
 
+FITS = [
+    {"distribution": "lognormal", "parameters": {"mu": -9.75, "sigma": 1.95}},
+    {"distribution": "weibull", "parameters": {"shape": 0.48, "scale_s": 1.6e-4}},
+    {"distribution": "gamma", "parameters": {"shape": 0.3, "scale_s": 1e-4}},
+    {"distribution": "pareto", "parameters": {"alpha": 0.19, "minimum_s": 1e-8}},
+    {"distribution": "exponential", "parameters": {"mean_s": 4.6e-4}},
+]
+
+
+@pytest.mark.parametrize("fit", FITS, ids=lambda fit: fit["distribution"])
+def test_a_fit_it_draws_as_scipy_computes_it(fit):
+    names = {"lognormal": "lognorm", "weibull": "weibull_min", "exponential": "expon"}
+    p, x = fit["parameters"], [1e-6, 1e-5, 1e-4]
+    shape = {"lognormal": p.get("sigma"), "pareto": p.get("alpha")}.get(fit["distribution"], p.get("shape"))
+    scale = p.get("scale_s") or p.get("mean_s") or p.get("minimum_s") or math.exp(p["mu"])
+    distribution = getattr(scipy.stats, names.get(fit["distribution"], fit["distribution"]))
+    expected = distribution.sf(x, *([] if shape is None else [shape]), scale=scale)
+    curve = charts.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
+    assert curve["y"] == pytest.approx(list(expected))
+
+
+def test_traffic_it_leaves_empty_where_nothing_was_sent():
+    heat = charts.traffic_matrix([0, 1, 2], [[0, 5e6, 0], [2e6, 0, 0], [0, 0, 0]], of="rank")["data"][0]
+    assert heat["z"] == [[None, 5.0, None], [2.0, None, None], [None, None, None]]
+    assert heat["name"] == "From rank to rank (MB)"
+
+
 @pytest.mark.parametrize(
     "figure",
     [
@@ -121,6 +153,10 @@ def test_packet_sizes_it_shares_out_and_colours_small_frames():
         charts.throughput_over_time([], 1.0),
         charts.packet_sizes([(54, 66, 3), (67, 99, 1)]),
         charts.packet_sizes([]),
+        charts.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS),
+        charts.interarrival_ccdf([], [], []),
+        charts.traffic_matrix([0, 1], [[0, 5_000_000], [3, 0]], of="rank"),
+        charts.traffic_matrix([], [], of="host"),
     ],
 )
 def test_plotly_accepts_every_attribute_it_gets(figure):

@@ -235,3 +235,9 @@ def test_nul_in_an_address_it_ignores(page, address):
 def test_nul_in_a_file_name_it_does_not_find(page, submit):
     trial = submit().trials.first()
     assert page.get(f"/trials/{trial.pk}/files/%00").status_code == 404
+
+
+def test_an_unknown_address_it_answers_in_its_own_look(page):
+    response = page.get("/experiments/nowhere/")
+    assert response.status_code == 404
+    assert "Nothing is here" in response.content.decode()

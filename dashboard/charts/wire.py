@@ -1,0 +1,92 @@
+"""Figures of a capture beyond rates: gaps between packets with their fits, and who sends to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import erfc, exp, log, sqrt
+from typing import Any
+
+from scipy.special import gammaincc
+
+from dashboard.charts.parts import DASHES, Figure, Scale, axis_title
+
+# The measured points and three curves can be told apart; the table beside the chart lists every fit.
+MOST_FITS = 3
+_COLOURS = ("--s3", "--s2", "--s4")
+
+# P(gap > x) of the fitted distributions, location 0, parameters as analysis names them.
+_SURVIVAL: dict[str, Callable[[Mapping[str, float], float], float]] = {
+    "exponential": lambda p, x: exp(-x / p["mean_s"]),
+    "weibull": lambda p, x: exp(-((x / p["scale_s"]) ** p["shape"])),
+    "lognormal": lambda p, x: 0.5 * erfc((log(x) - p["mu"]) / (p["sigma"] * sqrt(2))),
+    "gamma": lambda p, x: float(gammaincc(p["shape"], x / p["scale_s"])),
+    "pareto": lambda p, x: min(1.0, (p["minimum_s"] / x) ** p["alpha"]),
+}
+
+
+def interarrival_ccdf(
+    gap_s: Sequence[float], share_longer: Sequence[float], fits: Sequence[Mapping[str, Any]]
+) -> Figure:
+    """Share of gaps longer than x, measured and as the best fits (in the order given) say, on logarithmic axes."""
+    points = [(x, y) for x, y in zip(gap_s, share_longer, strict=True) if x > 0 and y > 0]
+    xs = [x for x, _ in points]
+    data: list[Figure] = [
+        _curve("Measured", xs, [y for _, y in points], "markers", {"marker": {"size": 5, "color": "--ink"}})
+    ]
+    lowest = min((y for _, y in points), default=1e-3) / 2
+    known = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
+    for fit, colour, dash in zip(known, _COLOURS, DASHES, strict=False):
+        survival = _SURVIVAL[fit["distribution"]]
+        curve = [(x, y) for x in xs if (y := survival(fit["parameters"], x)) >= lowest]
+        look = {"line": {"color": colour, "width": 1.75, "dash": dash}}
+        data.append(
+            _curve(fit["distribution"].capitalize(), [x for x, _ in curve], [y for _, y in curve], "lines", look)
+        )
+    return {
+        "data": data if points else [],
+        "layout": {
+            "xaxis": {"title": axis_title("Gap x", "s"), "type": "log"},
+            "yaxis": {"title": axis_title("P(gap > x)", ""), "type": "log", "exponentformat": "power"},
+        },
+    }
+
+
+def _curve(name: str, x: Sequence[float], y: Sequence[float], mode: str, look: Figure) -> Figure:
+    hover = f"%{{y:.3~g}}<extra>{name}</extra>"
+    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": hover, **look}
+
+
+def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str) -> Figure:
+    """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke."""
+    scale = Scale.of([value for row in wire_bytes for value in row], "B")
+    names = [str(label) for label in labels]
+    heat: Figure = {
+        "type": "heatmap",
+        "name": f"From {of} to {of} ({scale.unit})",
+        "x": names,
+        "y": names,
+        "z": [[scale(value) if value else None for value in row] for row in wire_bytes],
+        "zmin": 0,
+        "colorscale": "--seq",
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": f"{of} %{{y}} to %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
+        "colorbar": {
+            "title": {"text": scale.unit, "side": "top", "font": {"size": 12, "color": "--ink-2"}},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickfont": {"size": 12, "color": "--ink-2"},
+        },
+    }
+    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
+    return {
+        "data": [heat] if any(value for row in wire_bytes for value in row) else [],
+        "layout": {
+            "hovermode": "closest",
+            "margin": {"l": 46, "r": 4, "t": 8, "b": 40},
+            "plot_bgcolor": "--line",
+            "xaxis": {**bare, "title": axis_title(f"To {of}", "")},
+            "yaxis": {**bare, "title": axis_title(f"From {of}", ""), "autorange": "reversed"},
+        },
+    }
