@@ -1,4 +1,4 @@
-"""`python -m workers.keeper SOCKET OWNER`: the keeper's loop. Both arguments are inherited descriptors.
+"""`python -m workers.keeper SOCKET OWNER`: the keeper of a worker on this machine. Both are inherited descriptors.
 
 SOCKET carries the requests; OWNER is a pidfd of the worker. When either says that the worker is gone the keeper kills
 everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal fires when the *thread* that forked ends, and a
@@ -7,223 +7,37 @@ forked child of the worker would keep the socket open; the pidfd means exactly t
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
-import resource
-import selectors
-import signal
 import socket
 import sys
-import time
-from dataclasses import dataclass
 from typing import Any
 
-from workers.keeper import linux, spawn, table, wire
-from workers.keeper.counters import Counters, frames
+from workers.keeper import loop, wire
+from workers.keeper.counters import Counters
 from workers.testbed import fabric
 
-SWEEP_PATIENCE_S = 1.0  # launch daemons say goodbye within milliseconds of mpirun; a stray rank never does
-TICK_S = 0.005
 
+class LocalKeeper(loop.Keeper):
+    """Builds the test-bed's network around itself when told to."""
 
-@dataclass
-class Child:
-    """A program started on request. A job's remains are swept when it ends; a tool's session is spared by the sweep."""
+    def __init__(self, requests: wire.Packets, owner: int) -> None:
+        super().__init__(requests, owner)
+        self.answers["build"] = self.build
 
-    pid: int
-    job: bool
-    started_ns: int
-    ended_ns: int | None = None
-    status: int | None = None
-    kill_at_ns: int | None = None
-
-
-class Keeper:
-    """One worker's programs on one cluster."""
-
-    def __init__(self, requests: socket.socket, owner: int) -> None:
-        self.requests = requests
-        self.owner = owner
-        self.children: dict[int, Child] = {}
-        self.counters = Counters()
-        self.selector = selectors.DefaultSelector()
-        self.answers = {
-            "build": self.build,
-            "spawn": self.spawn,
-            "signal": self.signal,
-            "stop": self.stop,
-            "sample": self.sample,
-            "frames": self.frames,
-        }
-
-    def run(self) -> None:
-        """Serve until the worker is gone or asks us to end."""
-        alarm_reader, alarm_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(alarm_writer)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._note)
-        self.selector.register(self.requests, selectors.EVENT_READ)
-        self.selector.register(self.owner, selectors.EVENT_READ)
-        self.selector.register(alarm_reader, selectors.EVENT_READ)
-        self.ending = False
-        while not self.ending:
-            busy = any(child.ended_ns is not None or child.kill_at_ns for child in self.children.values())
-            ready = [key.fileobj for key, _ in self.selector.select(TICK_S if busy else None)]
-            if alarm_reader in ready:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(alarm_reader, 4096)
-            self.reap()
-            self.bury()
-            if self.owner in ready or (self.requests in ready and not self.serve()):
-                break
-
-    def _note(self, number: int, _frame: object) -> None:
-        if number != signal.SIGCHLD:
-            self.ending = True
-
-    # Requests: each method answers one; an OSError becomes the answer's "error".
-
-    def serve(self) -> bool:
-        """Answer one request; False when the worker is gone."""
-        received = wire.receive(self.requests)
-        if received is None:
-            return False
-        message, descriptors = received
-        answer: dict[str, Any] = {"answers": message["sequence"]}
-        passed: tuple[int, ...] = ()
+    def build(self, message: wire.Message, _beside: Any) -> loop.Answer:
         try:
-            result, passed = self.answers[message["do"]](message, descriptors)
-            answer.update(result)
-        except (OSError, fabric.FabricError) as error:
-            answer["error"] = getattr(error, "strerror", None) or str(error)
-            answer["errno"] = getattr(error, "errno", None)
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-        try:
-            wire.send(self.requests, answer, passed)
-        except OSError:
-            return False
-        finally:
-            for descriptor in passed:
-                os.close(descriptor)
-        return True
-
-    def build(self, message: wire.Message, _descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        built = fabric.build(fabric.Plan(**message["plan"]))
+            built = fabric.build(fabric.Plan(**message["plan"]))
+        except fabric.FabricError as error:
+            raise loop.Refusal(str(error)) from error
         self.counters = Counters(built.networks, built.ports, built.missing_bytes)
         return {"facts": built.facts}, ()
-
-    def spawn(self, message: wire.Message, descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        order = spawn.Order.from_message(message, descriptors)
-        started_ns = time.monotonic_ns()
-        pid = spawn.start(order)
-        self.children[pid] = Child(pid, message["job"], started_ns)
-        return {"pid": pid, "started_ns": started_ns}, (os.pidfd_open(pid),)
-
-    def signal(self, message: wire.Message, _descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        if message["pid"] in self.children:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(message["pid"], message["signal"])
-        return {}, ()
-
-    def stop(self, message: wire.Message, _descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        """TERM now; KILL for it and all it started once the grace is over."""
-        child = self.children.get(message["pid"])
-        if child is not None and child.ended_ns is None and child.kill_at_ns is None:
-            child.kill_at_ns = time.monotonic_ns() + int(message["grace_s"] * 1e9)
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGTERM)
-        return {}, ()
-
-    def sample(self, _message: wire.Message, _descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        return self.counters.sample(), ()
-
-    def frames(self, message: wire.Message, _descriptors: list[int]) -> tuple[wire.Message, tuple[int, ...]]:
-        counted = frames()[message["interface"]]
-        sent_too = 0 if message["interface"] == "lo" else counted["tx_packets"]  # what lo sends it receives
-        return {"frames": counted["rx_packets"] + sent_too}, ()
-
-    # The end of programs
-
-    def reap(self) -> bool:
-        """Collect every ended child, ours and adopted ones; False when no child is left at all."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return False
-            if pid == 0:
-                return True
-            child = self.children.get(pid)
-            if child is not None:
-                child.ended_ns = time.monotonic_ns()
-                child.status = os.waitstatus_to_exitcode(status)
-                child.kill_at_ns = child.ended_ns + int(SWEEP_PATIENCE_S * 1e9)
-
-    def bury(self) -> None:
-        """Tell the worker of ended programs, a job only when nothing of it is left; kill what is overdue."""
-        now = time.monotonic_ns()
-        for child in list(self.children.values()):
-            overdue = child.kill_at_ns is not None and now >= child.kill_at_ns
-            if child.ended_ns is None and not overdue:
-                continue
-            remains = self.remains(child)
-            if child.ended_ns is not None and not remains:
-                self.children.pop(child.pid)
-                self.tell(child)
-            elif overdue:
-                for entry in remains:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(entry.pid, signal.SIGKILL)
-
-    def remains(self, child: Child) -> list[table.Entry]:
-        """What still lives of a job: every descendant of the keeper except the tools. Daemons leave their session and
-        their parent, so neither would tell; but one cluster runs one job at a time."""
-        if not child.job:
-            return [] if child.ended_ns is not None else [entry for entry in [table.read(child.pid)] if entry]
-        tools = frozenset(other.pid for other in self.children.values() if not other.job)
-        # A look at /proc misses a process whose parent ends during the look; the second one finds it with us.
-        return table.descendants(os.getpid(), tools) or table.descendants(os.getpid(), tools)
-
-    def tell(self, child: Child) -> None:
-        with contextlib.suppress(OSError):  # the worker is gone: the loop will see that
-            wire.send(
-                self.requests,
-                {
-                    "ended": child.pid,
-                    "status": child.status,
-                    "ended_ns": child.ended_ns,
-                    "started_ns": child.started_ns,
-                },
-            )
-
-    def end_all(self) -> None:
-        """Kill every descendant until none is left. As PID 1 of a namespace our own end would do; elsewhere not.
-
-        Only "no child" of waitpid is proof: orphans become our children, while a look at /proc misses a process whose
-        parent ends during the look.
-        """
-        while self.reap():
-            for entry in table.descendants(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(entry.pid, signal.SIGKILL)
-            time.sleep(0.001)
 
 
 def main(socket_number: int, owner: int) -> None:
     """Keep, until there is nobody to keep for."""
     for descriptor in (socket_number, owner):
         os.set_inheritable(descriptor, False)
-    linux.adopt_orphans()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crashed rank must not fill the disk
-    gc.freeze()
-    keeper = Keeper(socket.socket(fileno=socket_number), owner)
-    try:
-        keeper.run()
-    finally:
-        keeper.end_all()
+    loop.keep(LocalKeeper(wire.Packets(socket.socket(fileno=socket_number)), owner))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Messages between a worker and its keeper: one JSON object per packet of a Unix SEQPACKET socket, with descriptors.
+"""Messages between a worker and its keeper.
 
-The socket keeps message borders, so there is no framing to get wrong; descriptors (standard streams, the memory file of
-a capture) travel beside the message they belong to.
+On one machine: one JSON object per packet of a Unix SEQPACKET socket. It keeps message borders, so there is no framing
+to get wrong, and descriptors (standard streams, the memory file of a capture) travel beside the message they belong to.
+Between machines: two pipes of an ssh or srun connection; each message is two lengths, a JSON object and plain bytes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
+from collections.abc import Iterable
 from typing import Any
 
 Message = dict[str, Any]
@@ -46,3 +49,68 @@ def receive(end: socket.socket) -> tuple[Message, list[int]] | None:
         return None
     message: Message = json.loads(data)
     return message, descriptors
+
+
+class Packets:
+    """The keeper's end of the socket."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.end = end
+
+    def fileno(self) -> int:
+        return self.end.fileno()
+
+    def receive(self) -> tuple[Message, list[int]] | None:
+        return receive(self.end)
+
+    def send(self, message: Message, beside: tuple[int, ...] = ()) -> None:
+        send(self.end, message, beside)
+
+    def discard(self, beside: Iterable[int]) -> None:
+        """Close our copies of descriptors that have arrived at the other side, or are used up."""
+        for descriptor in beside:
+            os.close(descriptor)
+
+
+class Stream:
+    """Either end of a connection of two pipes. Reading blocks until a message is complete."""
+
+    _LENGTHS = struct.Struct(">II")
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self.reading, self.writing = reading, writing
+
+    def fileno(self) -> int:
+        return self.reading
+
+    def receive(self) -> tuple[Message, bytes] | None:
+        """The next message and the bytes beside it; None when the other side is gone."""
+        lengths = self._read(self._LENGTHS.size)
+        if lengths is None:
+            return None
+        text_bytes, beside_bytes = self._LENGTHS.unpack(lengths)
+        text, beside = self._read(text_bytes), self._read(beside_bytes)
+        if text is None or beside is None:
+            return None
+        message: Message = json.loads(text)
+        return message, beside
+
+    def send(self, message: Message, beside: bytes = b"") -> None:
+        """Send one message. Raises OSError (EPIPE) as the pipe does."""
+        text = json.dumps(message).encode()
+        data = memoryview(self._LENGTHS.pack(len(text), len(beside)) + text + beside)
+        while data:
+            data = data[os.write(self.writing, data) :]
+
+    def discard(self, beside: bytes) -> None:
+        """Nothing to free."""
+
+    def _read(self, length: int) -> bytes | None:
+        parts = []
+        while length:
+            part = os.read(self.reading, min(length, MESSAGE_LIMIT_BYTES))
+            if not part:
+                return None
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
