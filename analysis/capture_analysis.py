@@ -17,7 +17,6 @@ from analysis import interarrival, legacy, trust
 from analysis.capture.stream import stream
 from analysis.concurrency import Alongside, ahead, side_by_side
 from analysis.errors import UnsupportedCapture
-from analysis.flows import FlowSet
 from analysis.interarrival import GapStore, InterarrivalResult
 from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
@@ -248,12 +247,16 @@ def analyse(
         arrivals = _Arrivals()
         for table in ahead(tables_of(path, decoder)):
             arrivals.update(table, mpi_flows.member)
-    (all_arrivals, mpi_arrivals), flow_set = side_by_side(
-        lambda: (arrivals.result(ALL, bootstrap), arrivals.result(MPI, bootstrap) if mpi_flows.any else None),
-        tcp.result,
+    member = mpi_flows.member if mpi_flows.any else None
+    scopes, connected = side_by_side(
+        lambda: [arrivals.result(scope, bootstrap) for scope in ((ALL,) if member is None else (ALL, MPI))],
+        lambda: _Connected.of(tcp, matrices, member, rank_map),
     )
-    whole, rates = _with_tcp(all_arrivals, flow_set, None)
-    mpi = _with_tcp(mpi_arrivals, flow_set, mpi_flows.member)[0] if mpi_arrivals else _absent(whole)
+    whole, rates = scopes[ALL]
+    _add_tcp(whole, rates, connected.everything)
+    mpi = _absent(whole) if member is None else scopes[MPI][0]
+    if member is not None:
+        _add_tcp(*scopes[MPI], connected.mpi)
     _compare_scopes(whole, mpi)
     return CaptureAnalysis(
         file=str(path),
@@ -261,19 +264,41 @@ def analyse(
         everything=whole,
         mpi=mpi,
         trust=_trust(whole, facts, drops, signs, rates),
-        flows=flow_set.flows(),
-        matrices=matrices.result(flow_set, rank_map=rank_map),
+        flows=connected.flows,
+        matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
     )
 
 
-def _with_tcp(
-    arrivals: tuple[ScopeAnalysis, ScopeRates], flow_set: FlowSet, member: npt.NDArray[np.bool_] | None
-) -> tuple[ScopeAnalysis, ScopeRates]:
-    """The scope's result with the TCP metrics of its flows and what follows from both."""
-    analysis, rates = arrivals
-    metrics, missing = flow_set.metrics(member)
+Measured = tuple[dict[str, float], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """What the connections say, gathered beside the rates."""
+
+    everything: Measured
+    mpi: Measured
+    flows: list[dict[str, Any]]
+    matrices: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        tcp: TcpAccumulator,
+        matrices: MatrixAccumulator,
+        member: npt.NDArray[np.bool_] | None,
+        rank_map: Mapping[tuple[str, int], int] | None,
+    ) -> _Connected:
+        flow_set = tcp.result()
+        mpi = ({}, {}) if member is None else flow_set.metrics(member)
+        return cls(flow_set.metrics(), mpi, flow_set.flows(), matrices.result(flow_set, rank_map=rank_map))
+
+
+def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:
+    """The TCP metrics of the scope's flows and what follows from both."""
+    metrics, missing = measured
     analysis.metrics.update(metrics)
     analysis.not_available.update(missing)
     reason = rates.without_time() or missing.get("goodput_bytes")
@@ -281,7 +306,6 @@ def _with_tcp(
         analysis.metrics["goodput_bps"] = 8 * metrics["goodput_bytes"] / (rates.duration_ns / 1e9)
     else:
         analysis.not_available["goodput_bps"] = reason
-    return analysis, rates
 
 
 def _absent(whole: ScopeAnalysis) -> ScopeAnalysis:

@@ -57,11 +57,18 @@ class GapStore:
     def mean_square(self) -> float:
         return float(self._square_sum[0]) / self.count
 
-    def ordered(self) -> Gaps:
+    def ordered(self) -> npt.NDArray[Any]:
         """All gaps ascending. Only while ``exact``."""
-        gaps = np.concatenate(self._kept) if self._kept else np.zeros(0, np.int64)
-        gaps.sort()
+        kept = self._kept or []
+        longest = self._bins_used()
+        narrow = np.int32 if longest < kernel.NARROW_BINS and not self._signs[kernel.NEGATIVE] else np.int64
+        gaps: npt.NDArray[Any] = np.concatenate([np.zeros(0, narrow), *kept], dtype=narrow, casting="unsafe")
+        gaps.sort()  # 32 bits take half the time of 64
         return gaps
+
+    def _bins_used(self) -> int:
+        filled = np.flatnonzero(self._histogram)
+        return int(filled[-1]) + 1 if len(filled) else 0
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
@@ -74,7 +81,7 @@ class GapStore:
         return int(self._signs[kernel.ZERO] + self._signs[kernel.NEGATIVE])
 
 
-def sorted_quantile(values: Gaps, share: float) -> float:
+def sorted_quantile(values: npt.NDArray[Any], share: float) -> float:
     """Quantile of ascending ``values``: Hyndman-Fan type 7. Raises IndexError when there are none."""
     place = (len(values) - 1) * share
     low = math.floor(place)

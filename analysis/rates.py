@@ -22,7 +22,6 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
     "peak_10ms_bps": 10 * MS,
     "peak_100ms_bps": 100 * MS,
 }
-"""Ascending widths: the last window holds every packet of the others."""
 MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 22
@@ -53,6 +52,7 @@ class RateAccumulator:
         self._held, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
         self._ring = np.zeros((3, 1 << 12), np.int64)
         self._pushed = 0
+        self._latest = int(NO_TIME)
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
         """Add a table; ``member`` says per flow index whether it carries MPI.
@@ -79,14 +79,14 @@ class RateAccumulator:
         row = 0
         while True:
             times, sizes, of_mpi = self._ring
-            row, self._pushed = kernel.sliding_windows(
-                traffic, table.time_ns, table.orig_len, row, self._pushed, times, sizes, of_mpi,
+            row, self._pushed, self._latest = kernel.sliding_windows(
+                traffic, table.time_ns, table.orig_len, row, self._pushed, self._latest, times, sizes, of_mpi,
                 self._widths, self._tail, self._held, self._peak,
             )  # fmt: skip
             if row == len(table):
                 return
             old, size = self._ring, self._ring.shape[1]
-            places = np.arange(int(self._tail[-1]), self._pushed)
+            places = np.arange(int(self._tail.min()), self._pushed)
             self._ring = np.zeros((3, 2 * size), np.int64)
             self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
 

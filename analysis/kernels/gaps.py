@@ -10,6 +10,8 @@ from analysis.kernels import jit
 MANTISSA_BITS = 10
 """1024 bins per power of two: gaps are grouped with others that differ by less than 0.1 %, below 2048 ns not at all."""
 BINS = 63 << MANTISSA_BITS
+NARROW_BINS = 31 << MANTISSA_BITS
+"""Gaps in these bins fit 31 bits: 2.1 s."""
 
 _SHIFT = 52 - MANTISSA_BITS
 _BIAS = 1023 << MANTISSA_BITS

@@ -128,21 +128,33 @@ def timeline(
 
 @jit
 def sliding_windows(
-    traffic: UInt8, time_ns: Int64, orig_len: UInt32, start: int, pushed: int,
+    traffic: UInt8, time_ns: Int64, orig_len: UInt32, start: int, pushed: int, latest: int,
     ring_time: Int64, ring_bytes: Int64, ring_mpi: Int64, width_ns: Int64, tail: Int64, held: Int64, peak: Int64,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
-    Returns (the row it stopped at because the ring is full, packets entered so far). The ring holds the packets of the
-    widest window; its length is a power of two.
+    Returns (the row it stopped at because the ring is full, packets entered so far, the last stamp). Packets leave a
+    window only when its sum would be a new peak: what is held is never less than what the window holds, and leaving in
+    crowds spares the processor most of its wrong guesses. A clock set back starts anew. The ring's length is a power of two.
     """
     mask = len(ring_time) - 1
+    first_held = 0
     for i in range(start, len(time_ns)):
         now = time_ns[i]
         if now == NO_TIME:
             continue
-        if pushed - tail[len(tail) - 1] > mask:
-            return i, pushed
+        back = now < latest
+        if back or pushed - first_held > mask:
+            first_held = pushed
+            for w in range(len(width_ns)):
+                while tail[w] < pushed and abs(latest - ring_time[tail[w] & mask]) >= width_ns[w]:
+                    held[ALL, w] -= ring_bytes[tail[w] & mask]
+                    held[MPI, w] -= ring_mpi[tail[w] & mask]
+                    tail[w] += 1
+                first_held = min(first_held, tail[w])
+            if pushed - first_held > mask:
+                return i, pushed, latest
+        latest = now
         length = signed(orig_len[i])
         of_mpi = length if traffic[i] == MPI else 0
         ring_time[pushed & mask] = now
@@ -152,14 +164,15 @@ def sliding_windows(
         for w in range(len(width_ns)):
             held_all = held[ALL, w] + length
             held_mpi = held[MPI, w] + of_mpi
-            oldest = tail[w]
-            while abs(now - ring_time[oldest & mask]) >= width_ns[w]:  # a clock set back starts anew, too
-                held_all -= ring_bytes[oldest & mask]
-                held_mpi -= ring_mpi[oldest & mask]
-                oldest += 1
-            tail[w] = oldest
+            if held_all > peak[ALL, w] or held_mpi > peak[MPI, w] or back:
+                oldest = tail[w]
+                while abs(now - ring_time[oldest & mask]) >= width_ns[w]:
+                    held_all -= ring_bytes[oldest & mask]
+                    held_mpi -= ring_mpi[oldest & mask]
+                    oldest += 1
+                tail[w] = oldest
+                peak[ALL, w] = max(peak[ALL, w], held_all)
+                peak[MPI, w] = max(peak[MPI, w], held_mpi)
             held[ALL, w] = held_all
             held[MPI, w] = held_mpi
-            peak[ALL, w] = max(peak[ALL, w], held_all)
-            peak[MPI, w] = max(peak[MPI, w], held_mpi)
-    return len(time_ns), pushed
+    return len(time_ns), pushed, latest

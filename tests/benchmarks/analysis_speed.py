@@ -1,0 +1,211 @@
+"""How fast captures are analysed, beside the tools that people use: one command prints the table.
+
+    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...]
+
+Without a capture it records one: LAMMPS on four ranks over the loopback of a namespace, about 300 000 packets, snap
+length 128. Every tool reads the same file from a warm cache; the best of several runs counts. ``--large`` generates
+captures of that many packets to show time and memory as they grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import analysis
+from analysis.capture.stream import CaptureReader
+from tests.analysis.conftest import MPI_COMMAND, WATER
+from tests.analysis.oracles import capture as oracle
+from tests.analysis.recording import record
+
+STEPS = "1550"
+SAMPLE_PACKETS = 300
+"""pyshark is measured on this many packets."""
+ORACLE_PACKETS = 20_000
+TSHARK_FIELDS = (
+    "frame.time_epoch", "frame.len", "ip.src", "ip.dst", "tcp.srcport", "tcp.dstport", "tcp.len", "tcp.seq", "tcp.ack",
+    "tcp.flags", "tcp.window_size", "tcp.analysis.ack_rtt", "tcp.analysis.retransmission",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: seconds for ``packets`` packets."""
+
+    name: str
+    seconds: float
+    packets: int
+
+    @property
+    def ns_per_packet(self) -> float:
+        return self.seconds / self.packets * 1e9
+
+
+def best(call: Callable[[], object], runs: int) -> float:
+    """Shortest wall time in seconds."""
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def tool(*argv: str) -> Callable[[], object]:
+    return lambda: subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
+def recorded(place: Path) -> Path:
+    """A real MPI capture as a savefile with microseconds, which every tool reads."""
+    for name in ("in.water", "water.mol"):
+        shutil.copy(WATER / name, place / name)
+    longer = {"3": "4", "4": "8", "12": STEPS}
+    command = [longer.get(word, word) for word in MPI_COMMAND]
+    record(place / "mpi.pcapng", ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(place), *command])
+    subprocess.run(["editcap", "-F", "pcap", str(place / "mpi.pcapng"), str(place / "mpi.pcap")], check=True)
+    return place / "mpi.pcap"
+
+
+def decode_alone(path: Path) -> None:
+    with CaptureReader(path) as reader:
+        for _ in reader.tables():
+            pass
+
+
+def cold_start(path: Path) -> float:
+    """The command line in a fresh process, kernels compiled before."""
+    argv = [sys.executable, "-m", "analysis", "stats", str(path), "--json"]
+    return best(tool(*argv), 5)
+
+
+def pyshark_seconds(path: Path, place: Path, use_json: bool) -> float:
+    import pyshark
+
+    few = place / "few.pcap"
+    subprocess.run(["editcap", "-r", str(path), str(few), f"1-{SAMPLE_PACKETS}"], check=True)
+
+    def read() -> None:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        capture = pyshark.FileCapture(str(few), use_json=use_json, include_raw=False)
+        assert sum(1 for _ in capture) == SAMPLE_PACKETS
+        capture.close()
+
+    empty = place / "one.pcap"
+    subprocess.run(["editcap", "-r", str(path), str(empty), "1"], check=True)
+    start_up = best(tool("tshark", "-r", str(empty)), 3)
+    return max(best(read, 2) - start_up, 1e-9)
+
+
+def plain_python(path: Path) -> float:
+    records = list(oracle.records(path))[:ORACLE_PACKETS]
+    return best(lambda: [oracle.packet(one) for one in records], 1)
+
+
+def rows_of(path: Path, place: Path) -> list[Row]:
+    """Ours first, then everything that is installed."""
+    packets = int(analysis.analyse(path).metrics["packets"])
+    name = str(path)
+    rows = [
+        Row("analysis.analyse, whole catalogue", best(lambda: analysis.analyse(path), 15), packets),
+        Row("  decoding alone", best(lambda: decode_alone(path), 15), packets),
+        Row("  command line, cold start", cold_start(path), packets),
+        Row("cat", best(tool("cat", name), 5), packets),
+        Row("capinfos without hashes", best(tool("capinfos", "-cduaeiyxz", name), 5), packets),
+        Row("tcptrace -n -l -W -r", best(tool("tcptrace", "-n", "-l", "-W", "-r", name), 5), packets),
+    ]
+    if shutil.which("tcpdump"):
+        rows.append(Row("tcpdump -nr", best(tool("tcpdump", "-nr", name), 2), packets))
+    fields = [word for field in TSHARK_FIELDS for word in ("-e", field)]
+    rows.append(Row("tshark -T fields", best(tool("tshark", "-n", "-r", name, "-T", "fields", *fields), 1), packets))
+    rows.append(Row("plain Python (decoding alone)", plain_python(path), min(ORACLE_PACKETS, packets)))
+    rows.append(Row("pyshark, JSON", pyshark_seconds(path, place, True), SAMPLE_PACKETS))
+    rows.append(Row("pyshark, XML", pyshark_seconds(path, place, False), SAMPLE_PACKETS))
+    return rows
+
+
+def generate(path: Path, model: Path, packets: int) -> None:
+    """The packets of ``model`` again and again, time going on: sequence numbers repeat, volume and memory do not lie."""
+    records = list(oracle.records(model))
+    period = records[-1].time_ns - records[0].time_ns + 1_000_000
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1))
+        written = turn = 0
+        while written < packets:
+            part = []
+            for one in records[: packets - written]:
+                seconds, rest = divmod(one.time_ns + turn * period, 10**9)
+                part.append(struct.pack("<IIII", seconds, rest, len(one.data), one.orig_len) + one.data)
+            file.write(b"".join(part))
+            written += len(part)
+            turn += 1
+
+
+def _measure(path: Path, answer: multiprocessing.Queue[tuple[float, int]]) -> None:
+    decode_alone(path)  # the file is in the cache as far as it fits
+    begin = time.perf_counter()
+    analysis.analyse(path)
+    answer.put((time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+
+
+def growth(model: Path, place: Path, sizes: list[int]) -> list[str]:
+    """Time and largest memory of a fresh process per size."""
+    lines = []
+    for packets in sizes:
+        path = place / "large.pcap"
+        generate(path, model, packets)
+        context = multiprocessing.get_context("spawn")
+        answer: multiprocessing.Queue[tuple[float, int]] = context.Queue()
+        process = context.Process(target=_measure, args=(path, answer))
+        process.start()
+        seconds, resident = answer.get(timeout=3600)
+        process.join()
+        size = path.stat().st_size
+        path.unlink()
+        lines.append(
+            f"{packets:>12,} packets  {size / 1e9:6.2f} GB  {seconds:8.2f} s  {seconds / packets * 1e9:6.0f} ns/packet"
+            f"  {resident / 1e6:6.0f} MB resident"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--capture", type=Path, help="a savefile (pcap); one is recorded when it is not given")
+    parser.add_argument("--large", type=int, nargs="*", default=[])
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        path = options.capture or recorded(place)
+        rows = rows_of(path, place)
+        ours = rows[0].ns_per_packet
+        print(f"{rows[0].packets:,} packets, {path.stat().st_size / 1e6:.0f} MB")
+        print(f"{'':36}{'seconds':>10}{'ns/packet':>12}{'times ours':>12}")
+        for row in rows:
+            ratio = row.ns_per_packet / ours
+            print(f"{row.name:36}{row.seconds:10.4f}{row.ns_per_packet:12.1f}{ratio:12.2f}")
+        table = analysis.read_capture(path)
+        print(f"decoding: {1e3 / rows[1].ns_per_packet:.1f} million packets/s")
+        print(f"memory of the table: {table.nbytes / len(table):.0f} bytes per packet")
+        if options.json:
+            options.json.write_text(json.dumps({row.name.strip(): row.ns_per_packet for row in rows}))
+        for line in growth(path, place, options.large):
+            print(line)
+
+
+if __name__ == "__main__":
+    main()
