@@ -183,7 +183,8 @@ def _tile(
     words = "the only counted repetition"
     if others:
         middle = median([other for _, other in repetitions])
-        words = f"{numbers.percent_apart(value, middle) or ''} from the median of {len(repetitions)}"
+        apart = numbers.percent_apart(value, middle)
+        words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
     return Tile(description.label, description.definition, number, unit, dot_strip(value, others, near), words)
 
 
@@ -201,9 +202,10 @@ def _published_here(found: Trial) -> dict[str, Any]:
 def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     """Charts and trust of the stored analysis; nothing where the trial has no capture."""
     analysis = read_analysis(found)
-    if analysis is None:
-        return {"analysis": False}
-    series = analysis.get("series") or {}
+    counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
+    series = (analysis or {}).get("series") or {}
+    if analysis is None or not series.get("wire_bytes"):
+        return {"analysis": False, "counters": counters}
     sizes = analysis.get("size_histogram") or {}
     mean = values.get("throughput_Bps")
     wire = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
@@ -220,7 +222,7 @@ def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
         "fits": gaps.get("fits") or [],
         **_matrix(analysis.get("matrices") or {}),
         **_flows(analysis.get("flows") or []),
-        "counters": (analysis.get("trust") or {}).get("counters") or {},
+        "counters": counters,
     }
 
 
