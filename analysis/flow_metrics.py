@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.flow_records import rtt_samples
 from analysis.kernels import tcp_state as state
 
 Pair = tuple[float, float]
@@ -17,14 +18,24 @@ Reasons = dict[str, str]
 SUMMED: Final = (
     "retransmitted_segments", "retransmitted_bytes", "out_of_order_segments", "ambiguous_segments", "keep_alives",
     "zero_window_probes", "duplicate_acks", "triple_duplicate_acks", "zero_window_events", "window_full_events",
-    "acked_unseen_segments", "goodput_bytes", "rtt_samples",
+    "acked_unseen_segments", "goodput_bytes",
 )  # fmt: skip
 _TIMES: Final = ("rtt_min_s", "rtt_median_s", "rtt_p95_s")
 _HALVES: Final = ("rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s")
 _WINDOWS: Final = ("window_mean_bytes", "window_min_bytes")
 _FLIGHTS: Final = ("bytes_in_flight_max", "bytes_in_flight_p95")
 _CONNECTIONS: Final = ("connections", "flows_without_handshake", "aborted_connections")
-IDS: Final = (*_CONNECTIONS, *SUMMED, *_WINDOWS, *_FLIGHTS, *_HALVES, *_TIMES, "response_latency_s", "bdp_bytes")
+IDS: Final = (
+    *_CONNECTIONS,
+    *SUMMED,
+    *_WINDOWS,
+    *_FLIGHTS,
+    *_HALVES,
+    "rtt_samples",
+    *_TIMES,
+    "response_latency_s",
+    "bdp_bytes",
+)
 """Every id that ``capture_metrics`` gives, or gives a reason for."""
 
 
@@ -91,6 +102,7 @@ def _handshake_metrics(records: npt.NDArray[np.void], metrics: Numbers) -> Reaso
 
 def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Pair, response_ns: Pair, metrics: Numbers) -> Reasons:
     missing: Reasons = {}
+    metrics["rtt_samples"] = int(rtt_samples(records).sum())
     if not np.isnan(rtt_ns[0]):
         metrics["rtt_min_s"] = float(np.nanmin(records["rtt_min_s"]))
         metrics["rtt_median_s"], metrics["rtt_p95_s"] = rtt_ns[0] * 1e-9, rtt_ns[1] * 1e-9

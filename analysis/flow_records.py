@@ -16,7 +16,7 @@ BTL_HANDSHAKE_BYTES: Final = 24
 _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
     ("handshake", np.int64), ("jobid", np.int64), ("rank_a", np.int64), ("rank_b", np.int64), ("aborted", np.bool_),
-    ("first_ns", np.int64), ("last_ns", np.int64), ("btl_handshakes", np.int64),
+    ("first_ns", np.int64), ("last_ns", np.int64), ("btl_handshakes", np.int64), ("rtt_of", np.int64),
 ]  # fmt: skip
 _PER_SIDE: Final = ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "rtt_min_s")
 _MEASURED: Final = (
@@ -38,12 +38,40 @@ HANDSHAKES: Final = {
     state.HANDSHAKE_DONE: "complete",
     state.HANDSHAKE_UNTIMED: "complete",
 }
+RTT_OF: Final = ("both", "ab", "ba")
+"""Values of FLOW's rtt_of: the direction whose data gave the flow's round trips."""
+
+CLEARLY_LONGER: Final = 10
+CLEARLY_LONGER_S: Final = 1e-4
+"""One half of the handshake against the other: below either bound scheduling noise decides as well."""
+
 Records = npt.NDArray[np.void]
 Floats = npt.NDArray[np.float64]
 
 
+def short_way_data(connections: Records, sides: Records) -> npt.NDArray[np.int64]:
+    """Shape (C,): the direction (row of its two in ``sides``) whose data and ACKs cross only a short piece of the path, or -1.
+
+    At a host, ACKs that the host itself sends come microseconds after the data: no round trip of the path. The halves of
+    the handshake show on which side that is; where they are alike, or the longer way gave no round trip, it is neither.
+    """
+    opener = np.maximum(connections["initiator"], 0)
+    numbers = np.arange(len(connections))
+    a, b = sides[2 * numbers + opener], sides[2 * numbers + 1 - opener]
+    half_a_s = _seconds_between(connections["final_ack_ns"], b["syn_ns"])
+    half_b_s = _seconds_between(np.where(connections["final_ack_ns"] == NO_TIME, NO_TIME, b["syn_ns"]), a["syn_ns"])
+    clear = np.abs(half_a_s - half_b_s) > CLEARLY_LONGER_S
+    near_a = clear & (CLEARLY_LONGER * half_a_s < half_b_s) & (a["rtt_samples"] > 0)
+    near_b = clear & (CLEARLY_LONGER * half_b_s < half_a_s) & (b["rtt_samples"] > 0)
+    return np.where(near_a, 1 - opener, np.where(near_b, opener, -1))
+
+
 def assemble(
-    connections: Records, sides: Records, described: Floats, endpoints: npt.NDArray[np.uint16]
+    connections: Records,
+    sides: Records,
+    described: Floats,
+    short: npt.NDArray[np.int64],
+    endpoints: npt.NDArray[np.uint16],
 ) -> tuple[Records, Floats]:
     """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
 
@@ -63,6 +91,7 @@ def assemble(
         records[name] = ends[:, column]
     for name in state.COUNTERS:
         records[f"{name}_ab"], records[f"{name}_ba"] = a[name], b[name]
+    records["rtt_of"] = np.where(short < 0, 0, np.where(short == turned, 2, 1))
     records["rank_a"], records["rank_b"] = a["vpid"], b["vpid"]
     records["aborted"] = _is_aborted(records)
     windows = _fill_sides(records, a, b)
@@ -112,7 +141,9 @@ def _fill_times(records: Records, connections: Records, a: Records, b: Records, 
     records["response_latency_s"], records["response_latency_p95_s"] = described[:, state.RESPONSE_NS].T * 1e-9
     records["bytes_in_flight_p95"] = described[:, state.IN_FLIGHT_BYTES, 1]
     # the running minimum saw every sample, also those that a full sample store has dropped
-    records["rtt_min_s"] = np.fmin(records["rtt_min_s_ab"], records["rtt_min_s_ba"])
+    least = np.fmin(records["rtt_min_s_ab"], records["rtt_min_s_ba"])
+    one_way = np.where(records["rtt_of"] == 1, records["rtt_min_s_ab"], records["rtt_min_s_ba"])
+    records["rtt_min_s"] = np.where(records["rtt_of"] == 0, least, one_way)
     duration = _seconds_between(records["last_ns"], records["first_ns"])
     records["duration_s"] = duration
     goodput = (records["goodput_bytes_ab"] + records["goodput_bytes_ba"]).astype(np.float64)
@@ -138,6 +169,13 @@ def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
     return plain
 
 
+def rtt_samples(records: Records) -> npt.NDArray[np.int64]:
+    """Shape (C,): how many round trips ``rtt_min_s``, ``rtt_median_s``, ``rtt_p95_s`` of each row come from."""
+    ab, ba = records["rtt_samples_ab"], records["rtt_samples_ba"]
+    chosen: npt.NDArray[np.int64] = np.where(records["rtt_of"] == 2, 0, ab) + np.where(records["rtt_of"] == 1, 0, ba)
+    return chosen
+
+
 def rows(records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...]) -> list[dict[str, Any]]:
     """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``."""
     columns: dict[str, list[Any]] = {"connection": numbers.tolist(), "flow": records["flow"].tolist()}
@@ -152,6 +190,8 @@ def rows(records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...
     columns["start_ns"] = _known(records["first_ns"], NO_TIME)
     for name in state.COUNTERS:
         columns[name] = (records[f"{name}_ab"] + records[f"{name}_ba"]).tolist()
+    columns["rtt_samples"] = rtt_samples(records).tolist()
+    columns["rtt_of"] = [RTT_OF[value] for value in records["rtt_of"].tolist()]
     identity = {name for name, _ in _IDENTITY}
     for name in records.dtype.names or ():
         if name not in identity:

@@ -51,17 +51,21 @@ class FlowSet:
         connections: npt.NDArray[np.void],
         sides: npt.NDArray[np.void],
         samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        short: npt.NDArray[np.int64],
         *,
         hosts: tuple[str, ...],
         endpoints: npt.NDArray[np.uint16],
         sampled_share: float,
         untracked_packets: int,
     ) -> FlowSet:
-        """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins."""
+        """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins.
+
+        ``short`` is what ``flow_records.short_way_data`` gave.
+        """
         values, begins = samples
         described = np.empty((state.SERIES * len(connections), 2))
         quantiles.describe_each(values, begins, described)
-        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), endpoints)
+        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), short, endpoints)
         limits = Limits(
             untracked_packets,
             int(sides["gaps_forgotten"].sum()),

@@ -22,7 +22,9 @@ zero window
 RTT sample
     a pure ACK that acknowledges new payload: time since the newest never-repeated byte it covers was sent (Karn's rule); none
     when a repetition that it covers was sent after that byte, because the ACK may have waited for it. Payload or FIN on the
-    acknowledging segment makes it a response latency.
+    acknowledging segment makes it a response latency. A capture point close to one host (ten times, and 0.1 ms, by the
+    halves of the handshake) sees round trips of that host alone in one direction: a flow's ``rtt_*`` leave those out, its
+    ``rtt_min_s_ab``, ``_ba`` and ``rtt_samples_ab``, ``_ba`` keep both.
 bytes in flight
     highest sequence end sent - highest ACK received, after every segment with payload.
 ACKed unseen
@@ -37,6 +39,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.flow_records import short_way_data
 from analysis.flows import FlowSet
 from analysis.kernels import tcp as kernel
 from analysis.kernels import tcp_state as state
@@ -114,10 +117,15 @@ class TcpAccumulator:
         """What is known after the packets so far; ``update`` may go on afterwards."""
         store = self._store[0]
         count = int(store["connections"])
+        connections, sides = self._connections[:count], self._sides[: 2 * count]
+        short = short_way_data(connections, sides)
+        left_out = np.zeros((count, state.SERIES, 2), np.bool_)
+        left_out[short >= 0, state.RTT_NS, short[short >= 0]] = True
         return FlowSet.of_state(
-            self._connections[:count],
-            self._sides[: 2 * count],
-            self._samples.grouped(store, 2 * state.SERIES * count),
+            connections,
+            sides,
+            self._samples.grouped(store, left_out.ravel()),
+            short,
             hosts=self._hosts,
             endpoints=self._endpoints,
             sampled_share=float(store["draw_limit"]) / 2**32,

@@ -41,17 +41,20 @@ class SampleLog:
                 kept = self._thin(store)
             self._open(min(BLOCK, self._limit - kept), store)
 
-    def grouped(self, store: Any, series: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """All values ordered by series (N,), and where each of the ``series`` begins (series + 1,); copies."""
+    def grouped(
+        self, store: Any, left_out: npt.NDArray[np.bool_]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Values ordered by series (N,), and where each series begins (series + 1,), but for the series ``left_out``."""
         blocks = [*self._full, self._block[: store["samples_used"]]]
-        begins = np.zeros(series + 1, np.int64)
+        begins = np.zeros(len(left_out) + 1, np.int64)
         for block in blocks:
             quantiles.count_series(block, begins)
+        begins[1:][left_out] = 0
         np.cumsum(begins, out=begins)
         values = np.empty(int(begins[-1]), np.int64)
         places = begins.copy()
         for block in blocks:
-            quantiles.place_values(block, places, values)
+            quantiles.place_values(block, places, left_out, values)
         return values, begins
 
     def _open(self, size: int, store: Any) -> None:

@@ -29,12 +29,13 @@ def count_series(samples: Any, following: Any) -> None:
 
 
 @jit
-def place_values(samples: Any, places: Any, values: Any) -> None:
-    """Write every value at its series' next place, and move that place on."""
+def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
+    """Write every value at its series' next place, and move that place on, but for the series ``left_out``."""
     for i in range(len(samples)):
-        place = places[samples[i].series]
-        values[place] = samples[i].value
-        places[samples[i].series] = place + 1
+        series = samples[i].series
+        if not left_out[series]:
+            values[places[series]] = samples[i].value
+            places[series] += 1
 
 
 @jit

@@ -159,3 +159,26 @@ def test_more_than_four_gibibytes_on_one_connection_stay_in_order() -> None:
 def test_the_bandwidth_delay_product_is_goodput_times_the_smallest_round_trip() -> None:
     metrics = metrics_of([data(200, 0, 1000), answer(250, 1000), data(1000, 1000, 1000)])
     assert metrics["bdp_bytes"] == pytest.approx(2000 / 1000e-9 * 50e-9)
+
+
+@pytest.mark.parametrize(("near", "kept"), [(0, "ab"), (1, "ba")])
+def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int, kept: str) -> None:
+    """Side ``near`` answers within a microsecond, the other takes ten milliseconds."""
+    quick, slow = 1_000, 10_000_000
+    answers, closes = (slow, slow + quick) if near == 0 else (quick, slow + quick)
+    segments = [Segment(0, 0, 99, 0, SYN), Segment(answers, 1, 499, 100, SYN | ACK), Segment(closes, 0, 100, 500, ACK)]
+    later = 10 * slow
+    for side in (0, 1):
+        segments.append(Segment(later + side * slow, side, (100, 500)[side], (500, 110)[side], ACK, 10))
+        acknowledged = later + side * slow + (quick if 1 - side == near else slow)
+        segments.append(Segment(acknowledged, 1 - side, (500, 110)[side], (110, 510)[side], ACK))
+    accumulator = TcpAccumulator()
+    accumulator.update(table_of(segments))
+    (row,) = accumulator.result().flows()
+    metrics, _ = accumulator.result().metrics()
+    assert (row["rtt_of"], row["rtt_samples"], metrics["rtt_samples"]) == (kept, 1, 1)
+    assert (row["rtt_samples_ab"], row["rtt_samples_ba"]) == (1, 1)
+    for found in (row, metrics):
+        assert found["rtt_min_s"] == found["rtt_median_s"] == found["rtt_p95_s"] == pytest.approx(slow * 1e-9)
+    assert min(row["rtt_min_s_ab"], row["rtt_min_s_ba"]) == pytest.approx(quick * 1e-9)
+    assert row["bdp_bytes"] == pytest.approx(20 / row["duration_s"] * slow * 1e-9)
