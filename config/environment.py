@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -53,6 +54,15 @@ class Environment:
             raise ImproperlyConfigured(f"{name} must be 1 or 0, not {raw!r}.")
         return raw in TRUE
 
+    def time_zone(self, name: str, default: str) -> str:
+        """A name of the time zone database."""
+        raw = self.text(name, default)
+        try:
+            ZoneInfo(raw)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ImproperlyConfigured(f"{name} must be a time zone such as Europe/Vienna, not {raw!r}.") from None
+        return raw
+
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of `choices`; the first is the default."""
         raw = self.text(name, choices[0])
@@ -85,7 +95,11 @@ def database(url: str) -> dict[str, Any]:
     Only PostgreSQL: the claim of a trial and the lease of hosts rely on its locking (docs/architecture.md).
     """
     parts = urlsplit(url)
-    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/") or port == -1:
         raise ImproperlyConfigured("DATABASE_URL must read postgresql://user:password@host:port/name.")
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -93,7 +107,7 @@ def database(url: str) -> dict[str, Any]:
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "PORT": str(port or ""),
         "OPTIONS": dict(parse_qsl(parts.query)),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,

@@ -45,14 +45,11 @@ def run(arguments: list[str]) -> int:
 
 def with_services(arguments: list[str]) -> int:
     """Run any command of manage.py at the terminal; when the services had to be started, on an up-to-date database."""
+    interrupt_on_stop_signals()
     installation = Installation.of_environment()
-    forwarded: list[int] = []
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, _frame: forwarded.append(received))
-    signal.signal(signal.SIGINT, lambda *_: None)  # the terminal sends it to the command, too
     with embedded_services(installation) as lease:
         environment = child_environment(installation, lease)
-        if lease.fresh and not forwarded:
+        if lease.fresh:
             run_to_end(manage("set_up", "--no-demo"), environment)
         process = start(
             manage(*arguments),
@@ -63,10 +60,10 @@ def with_services(arguments: list[str]) -> int:
             stdin=None,
             session=False,
         )
+        # From here the command decides; Ctrl-C reaches it from the terminal anyway.
+        signal.signal(signal.SIGINT, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda received, _frame: process.send_signal(received))
-        for received in forwarded:
-            process.send_signal(received)
         status = process.wait()
         return status if status >= 0 else 128 - status
 

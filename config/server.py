@@ -89,7 +89,7 @@ def web_environment(installation: Installation, lease: Lease, host: str) -> dict
     environment = child_environment(installation, lease)
     settings = Environment.load(ROOT / ".env")
     if not _is_loopback(host):
-        known = settings.items("RANKWIRE_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+        known = settings.items("RANKWIRE_ALLOWED_HOSTS")
         environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys([*known, *machine_names(host)]))
     return environment
 

@@ -63,6 +63,8 @@ class Lock:
             self._descriptor = os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except PermissionError:
             raise ServiceError(f"{directory} belongs to another user; start as that user or set RANKWIRE_VAR") from None
+        except OSError as error:
+            raise ServiceError(f"{directory} cannot be written: {error.strerror}") from None
 
     def share(self) -> None:
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
@@ -52,7 +53,8 @@ def page(browser: Browser, live_server, person: User, client, complaints: list[s
     context = browser.new_context(
         base_url=live_server.url, viewport={"width": 1440, "height": 900}, color_scheme="light"
     )
-    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page = context.new_page()
     page.set_default_timeout(15_000)
 

@@ -39,6 +39,11 @@ def test_it_documents_the_true_defaults() -> None:
         ({"RANKWIRE_MAX_TRIALS": "0"}, "RANKWIRE_MAX_TRIALS must be at least 1, not 0."),
         ({"RANKWIRE_DEBUG": "maybe"}, "RANKWIRE_DEBUG must be 1 or 0, not 'maybe'."),
         ({"RANKWIRE_LOG_FORMAT": "xml"}, "RANKWIRE_LOG_FORMAT must be one of console, json, not 'xml'."),
+        ({"RANKWIRE_TIME_ZONE": "Mars"}, "RANKWIRE_TIME_ZONE must be a time zone such as Europe/Vienna, not 'Mars'."),
+        (
+            {"DATABASE_URL": "postgresql://a:b@c:x/d"},
+            "DATABASE_URL must read postgresql://user:password@host:port/name.",
+        ),
         ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must read postgresql://user:password@host:port/name."),
         ({"REDIS_URL": "localhost"}, "REDIS_URL must read redis://:password@host:port/number."),
     ],

@@ -14,6 +14,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 
 import psutil
 
+from config.server import machine_names
 from tests.config.processes import process_of, processes_of, wait_for
 from tests.script.programs import Script
 
@@ -96,3 +97,11 @@ def test_it_says_in_one_line_that_the_port_is_taken(start: Callable[..., Script]
         assert server.end() == 1
     assert server.output.startswith(f"rankwire: cannot listen on 127.0.0.1 port {port}: Address already in use")
     assert server.output.count("\n") == 1
+
+
+def test_it_answers_to_the_names_of_this_machine_when_it_is_opened_to_others() -> None:
+    names = machine_names("0.0.0.0")
+    assert socket.gethostname() in names
+    assert "127.0.0.1" in names
+    assert "0.0.0.0" not in names
+    assert machine_names("lab.example.org")[0] == "lab.example.org"
