@@ -100,9 +100,9 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
     figure["layout"]["annotations"] = [
         {
             "x": best,
-            "y": 0.02,
+            "y": 1,
             "yref": "paper",
-            "yanchor": "bottom",
+            "yanchor": "top",
             "xanchor": "right" if best == xs[-1] else "left",
             "text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;",
         }
