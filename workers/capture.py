@@ -22,7 +22,7 @@ import zstandard
 
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.keeper.table import available_memory_bytes
-from workers.processes import Keeper, Process, null_input
+from workers.processes import Keeper, LocalKeeper, Process, null_input
 from workers.testbed.probe import find_program, search_path
 
 DEFAULT_SNAP_LENGTH = 128  # Ethernet, IP and TCP with options, and MPI's 24-byte handshake
@@ -98,7 +98,7 @@ class Capture:
     @classmethod
     def start(
         cls,
-        keeper: Keeper,
+        keeper: LocalKeeper,
         interface: str,
         *,
         snap_length: int = DEFAULT_SNAP_LENGTH,

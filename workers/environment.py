@@ -15,11 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workers.errors import LaunchFailed
-from workers.processes import Keeper, null_input
+from workers.processes import QUESTION_LIMIT_S, Keeper
 from workers.testbed.probe import find_program
 
-QUESTION_LIMIT_S = 10.0
 TCP_SYSCTLS = (
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -128,24 +126,7 @@ def mpi_version(mpirun: str | None) -> str | None:
 
 def ask(keeper: Keeper, host: str | None, program: str, *arguments: str) -> str:
     """Standard output of a small program run on the host; empty when it is not there."""
-    answer = os.memfd_create("answer")
-    nothing = null_input()
-    try:
-        process = keeper.spawn(
-            [find_program(program) or program, *arguments],
-            environment={"PATH": os.defpath, "LC_ALL": "C"},
-            directory=Path("/"),
-            descriptors=(nothing, answer, nothing),
-            host=host,
-        )
-        if process.wait(QUESTION_LIMIT_S) is None:
-            process.terminate(0.0)
-        return os.pread(answer, 1 << 20, 0).decode(errors="replace")
-    except LaunchFailed:
-        return ""
-    finally:
-        os.close(answer)
-        os.close(nothing)
+    return keeper.output([find_program(program) or program, *arguments], host)
 
 
 @functools.lru_cache(maxsize=64)
@@ -159,7 +140,9 @@ def _package(path: Path, _changed_ns: int) -> str | None:
     """`name version` from dpkg, None where the file belongs to no package."""
     # Packages from before the merge of /bin into /usr/bin list the old name.
     names = [str(path), str(path).removeprefix("/usr")]
-    owner = next((found.partition(":")[0] for name in names if (found := _output("dpkg-query", "--search", name))), None)
+    owner = next(
+        (found.partition(":")[0] for name in names if (found := _output("dpkg-query", "--search", name))), None
+    )
     if owner is None:
         return None
     return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None

@@ -17,18 +17,30 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.keeper import wire
 
 ROOT = Path(__file__).resolve().parent.parent
 ANSWER_LIMIT_S = 30.0
+QUESTION_LIMIT_S = 10.0
 WAIT_SLICE_S = 0.2  # how long a waiting thread may keep another one from asking
 KILL_LIMIT_S = 10.0
+
+
+class Channel(Protocol):
+    """Our end of what a keeper is spoken with through: `wire.Packets` or `wire.Stream`."""
+
+    def fileno(self) -> int: ...
+    def receive(self) -> tuple[wire.Message, Any] | None: ...
+    def send(self, message: wire.Message, beside: Any = ...) -> None: ...
+    def discard(self, beside: Any) -> None: ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,34 +52,17 @@ class Ended:
     ended_ns: int
 
 
-class Keeper:
-    """A running keeper process. Thread-safe. Close it, or leave the `with` block."""
+class Keeper(ABC):
+    """The worker's side of a running keeper process. Thread-safe. Close it, or leave the `with` block."""
 
-    def __init__(self, prefix: Sequence[str] = ()) -> None:
-        """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
+    def __init__(self, channel: Channel, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
         self._lock = threading.RLock()
         self._sequence = 0
         self._ended: dict[int, Ended] = {}
-        self._pidfds: dict[int, int] = {}
         self._gone = False
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
-        self._requests, theirs = wire.pair()
-        owner = os.pidfd_open(os.getpid())
-        try:
-            self._process = subprocess.Popen(
-                [*prefix, sys.executable, "-S", "-s", "-m", "workers.keeper", str(theirs.fileno()), str(owner)],
-                pass_fds=(theirs.fileno(), owner),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._complaints,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                start_new_session=True,  # a Ctrl-C meant for the worker must not end its programs out of order
-            )
-        except OSError as error:
-            raise ClusterUnavailable(f"The keeper of the cluster cannot be started: {error.strerror}.") from error
-        finally:
-            theirs.close()
-            os.close(owner)
+        self._complaints = complaints
+        self._channel = channel
+        self._process = process
 
     def __enter__(self) -> Keeper:
         return self
@@ -80,12 +75,13 @@ class Keeper:
         """The process to end if nothing else helps."""
         return self._process.pid
 
-    def ask(self, do: str, descriptors: tuple[int, ...] = (), **fields: Any) -> tuple[wire.Message, list[int]]:
+    def ask(self, do: str, beside: Any = None, **fields: Any) -> tuple[wire.Message, Any]:
         """One request and its answer. Raises ClusterUnavailable when the keeper is gone, OSError when it refuses."""
         with self._lock:
             self._sequence += 1
             try:
-                wire.send(self._requests, {"do": do, "sequence": self._sequence, **fields}, descriptors)
+                message = {"do": do, "sequence": self._sequence, **fields}
+                self._channel.send(message) if beside is None else self._channel.send(message, beside)
             except OSError as error:
                 if error.errno == errno.EMSGSIZE:
                     raise LaunchFailed("The command line or its environment is too long.") from error
@@ -100,14 +96,115 @@ class Keeper:
                     if "error" in message:
                         raise OSError(message.get("errno") or 0, message["error"])
                     return message, passed
-                for descriptor in passed:  # the answer to a request that an exception interrupted
-                    os.close(descriptor)
+                self._channel.discard(passed)  # the answer to a request that an exception interrupted
             raise ClusterUnavailable(f"The keeper of the cluster did not answer within {ANSWER_LIMIT_S:.0f} s.")
 
     def alive(self) -> bool:
         """Whether it still keeps."""
         with self._lock:
             return not self._gone and self._process.poll() is None
+
+    def ended(self, pid: int, timeout_s: float) -> Ended | None:
+        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the keeper died."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            with self._lock:
+                if pid in self._ended:
+                    return self._ended[pid]
+                left = deadline - time.monotonic()
+                received = self._receive(min(WAIT_SLICE_S, max(left, 0.0)))
+                if received is not None:
+                    self._channel.discard(received[1])
+                elif left <= 0:
+                    return None
+
+    def close(self) -> None:
+        """End everything. Idempotent; returns when the keeper and its programs are gone."""
+        with self._lock:
+            self._gone = True
+            self._channel.close()
+            try:
+                self._process.wait(KILL_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._kill_orphans()
+            self._complaints.close()
+
+    def _receive(self, timeout_s: float) -> tuple[wire.Message, Any] | None:
+        """The next message, ends of programs noted on the way; None when none came in time."""
+        if self._gone:
+            self._lost()
+        ready, _, _ = select.select([self._channel], [], [], timeout_s)
+        if not ready:
+            return None
+        received = self._channel.receive()
+        if received is None:
+            self._lost()
+            return None
+        message = received[0]
+        if "ended" in message:
+            self._ended[message["ended"]] = Ended(message["status"], message["started_ns"], message["ended_ns"])
+            self._note_end(message["ended"])
+        return received
+
+    def _lost(self) -> None:
+        """The keeper has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
+        self._gone = True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        self._kill_orphans()
+        raise ClusterUnavailable(self.obituary())
+
+    @abstractmethod
+    def _note_end(self, pid: int) -> None:
+        """A program has ended and been collected."""
+
+    @abstractmethod
+    def _kill_orphans(self) -> None:
+        """The keeper is gone: end what it may have left."""
+
+    @abstractmethod
+    def output(self, argv: Sequence[str], host: str | None = None) -> str:
+        """Standard output of a small program run beside the jobs; empty when it is not there."""
+
+    def obituary(self) -> str:
+        """Why the keeper ended, in a sentence with its last words."""
+        words = b""
+        if not self._complaints.closed:
+            self._complaints.seek(0)
+            words = self._complaints.read()
+        last = words.decode(errors="replace").strip().splitlines()[-1:]
+        status = self._process.poll()
+        how = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with status {status}"
+        return f"The keeper of the cluster {how}" + (f": {last[0]}" if last else ".")
+
+
+class LocalKeeper(Keeper):
+    """A keeper that is our child, on the test-bed inside its own namespaces."""
+
+    def __init__(self, prefix: Sequence[str] = ()) -> None:
+        """Start it; `prefix` is the command in front that makes the namespaces. Raises ClusterUnavailable."""
+        self._pidfds: dict[int, int] = {}
+        complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
+        ours, theirs = wire.pair()
+        owner = os.pidfd_open(os.getpid())
+        try:
+            process = subprocess.Popen(
+                [*prefix, sys.executable, "-S", "-s", "-m", "workers.keeper", str(theirs.fileno()), str(owner)],
+                pass_fds=(theirs.fileno(), owner),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                start_new_session=True,  # a Ctrl-C meant for the worker must not end its programs out of order
+            )
+        except OSError as error:
+            raise ClusterUnavailable(f"The keeper of the cluster cannot be started: {error.strerror}.") from error
+        finally:
+            theirs.close()
+            os.close(owner)
+        super().__init__(wire.Packets(ours), process, complaints)
 
     def spawn(
         self,
@@ -142,57 +239,28 @@ class Keeper:
             self._pidfds[answer["pid"]] = pidfd
         return Process(self, answer["pid"], answer["started_ns"])
 
-    def ended(self, pid: int, timeout_s: float) -> Ended | None:
-        """How program `pid` ended, None if it has not within the time. Raises ClusterUnavailable when the keeper died."""
-        deadline = time.monotonic() + timeout_s
-        while True:
-            with self._lock:
-                if pid in self._ended:
-                    return self._ended[pid]
-                left = deadline - time.monotonic()
-                received = self._receive(min(WAIT_SLICE_S, max(left, 0.0)))
-                for descriptor in received[1] if received else []:
-                    os.close(descriptor)
-                if received is None and left <= 0:
-                    return None
+    def output(self, argv: Sequence[str], host: str | None = None) -> str:
+        answer = os.memfd_create("answer")
+        nothing = null_input()
+        try:
+            process = self.spawn(
+                argv,
+                environment={"PATH": os.defpath, "LC_ALL": "C"},
+                directory=Path("/"),
+                descriptors=(nothing, answer, nothing),
+                host=host,
+            )
+            if process.wait(QUESTION_LIMIT_S) is None:
+                process.terminate(0.0)
+            return os.pread(answer, 1 << 20, 0).decode(errors="replace")
+        except LaunchFailed:
+            return ""
+        finally:
+            os.close(answer)
+            os.close(nothing)
 
-    def close(self) -> None:
-        """End everything. Idempotent; returns when the keeper and its programs are gone."""
-        with self._lock:
-            self._gone = True
-            self._requests.close()
-            try:
-                self._process.wait(KILL_LIMIT_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._kill_orphans()
-            self._complaints.close()
-
-    def _receive(self, timeout_s: float) -> tuple[wire.Message, list[int]] | None:
-        """The next message, ends of programs noted on the way; None when none came in time."""
-        if self._gone:
-            self._lost()
-        ready, _, _ = select.select([self._requests], [], [], timeout_s)
-        if not ready:
-            return None
-        received = wire.receive(self._requests)
-        if received is None:
-            self._lost()
-            return None
-        message = received[0]
-        if "ended" in message:
-            self._ended[message["ended"]] = Ended(message["status"], message["started_ns"], message["ended_ns"])
-            os.close(self._pidfds.pop(message["ended"]))
-        return received
-
-    def _lost(self) -> None:
-        """The keeper has died: make sure that its programs did, then say so. Always raises ClusterUnavailable."""
-        self._gone = True
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
-        self._kill_orphans()
-        raise ClusterUnavailable(self.obituary())
+    def _note_end(self, pid: int) -> None:
+        os.close(self._pidfds.pop(pid))
 
     def _kill_orphans(self) -> None:
         """Through pidfds, which never mean another process. (Programs with file capabilities lose PR_SET_PDEATHSIG.)"""
@@ -202,17 +270,6 @@ class Keeper:
             os.close(pidfd)
         self._pidfds.clear()
 
-    def obituary(self) -> str:
-        """Why the keeper ended, in a sentence with its last words."""
-        words = b""
-        if not self._complaints.closed:
-            self._complaints.seek(0)
-            words = self._complaints.read()
-        last = words.decode(errors="replace").strip().splitlines()[-1:]
-        status = self._process.poll()
-        how = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with status {status}"
-        return f"The keeper of the cluster {how}" + (f": {last[0]}" if last else ".")
-
 
 class Process:
     """A program under a keeper."""
@@ -221,6 +278,7 @@ class Process:
         self._keeper = keeper
         self.pid = pid  # as the keeper sees it: inside its PID namespace, if it has one
         self.started_ns = started_ns
+        self._known_ns = time.monotonic_ns()  # a keeper on another machine has another clock
         self._end: Ended | None = None
 
     def poll(self) -> int | None:
@@ -244,8 +302,9 @@ class Process:
     @property
     def elapsed_s(self) -> float:
         """Wall time from just before it was started to when its end was noticed, on the monotonic clock."""
-        ended_ns = time.monotonic_ns() if self._end is None else self._end.ended_ns
-        return (ended_ns - self.started_ns) / 1e9
+        if self._end is None:
+            return (time.monotonic_ns() - self._known_ns) / 1e9
+        return (self._end.ended_ns - self.started_ns) / 1e9
 
     def send_signal(self, number: int) -> None:
         """To the program alone."""

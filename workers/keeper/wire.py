@@ -71,6 +71,9 @@ class Packets:
         for descriptor in beside:
             os.close(descriptor)
 
+    def close(self) -> None:
+        self.end.close()
+
 
 class Stream:
     """Either end of a connection of two pipes. Reading blocks until a message is complete."""
@@ -104,6 +107,11 @@ class Stream:
 
     def discard(self, beside: bytes) -> None:
         """Nothing to free."""
+
+    def close(self) -> None:
+        for descriptor in {self.reading, self.writing}:
+            os.close(descriptor)
+        self.reading = self.writing = -1
 
     def _read(self, length: int) -> bytes | None:
         parts = []

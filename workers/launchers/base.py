@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.environment import describe
 from workers.errors import LaunchFailed
-from workers.processes import Keeper, Process, null_input
+from workers.processes import LocalKeeper, Process, null_input
 from workers.sampling import Sample
 from workers.testbed.probe import search_path
 
@@ -30,6 +30,13 @@ PYTHON = (
 # kernel takes the ports of everybody else's connections, or a capture on loopback would hold those too.
 BTL_PORTS = (20000, 1000)
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
+
+
+Tell = Callable[[str], None]
+
+
+def say_nothing(_what: str) -> None:
+    """Nobody listens."""
 
 
 class Link(Protocol):
@@ -59,31 +66,23 @@ class Job:
     report_dir: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     btl_ports: tuple[int, int] = BTL_PORTS
+    wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""
-        return [PYTHON, "-I", "-S", str(WRAPPER), str(self.report_dir), *self.program]
+        return [*self.wrapper, str(self.report_dir), *self.program]
 
 
-class Session:
-    """Hosts that are ready, and a keeper that runs programs on them. A context manager."""
+class Session(ABC):
+    """Hosts that are ready to run jobs. A context manager."""
 
-    def __init__(self, launcher: Launcher, keeper: Keeper, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
+    def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
-        self.keeper = keeper
         self.hosts = hosts
         self.facts = facts
         self._stack = ExitStack()
-        self._stack.callback(keeper.close)
 
-    first_host: str | None = None
-    """Where the launch command runs: None is the machine of the worker itself."""
-    capture_interface = "lo"
-    interface = "lo"
-    capture_filter: str | None = None
-    temporary: Path | None = None
-
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -91,22 +90,77 @@ class Session:
     ) -> None:
         self.close()
 
-    def alive(self) -> bool:
-        """Whether it can run another job."""
-        return self.keeper.alive()
-
     def close(self) -> None:
         """End everything on the hosts and the hosts themselves, where they are ours. Idempotent."""
         self._stack.close()
 
+    def argv(self, job: Job) -> list[str]:
+        """The launch command as it will be run on these hosts."""
+        return self.launcher.argv(job)
+
+    def missing(self, program: str, workdir: Path) -> str | None:
+        """Why a program cannot be run, in a sentence; None when it is there."""
+        return None if find(program, workdir) else f"The program {program} is not installed on this machine."
+
+    @property
+    def recorded_hosts(self) -> tuple[str | None, ...]:
+        """Whose packets can be recorded, the one that the analysis reads first; None is all hosts at once."""
+        return (None,)
+
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether it can run another job."""
+
+    @abstractmethod
     def capture(
         self,
         *,
+        host: str | None = None,
         snap_length: int = DEFAULT_SNAP_LENGTH,
         capture_filter: str | None = None,
         max_bytes: int | None = None,
     ) -> Capture:
-        """Start to record the packets between the hosts. Raises CaptureUnavailable."""
+        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable."""
+
+    @abstractmethod
+    def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
+        """Start the job; its output goes to the two files. Raises LaunchFailed."""
+
+    @abstractmethod
+    def sample(self) -> Sample:
+        """Counters of the machine and of every host, now."""
+
+    @abstractmethod
+    def environment(self, program: Path | None = None) -> dict[str, Any]:
+        """What a reader must know to repeat the trial; equal on equal systems, so that it can be hashed."""
+
+
+class MachineSession(Session):
+    """Hosts on the machine of the worker, and the keeper that runs programs on them."""
+
+    first_host: str | None = None
+    """Where the launch command runs: None is the machine itself."""
+    capture_interface = "lo"
+    interface = "lo"
+    capture_filter: str | None = None
+    temporary: Path | None = None
+
+    def __init__(self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
+        super().__init__(launcher, hosts, facts)
+        self.keeper = keeper
+        self._stack.callback(keeper.close)
+
+    def alive(self) -> bool:
+        return self.keeper.alive()
+
+    def capture(
+        self,
+        *,
+        host: str | None = None,
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+        capture_filter: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Capture:
         return Capture.start(
             self.keeper,
             self.capture_interface,
@@ -116,18 +170,17 @@ class Session:
         )
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
-        """Start the job; its output goes to the two files. Raises LaunchFailed."""
         job.report_dir.mkdir(parents=True, exist_ok=True)
         for stale in job.report_dir.glob("rank-*.json"):
             stale.unlink()
-        if find(job.program[0], job.workdir) is None:
-            raise LaunchFailed(f"The program {job.program[0]} is not installed on this machine.")
+        if (reason := self.missing(job.program[0], job.workdir)) is not None:
+            raise LaunchFailed(reason)
         with ExitStack() as files:
             streams = [files.enter_context(path.open("wb")) for path in (stdout, stderr)]
             nothing = null_input()
             files.callback(os.close, nothing)
             return self.keeper.spawn(
-                self.launcher.argv(job),
+                self.argv(job),
                 environment=self.environment_variables(),
                 directory=job.workdir,
                 descriptors=(nothing, *(stream.fileno() for stream in streams)),
@@ -144,11 +197,9 @@ class Session:
         return variables
 
     def sample(self) -> Sample:
-        """Counters of the machine and of every host, now."""
         return Sample.from_message(self.keeper.ask("sample")[0])
 
     def environment(self, program: Path | None = None) -> dict[str, Any]:
-        """What a reader must know to repeat the trial; equal on equal systems, so that it can be hashed."""
         return describe(self.keeper, self.first_host, self.interface, program, self.environment_variables())
 
 
@@ -156,6 +207,10 @@ class Launcher(ABC):
     """A kind of cluster."""
 
     kind: ClassVar[str]
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        """`settings` are the cluster's own (Cluster.settings). Raises ClusterUnavailable when they make no sense."""
+        self.given = dict(settings or {})
 
     @abstractmethod
     def probe(self) -> list[str]:
@@ -170,8 +225,11 @@ class Launcher(ABC):
         """The launch command, exactly as it is run. Pure."""
 
     @abstractmethod
-    def open(self, *, host_count: int, link: Link) -> Session:
-        """Make the hosts ready. Raises ClusterUnavailable."""
+    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+        """Make the hosts ready; `tell` hears what is being waited for, and may raise to end the waiting.
+
+        Raises ClusterUnavailable.
+        """
 
 
 def find(program: str, workdir: Path) -> str | None:

@@ -6,15 +6,15 @@ import os
 
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
-from workers.launchers.base import BTL_PORTS, PYTHON, Job, Launcher, Link, Session
-from workers.processes import Keeper
+from workers.launchers.base import BTL_PORTS, PYTHON, Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
+from workers.processes import LocalKeeper
 from workers.testbed.probe import PROGRAMS, find_program
 
 HOST = "localhost"
 INTERFACE = "lo"
 
 
-class LocalSession(Session):
+class LocalSession(MachineSession):
     """The loopback interface carries everybody's traffic: record MPI's ports only."""
 
     capture_interface = INTERFACE
@@ -47,7 +47,7 @@ class LocalLauncher(Launcher):
             *job.wrapped_program(),
         ]
 
-    def open(self, *, host_count: int, link: Link) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         problems = self.probe()
         if host_count != 1:
             problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")
@@ -65,4 +65,4 @@ class LocalLauncher(Launcher):
             "capture_interface": INTERFACE,
             "link": {"bandwidth_bps": None, "mtu": None},
         }
-        return LocalSession(self, Keeper(), (HOST,), facts)
+        return LocalSession(self, LocalKeeper(), (HOST,), facts)

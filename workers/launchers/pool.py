@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
-from workers.launchers.base import Link, Session
+from workers.launchers.base import Link, Session, Tell, say_nothing
 from workers.launchers.registry import get
 
 
@@ -17,15 +18,23 @@ class SessionPool:
         self._session: Session | None = None
 
     @contextmanager
-    def lease(self, kind: str, *, host_count: int, link: Link) -> Iterator[Session]:
+    def lease(
+        self,
+        kind: str,
+        *,
+        host_count: int,
+        link: Link,
+        settings: Mapping[str, Any] | None = None,
+        tell: Tell = say_nothing,
+    ) -> Iterator[Session]:
         """The kept session when it is alive and equal in kind, size and link; else a fresh one.
 
         After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
         """
-        key = (kind, host_count, link.bandwidth_bps, link.delay_s, link.jitter_s, link.loss, link.mtu)
+        key = (kind, repr(settings), host_count, link.bandwidth_bps, link.delay_s, link.jitter_s, link.loss, link.mtu)
         if self._session is None or key != self._key or not self._session.alive():
             self.close()
-            self._session = get(kind).open(host_count=host_count, link=link)
+            self._session = get(kind, settings).open(host_count=host_count, link=link, tell=tell)
             self._key = key
         try:
             yield self._session

@@ -27,13 +27,16 @@ def main(report_dir: str, argv: list[str]) -> int:
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
     started_at = time.time()
+    # A signal between the start and the handlers would end us and leave the program alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
     try:
-        pid = os.posix_spawnp(argv[0], argv, os.environ)
+        pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=())
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         return NOT_STARTED
     for number in FORWARDED:
         signal.signal(number, lambda received, _frame: os.kill(pid, received))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     die_with(launcher, pid)
     _pid, status, usage = os.wait4(pid, 0)
     ended_ns = time.monotonic_ns()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from workers.errors import ClusterUnavailable
 from workers.launchers.base import Launcher
 from workers.launchers.local import LocalLauncher
 from workers.launchers.testbed import TestbedLauncher
 
-LAUNCHERS: dict[str, Launcher] = {launcher.kind: launcher for launcher in (TestbedLauncher(), LocalLauncher())}
+LAUNCHERS: dict[str, type[Launcher]] = {launcher.kind: launcher for launcher in (TestbedLauncher, LocalLauncher)}
 
 
 def kinds() -> tuple[str, ...]:
@@ -15,9 +18,10 @@ def kinds() -> tuple[str, ...]:
     return tuple(LAUNCHERS)
 
 
-def get(kind: str) -> Launcher:
-    """The launcher of one kind. Raises ClusterUnavailable."""
+def get(kind: str, settings: Mapping[str, Any] | None = None) -> Launcher:
+    """The launcher of one kind with the settings of one cluster. Raises ClusterUnavailable."""
     try:
-        return LAUNCHERS[kind]
+        launcher = LAUNCHERS[kind]
     except KeyError:
         raise ClusterUnavailable(f"There is no kind of cluster “{kind}”, only {', '.join(LAUNCHERS)}.") from None
+    return launcher(settings)

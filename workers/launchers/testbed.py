@@ -7,13 +7,13 @@ from typing import Any
 
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
-from workers.launchers.base import Job, Launcher, Link, Session
-from workers.processes import Keeper
+from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
+from workers.processes import LocalKeeper
 from workers.testbed import commands, fabric
 from workers.testbed.probe import probe, unshare_argv
 
 
-class TestbedSession(Session):
+class TestbedSession(MachineSession):
     """The fabric while it lives."""
 
     first_host = "n1"
@@ -44,7 +44,7 @@ class TestbedLauncher(Launcher):
             *job.wrapped_program(),
         ]
 
-    def open(self, *, host_count: int, link: Link) -> Session:
+    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         if problems := [*self.probe(), *unsupported(link, host_count)]:
             raise ClusterUnavailable(" ".join(problems))
         plan = commands.Plan(
@@ -52,7 +52,7 @@ class TestbedLauncher(Launcher):
             mtu=link.mtu or commands.DEFAULT_MTU,
             bandwidth_bps=link.bandwidth_bps,
         )
-        keeper = Keeper(unshare_argv())
+        keeper = LocalKeeper(unshare_argv())
         try:
             answer, _ = keeper.ask(
                 "build", plan={"hosts": plan.hosts, "mtu": plan.mtu, "bandwidth_bps": plan.bandwidth_bps}
