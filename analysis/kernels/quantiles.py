@@ -18,7 +18,7 @@ _MANTISSA = 47  # a float64 shifted right by this keeps its exponent and five bi
 _SMALLEST = (1023 << 5) - 1  # bucket 0 holds 0 (and what is below), bucket 1 begins at 1
 _BUCKETS = (1087 << 5) - _SMALLEST  # up to 2**63
 _FEW = 256
-"""So few values are sorted by insertion sooner than the buckets are cleared."""
+"""So few values are selected among sooner than the buckets are cleared."""
 
 
 @jit

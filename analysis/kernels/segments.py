@@ -143,8 +143,7 @@ def _see_below(side: Any, store: Any, start: int, end: int) -> int:
         above = index
         index = node_at(store.nodes, store.node_room, index).next
     overlap = 0
-    low = start
-    high = end
+    low, high = start, end
     side.gap_opened_ns = opened_ns
     while index != NO_NODE and node_at(store.nodes, store.node_room, index).end >= start:
         node = node_at(store.nodes, store.node_room, index)

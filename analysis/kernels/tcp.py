@@ -7,35 +7,30 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import jit
+from analysis.kernels.opening import end_handshake, open_connection, read_syn, read_window, starts_anew
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.segments import acknowledge_bytes, gap_below, node_at, release, see_bytes, send_bytes
 from analysis.kernels.tcp_state import (
-    HANDSHAKE_DONE,
-    HANDSHAKE_NONE,
-    HANDSHAKE_SYN,
     HANDSHAKE_SYN_ACK,
-    HANDSHAKE_UNTIMED,
     IN_FLIGHT_BYTES,
     NO_NODE,
-    NO_SYN,
     NODES_PER_PACKET,
     RESPONSE_NS,
     RTT_NS,
     SAMPLE,
     SAMPLES_PER_PACKET,
+    SEQUENCE_SPACE,
     SERIES,
     UNKNOWN,
 )
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
-_SPACE = 1 << 32
 _HALF = 1 << 31
-_MASK = _SPACE - 1
+_MASK = SEQUENCE_SPACE - 1
 _GOLDEN = (
     2654435769  # 2**32 / golden ratio: successive ordinals spread evenly, and no period of the traffic can match them
 )
-_MAX_SHIFT = 14  # RFC 7323 section 2.3: a larger shift counts as 14
 _NONE = np.uint32(NO_FLOW)
 
 sample_at = record_at(SAMPLE)
@@ -70,111 +65,6 @@ def thin_samples(samples: Any, draw_limit: int) -> int:
             samples[kept] = samples[i]
             kept += 1
     return kept
-
-
-@jit
-def _open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
-    index = store.connections
-    store.connections = index + 1
-    connection = connections[index]
-    connection.flow = flow
-    connection.initiator = UNKNOWN
-    connection.handshake = HANDSHAKE_NONE
-    connection.first_ns = NO_TIME
-    connection.last_ns = NO_TIME
-    connection.final_ack_ns = NO_TIME
-    connection.jobid = UNKNOWN
-    for k in range(2 * index, 2 * index + 2):
-        side = sides[k]
-        side.isn = UNKNOWN
-        side.base = UNKNOWN
-        side.oldest = NO_NODE
-        side.newest = NO_NODE
-        side.runs_below = NO_NODE
-        side.last_window = UNKNOWN
-        side.last_window_bytes = UNKNOWN
-        side.wscale = NO_SYN
-        side.window_min = _SPACE
-        side.syn_window_min = _SPACE
-        side.syn_ns = NO_TIME
-        side.rtt_min_ns = UNKNOWN
-        side.in_flight_max = UNKNOWN
-        side.vpid = UNKNOWN
-    return signed(index)
-
-
-@jit
-def _starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
-    """Whether this SYN opens another connection on ports that were used before (an ISN of its own, or none known)."""
-    if side.isn == seq:
-        return False
-    if flags & ACK:
-        answers = peer.isn != UNKNOWN and ack == ((peer.isn + 1) & _MASK)
-        return bool(not (answers and side.payload_bytes == 0) and side.packets + peer.packets > 0)
-    if side.isn != UNKNOWN:
-        return True
-    return bool(side.packets > 0 or peer.packets > peer.syns)
-
-
-@jit
-def _read_syn(
-    connection: Any, side: Any, direction: int, flags: int, seq: int, wscale: int, cut: bool, time_ns: int
-) -> None:
-    side.syns += 1
-    if side.isn != seq:
-        side.isn = seq
-        side.base = seq
-        side.highest = 0
-        side.acked_known = 0
-    if side.syn_ns == NO_TIME:
-        side.syn_ns = time_ns
-    if not cut:
-        side.wscale = UNKNOWN if wscale == 255 else min(wscale, _MAX_SHIFT)
-    if flags & ACK:
-        if connection.initiator == UNKNOWN:
-            connection.initiator = 1 - direction
-        if connection.handshake == HANDSHAKE_SYN:
-            connection.handshake = HANDSHAKE_SYN_ACK
-    elif connection.initiator == UNKNOWN:
-        connection.initiator = direction
-        connection.handshake = HANDSHAKE_SYN
-
-
-@jit
-def _end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
-    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
-    if direction != connection.initiator:
-        return
-    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
-    if timed:
-        connection.final_ack_ns = time_ns
-    connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED
-
-
-@jit
-def _read_window(side: Any, peer: Any, flags: int, window: int) -> None:
-    """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
-    if flags & SYN:
-        side.syn_window_sum += window
-        side.syn_window_count += 1
-        side.syn_window_min = min(side.syn_window_min, window)
-        side.last_window = window
-        side.last_window_bytes = window
-        return
-    side.window_sum += window
-    side.window_count += 1
-    side.window_min = min(side.window_min, window)
-    side.last_window = window
-    if window == 0:
-        side.last_window_bytes = 0
-        if not flags & FIN:
-            side.zero_window_events += 1
-    elif side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
-        side.last_window_bytes = window
-    elif side.wscale != NO_SYN and peer.wscale != NO_SYN:
-        side.last_window_bytes = window << side.wscale
-    else:
-        side.last_window_bytes = UNKNOWN
 
 
 @jit
@@ -309,9 +199,9 @@ def _read_packet(
     if flags & RST:  # often forged, or with a number of no stream: it says nothing about bytes, ACKs or windows
         return
     if flags & SYN:
-        _read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
+        read_syn(connection, side, direction, flags, seq, wscale, cut, time_ns)
     elif connection.handshake == HANDSHAKE_SYN_ACK:
-        _end_handshake(connection, side, peer, direction, pure, ack, time_ns)
+        end_handshake(connection, side, peer, direction, pure, ack, time_ns)
     if side.base == UNKNOWN:
         side.base = seq
         side.highest = 0
@@ -328,7 +218,7 @@ def _read_packet(
         _read_data(connection, side, peer, store, mine, payload, start, probe, time_ns)
     side.highest = max(side.highest, start + payload + (1 if flags & FIN else 0))
     if flags & (ACK | SYN) and not (cut and window == 0):
-        _read_window(side, peer, flags, window)
+        read_window(side, peer, flags, window)
 
 
 @jit
@@ -351,7 +241,7 @@ def _reopen(connections: Any, sides: Any, store: Any, flow: int, index: int) -> 
     if store.connections == store.connection_room:
         store.untracked += 1
         return UNKNOWN
-    return _open_connection(connections, sides, store, flow)
+    return open_connection(connections, sides, store, flow)
 
 
 @jit
@@ -379,7 +269,7 @@ def follow_packets(
         index = signed(current[flow[i]])
         if index == UNKNOWN or (
             flags & (SYN | RST) == SYN
-            and _starts_anew(
+            and starts_anew(
                 sides[2 * index + direction], sides[2 * index + 1 - direction], flags, signed(seq[i]), signed(ack[i])
             )
         ):

@@ -13,6 +13,7 @@ import numpy as np
 
 NO_NODE: Final = -1
 UNKNOWN: Final = -1
+SEQUENCE_SPACE: Final = 1 << 32
 
 COUNTERS: Final = (
     "packets", "wire_bytes", "payload_bytes", "data_segments", "pure_acks", "syns", "fins", "rsts", "goodput_bytes",

@@ -38,6 +38,17 @@ def test_it_reads_an_mpi_run_as_the_native_decoder_does(mpi_capture: Path) -> No
     assert ours.source["decoder"] == "pyshark"
 
 
+def test_every_metric_flow_and_matrix_is_the_same_through_either_decoder(mpi_capture: Path) -> None:
+    native, second = (analysis.analyse(mpi_capture, decoder=name).to_dict() for name in ("native", "pyshark"))
+    of_the_file = {"captured", "received_by_filter", "dropped_by_kernel", "tail_lost"}  # pcapng statistics, not packets
+    assert {k: v for k, v in native["metrics"].items() if k not in of_the_file} == {
+        k: v for k, v in second["metrics"].items() if k not in of_the_file
+    }
+    assert native["flows"] == second["flows"]
+    assert native["matrices"] == second["matrices"]
+    assert native["mpi"]["metrics"] == second["mpi"]["metrics"]
+
+
 def test_it_reads_udp_icmp_ipv6_fragments_and_what_is_not_ip_alike(tmp_path: Path) -> None:
     options = [("MSS", 1400), ("WScale", 9), ("SAckOK", b"")]
     path = written(

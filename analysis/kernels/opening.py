@@ -1,0 +1,129 @@
+"""How connections begin: fresh state, SYNs, the handshake, and the windows whose scale it settles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from analysis.kernels import jit
+from analysis.kernels.raw import signed
+from analysis.kernels.tcp_state import (
+    HANDSHAKE_DONE,
+    HANDSHAKE_NONE,
+    HANDSHAKE_SYN,
+    HANDSHAKE_SYN_ACK,
+    HANDSHAKE_UNTIMED,
+    NO_NODE,
+    NO_SYN,
+    SEQUENCE_SPACE,
+    UNKNOWN,
+)
+from analysis.packets import ACK, FIN, NO_SCALE, NO_TIME, SYN
+
+_MASK = SEQUENCE_SPACE - 1
+_MAX_SHIFT = 14  # RFC 7323 section 2.3: a larger shift counts as 14
+_NO_OPTION = int(NO_SCALE)
+
+
+@jit
+def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
+    index = store.connections
+    store.connections = index + 1
+    connection = connections[index]
+    connection.flow = flow
+    connection.initiator = UNKNOWN
+    connection.handshake = HANDSHAKE_NONE
+    connection.first_ns = NO_TIME
+    connection.last_ns = NO_TIME
+    connection.final_ack_ns = NO_TIME
+    connection.jobid = UNKNOWN
+    for k in range(2 * index, 2 * index + 2):
+        side = sides[k]
+        side.isn = UNKNOWN
+        side.base = UNKNOWN
+        side.oldest = NO_NODE
+        side.newest = NO_NODE
+        side.runs_below = NO_NODE
+        side.last_window = UNKNOWN
+        side.last_window_bytes = UNKNOWN
+        side.wscale = NO_SYN
+        side.window_min = SEQUENCE_SPACE
+        side.syn_window_min = SEQUENCE_SPACE
+        side.syn_ns = NO_TIME
+        side.rtt_min_ns = UNKNOWN
+        side.in_flight_max = UNKNOWN
+        side.vpid = UNKNOWN
+    return signed(index)
+
+
+@jit
+def starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
+    """Whether this SYN opens another connection on ports that were used before (an ISN of its own, or none known)."""
+    if side.isn == seq:
+        return False
+    if flags & ACK:
+        answers = peer.isn != UNKNOWN and ack == ((peer.isn + 1) & _MASK)
+        return bool(not (answers and side.payload_bytes == 0) and side.packets + peer.packets > 0)
+    if side.isn != UNKNOWN:
+        return True
+    return bool(side.packets > 0 or peer.packets > peer.syns)
+
+
+@jit
+def read_syn(
+    connection: Any, side: Any, direction: int, flags: int, seq: int, wscale: int, cut: bool, time_ns: int
+) -> None:
+    side.syns += 1
+    if side.isn != seq:
+        side.isn = seq
+        side.base = seq
+        side.highest = 0
+        side.acked_known = 0
+    if side.syn_ns == NO_TIME:
+        side.syn_ns = time_ns
+    if not cut:
+        side.wscale = UNKNOWN if wscale == _NO_OPTION else min(wscale, _MAX_SHIFT)
+    if flags & ACK:
+        if connection.initiator == UNKNOWN:
+            connection.initiator = 1 - direction
+        if connection.handshake == HANDSHAKE_SYN:
+            connection.handshake = HANDSHAKE_SYN_ACK
+    elif connection.initiator == UNKNOWN:
+        connection.initiator = direction
+        connection.handshake = HANDSHAKE_SYN
+
+
+@jit
+def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
+    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
+    if direction != connection.initiator:
+        return
+    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
+    if timed:
+        connection.final_ack_ns = time_ns
+    connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED
+
+
+@jit
+def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
+    """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
+    if flags & SYN:
+        side.syn_window_sum += window
+        side.syn_window_count += 1
+        side.syn_window_min = min(side.syn_window_min, window)
+        side.last_window = window
+        side.last_window_bytes = window
+        return
+    side.window_sum += window
+    side.window_count += 1
+    side.window_min = min(side.window_min, window)
+    side.last_window = window
+    if window == 0:
+        side.last_window_bytes = 0
+        if not flags & FIN:
+            side.zero_window_events += 1
+    elif side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
+        side.last_window_bytes = window
+    elif side.wscale != NO_SYN and peer.wscale != NO_SYN:
+        side.last_window_bytes = window << side.wscale
+    else:
+        side.last_window_bytes = UNKNOWN
