@@ -14,7 +14,7 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from experiments.models import Cluster, Experiment, Project, State
+from experiments.models import Cluster, Experiment, Project, State, Trial
 from experiments.spec import ExperimentSpec
 
 WORK: Final = "workers.tasks.work"
@@ -30,6 +30,34 @@ def submit(spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: s
     if experiment.cluster_id is not None:
         ring(experiment.cluster_id)
     return experiment
+
+
+def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
+    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise Cluster.DoesNotExist."""
+    return _rung(experiment, experiment.revise(spec, author=author))
+
+
+def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
+    """Queue ``count`` more repetitions of every configuration and ring; return how many trials that is."""
+    return _rung(experiment, experiment.add_repetitions(count, author=author))
+
+
+def rerun_failed(experiment: Experiment) -> int:
+    """Queue every trial without a result once more and ring; return how many there were."""
+    return _rung(experiment, experiment.rerun_failed())
+
+
+def run_again(trial: Trial) -> Trial:
+    """Queue one trial once more and ring; return the new attempt. Raise StaleTrial when it is not over."""
+    attempt = trial.queue_attempt()
+    _rung(trial.experiment, 1)
+    return attempt
+
+
+def _rung(experiment: Experiment, queued: int) -> int:
+    if queued and experiment.cluster_id is not None:
+        ring(experiment.cluster_id)
+    return queued
 
 
 def ring(cluster_id: int) -> None:

@@ -17,13 +17,20 @@ from rest_framework.response import Response
 from dashboard.api import schema
 from dashboard.api.filtering import StrictFilterBackend
 from dashboard.api.parsers import YamlText
-from dashboard.api.serializers import CancelledSerializer, ExperimentDetailSerializer, ExperimentSerializer
+from dashboard.api.serializers import (
+    CancelledSerializer,
+    ExperimentDetailSerializer,
+    ExperimentSerializer,
+    QueuedSerializer,
+    RepetitionsSerializer,
+)
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exports import experiment_result
 from experiments.models import Cluster, Experiment, Project
 from experiments.spec import ExperimentSpec, parse, parse_yaml
+from experiments.studies import findings_of
 from workers import queue
 
 
@@ -76,17 +83,60 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, slug: str) -> Response:
         """Cancel every trial that is not over; running ones stop within seconds."""
-        experiment = self.get_object()
-        experiment.require_editable()
-        if not access.may_cancel(request.user, experiment):
-            raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
-        return Response({"cancelled": experiment.cancel()})
+        return Response({"cancelled": self._editable(request).cancel()})
+
+    @extend_schema(
+        request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},
+        responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)},
+    )
+    def update(self, request: Request, slug: str) -> Response:
+        """Make a specification the current version: only what it adds is queued, and nothing measured is lost."""
+        experiment = self._editable(request)
+        spec = _specification(request.data)
+        if not access.may_submit(request.user, experiment.project, spec.workload):
+            raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+        try:
+            return Response({"queued": queue.revise(experiment, spec, author=request.user)})
+        except Cluster.DoesNotExist:
+            raise InvalidSpec([_no_cluster(spec.cluster)]) from None
+
+    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
+    @action(detail=True, methods=["post"], url_path="rerun-failed")
+    def rerun_failed(self, request: Request, slug: str) -> Response:
+        """Queue every trial that ended without a result once more."""
+        return Response({"queued": queue.rerun_failed(self._editable(request))})
+
+    @extend_schema(
+        request=RepetitionsSerializer, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)}
+    )
+    @action(detail=True, methods=["post"])
+    def repetitions(self, request: Request, slug: str) -> Response:
+        """Queue more repetitions of every configuration, as a new version."""
+        wanted = RepetitionsSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        experiment = self._editable(request)
+        count = queue.add_repetitions(experiment, wanted.validated_data["count"], author=request.user)
+        return Response({"queued": count})
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @action(detail=True, methods=["get"])
+    def findings(self, request: Request, slug: str) -> Response:
+        """What the experiment shows, in words with evidence: verdict, findings, and what it cannot tell."""
+        return Response(findings_of(self.get_object()))
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def result(self, request: Request, slug: str) -> Response:
         """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
         return Response(experiment_result(self.get_object()))
+
+    def _editable(self, request: Request) -> Experiment:
+        """Return the experiment for a change: published results refuse, and so does the caller's role."""
+        experiment: Experiment = self.get_object()
+        experiment.require_editable()
+        if not access.may_cancel(request.user, experiment):
+            raise PermissionDenied("Only maintainers of the project and the owner of the experiment may change it.")
+        return experiment
 
     def _shown(self, experiments: Any, *, many: bool = False) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]

@@ -134,6 +134,18 @@ class TrialDetailSerializer(TrialSerializer):
         return trial.environment.facts if trial.environment else None
 
 
+class QueuedSerializer(serializers.Serializer[Any]):
+    """How many trials an order added to the queue."""
+
+    queued = serializers.IntegerField()
+
+
+class RepetitionsSerializer(serializers.Serializer[Any]):
+    """How many more repetitions of every configuration are wanted."""
+
+    count = serializers.IntegerField(min_value=1, max_value=1000)
+
+
 class CancelledSerializer(serializers.Serializer[Any]):
     """The answer to a cancellation."""
 

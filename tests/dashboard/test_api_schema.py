@@ -30,7 +30,10 @@ CHECKS = [
 ]
 ADDRESSES = {
     "/api/v1/experiments/": {"get", "post"},
-    "/api/v1/experiments/{slug}/": {"get"},
+    "/api/v1/experiments/{slug}/": {"get", "put"},
+    "/api/v1/experiments/{slug}/findings/": {"get"},
+    "/api/v1/experiments/{slug}/repetitions/": {"post"},
+    "/api/v1/experiments/{slug}/rerun-failed/": {"post"},
     "/api/v1/experiments/{slug}/cancel/": {"post"},
     "/api/v1/experiments/{slug}/result/": {"get"},
     "/api/v1/trials/": {"get"},

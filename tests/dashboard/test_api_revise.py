@@ -1,0 +1,75 @@
+"""REST: an experiment that ran is changed, extended, run again where it failed, and asked for its findings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from experiments.models import Experiment, State
+from tests.dashboard.test_api_access import EXPERIMENTS, client_of
+from tests.experiments import factories
+from tests.experiments.specifications import written
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> Client:
+    return client_of(factories.person("ada", "submitter"))
+
+
+@pytest.fixture
+def experiment(client: Client) -> Experiment:
+    """Ada's experiment; every trial has finished."""
+    assert client.post(EXPERIMENTS, written(), "application/json").status_code == 201
+    experiment = Experiment.objects.get()
+    experiment.trials.update(state=State.FINISHED)
+    return experiment
+
+
+def address(experiment: Experiment, action: str = "") -> str:
+    return f"{EXPERIMENTS}{experiment.slug}/{action}"
+
+
+def test_it_revises_and_queues_only_what_is_new(client: Client, experiment: Experiment) -> None:
+    answer = client.put(address(experiment), written(sweep={"hosts": [1, 2, 4]}), "application/json")
+    assert (answer.status_code, answer.json()) == (200, {"queued": 2})
+    assert client.get(address(experiment)).json()["version"] == 2
+
+
+def test_it_refuses_a_bad_revision_at_its_field_and_keeps_the_version(client: Client, experiment: Experiment) -> None:
+    answer = client.put(address(experiment), written(sweep={"hosts": [0]}), "application/json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"] == "sweep.hosts"
+    experiment.refresh_from_db()
+    assert experiment.version == 1
+
+
+def test_it_adds_repetitions(client: Client, experiment: Experiment) -> None:
+    answer = client.post(address(experiment, "repetitions/"), {"count": 2}, "application/json")
+    assert (answer.status_code, answer.json()) == (200, {"queued": 4})
+    wrong = client.post(address(experiment, "repetitions/"), {"count": 0}, "application/json")
+    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "count")
+
+
+def test_it_runs_failed_trials_again(client: Client, experiment: Experiment) -> None:
+    first = experiment.trials.order_by("position").first()
+    assert first is not None
+    experiment.trials.filter(pk=first.pk).update(state=State.FAILED)
+    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 1}
+    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 0}
+
+
+def test_it_gives_the_findings(client: Client, experiment: Experiment, empty_redis: Any) -> None:
+    found = client.get(address(experiment, "findings/")).json()
+    assert set(found) >= {"verdict", "findings", "cannot_tell"}
+
+
+@pytest.mark.parametrize("action", ["repetitions/", "rerun-failed/"])
+def test_it_lets_only_owners_and_maintainers_change(experiment: Experiment, action: str) -> None:
+    other = client_of(factories.person("bob", "submitter"))
+    assert other.post(address(experiment, action), {"count": 1}, "application/json").status_code == 403
+    maintainer = client_of(factories.person("eve", "maintainer"))
+    assert maintainer.post(address(experiment, action), {"count": 1}, "application/json").status_code == 200
