@@ -11,10 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis.capture_analysis import CaptureAnalysis, ScopeAnalysis, analyse, read_capture
+    from analysis.capture_analysis import CaptureAnalysis, ScopeAnalysis, analyse
     from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
     from analysis.live import Follower, LiveCounters, follow
     from analysis.packets import PacketTable
+    from analysis.reading import read_capture
     from analysis.trust import DropCounters, Trust
 
 _HOME = {
@@ -32,7 +33,7 @@ _HOME = {
     "UnsupportedCapture": "analysis.errors",
     "analyse": "analysis.capture_analysis",
     "follow": "analysis.live",
-    "read_capture": "analysis.capture_analysis",
+    "read_capture": "analysis.reading",
 }
 
 __all__ = [

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis import interarrival, legacy, trust
-from analysis.capture.stream import stream
 from analysis.concurrency import Alongside, ahead, side_by_side
-from analysis.errors import UnsupportedCapture
+from analysis.flows import Limits
 from analysis.interarrival import GapStore, InterarrivalResult
 from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
 from analysis.packets import PacketTable
 from analysis.rates import RateAccumulator, ScopeRates
+from analysis.reading import DecoderName, Progress, tables_of
 from analysis.tcp import TcpAccumulator
 from analysis.trust import DropCounters, Trust, TrustAccumulator
-
-DecoderName = Literal["auto", "native", "pyshark"]
-Progress = Callable[[int, int], None]
 
 _NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
 
@@ -166,56 +162,6 @@ class _Arrivals:
         return found, rates
 
 
-def tables_of(
-    path: str | Path,
-    decoder: DecoderName = "auto",
-    *,
-    facts: dict[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Iterator[PacketTable]:
-    """Successive tables of a capture; ``facts`` is filled at the end with what is known of the file.
-
-    "auto" turns to tshark where the native decoder does not know the link type, with a note. Raises CaptureError.
-    """
-    facts = {} if facts is None else facts
-    if decoder == "pyshark":
-        yield from _tables_of_tshark(path, facts)
-        return
-    tables = stream(path, facts=facts, progress=progress)
-    try:
-        first = next(tables, None)
-    except UnsupportedCapture as error:
-        if decoder == "native":
-            raise
-        yield from _tables_of_tshark(path, facts)
-        facts["notes"].append(f"decoded with tshark: {error}")
-        return
-    if first is not None:
-        yield from itertools.chain([first], tables)
-
-
-def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[PacketTable]:
-    from analysis.dissect import stream_with_tshark  # pyshark takes longer to import than most captures to analyse
-
-    table: PacketTable | None = None
-    packets = 0
-    for table in stream_with_tshark(path):
-        packets += len(table)
-        yield table
-    facts.update({"truncated_tail": False, "unread_bytes": 0, "notes": []})
-    facts.update(table.source if table is not None else {})
-    facts.update({"decoder": "pyshark", "packets": packets})
-
-
-def read_capture(path: str | Path, *, decoder: DecoderName = "auto") -> PacketTable:
-    """The whole capture as one table (about 51 bytes per packet). Raises CaptureError."""
-    facts: dict[str, Any] = {}
-    tables = list(tables_of(path, decoder, facts=facts))
-    if not tables:
-        return PacketTable.empty(source=facts)
-    return PacketTable.joined(tables, source=facts)
-
-
 def analyse(
     path: str | Path,
     *,
@@ -252,6 +198,7 @@ def analyse(
         lambda: [arrivals.result(scope, bootstrap) for scope in ((ALL,) if member is None else (ALL, MPI))],
         lambda: _Connected.of(tcp, matrices, member, rank_map),
     )
+    facts["notes"] += _forgotten(connected.limits)
     whole, rates = scopes[ALL]
     _add_tcp(whole, rates, connected.everything)
     mpi = _absent(whole) if member is None else scopes[MPI][0]
@@ -271,6 +218,19 @@ def analyse(
     )
 
 
+def _forgotten(limits: Limits) -> list[str]:
+    """What bounded memory left out of the TCP metrics."""
+    counts = (
+        (limits.untracked_packets, "packets belong to connections beyond the limit and are not followed"),
+        (limits.gaps_forgotten, "gaps in sequence numbers were forgotten"),
+        (limits.segments_forgotten, "unacknowledged segments were forgotten"),
+    )
+    notes = [f"{count} {what}" for count, what in counts if count]
+    if limits.sampled_share < 1:
+        notes.append(f"quantiles of TCP are those of {limits.sampled_share:.1%} of the samples")
+    return notes
+
+
 Measured = tuple[dict[str, float], dict[str, str]]
 
 
@@ -278,6 +238,7 @@ Measured = tuple[dict[str, float], dict[str, str]]
 class _Connected:
     """What the connections say, gathered beside the rates."""
 
+    limits: Limits
     everything: Measured
     mpi: Measured
     flows: list[dict[str, Any]]
@@ -293,7 +254,9 @@ class _Connected:
     ) -> _Connected:
         flow_set = tcp.result()
         mpi = ({}, {}) if member is None else flow_set.metrics(member)
-        return cls(flow_set.metrics(), mpi, flow_set.flows(), matrices.result(flow_set, rank_map=rank_map))
+        return cls(
+            flow_set.limits, flow_set.metrics(), mpi, flow_set.flows(), matrices.result(flow_set, rank_map=rank_map)
+        )
 
 
 def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:

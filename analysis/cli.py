@@ -72,6 +72,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     flows = commands.add_parser("flows", parents=[common], help="one line per connection")
     flows.add_argument("--limit", type=positive, metavar="N", help="only the N connections with most bytes")
+    flows.add_argument(
+        "--interarrival", action="store_true", help="inter-arrival times of each, both ways and each way"
+    )
     matrix = commands.add_parser("matrix", parents=[common], help="who sent how much to whom")
     matrix.add_argument("--by", choices=("hosts", "ranks"), default="ranks")
     matrix.add_argument("--quantity", default="wire_bytes", help="packets, wire_bytes, payload_bytes ...")

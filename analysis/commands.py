@@ -16,6 +16,9 @@ from typing import Any, Final
 from analysis import legacy, render
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
+from analysis.flow_gaps import interarrival_by_connection
+from analysis.interarrival import QUANTILES
+from analysis.reading import tables_of
 
 LONG_FILE_BYTES: Final = 200_000_000
 """Files that take more than a second or so show how far they are, when a person watches."""
@@ -108,18 +111,28 @@ _FLOW_COLUMNS: Final = (
 def flows(options: argparse.Namespace) -> None:
     """One line per connection, those with most bytes first."""
     result = _analyse(options.file, options)
+    columns: tuple[tuple[str, str], ...] = _FLOW_COLUMNS
+    if options.interarrival:
+        _add_interarrival(result.flows, options)
+        columns = (*_FLOW_COLUMNS, *((identifier, "s") for identifier in ("interarrival_mean_s", *QUANTILES)))
     rows = sorted(result.flows, key=lambda flow: -flow["wire_bytes"])[: options.limit]
     if options.json:
         _print_json({"flows": rows, "trust": result.trust.to_dict()})
         return
     print(_verdict(result))
-    lines = [["a", "b", "ranks", *(name for name, _ in _FLOW_COLUMNS)]]
+    lines = [["a", "b", "ranks", *(name for name, _ in columns)]]
     for flow in rows:
         ends = [f"{flow[f'host_{end}']}:{flow[f'port_{end}']}" for end in "ab"]
         ranks = [flow.get(f"rank_{end}") for end in "ab"]
         named = "-".join(str(rank) for rank in ranks) if all(rank is not None for rank in ranks) else ""
-        lines.append([*ends, named, *(render.cell(flow.get(name), unit) for name, unit in _FLOW_COLUMNS)])
-    print(render.table(lines, right=frozenset(range(3, 11))))
+        lines.append([*ends, named, *(render.cell(flow.get(name), unit) for name, unit in columns)])
+    print(render.table(lines, right=frozenset(range(3, len(columns) + 3))))
+
+
+def _add_interarrival(flows: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    gaps = interarrival_by_connection(tables_of(options.file, options.decoder))
+    for flow in flows:
+        flow.update(gaps[flow["connection"]])
 
 
 def matrix(options: argparse.Namespace) -> None:

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
 import analysis
 from analysis.cli import main
 from analysis.legacy import CAVEATS
+from analysis.packets import TCP
 from tests.analysis import capture_files as files
 from tests.analysis.conftest import MPI_PORTS
 
@@ -90,6 +92,19 @@ def test_flows_and_matrix_and_series(capsys: pytest.CaptureFixture[str], mpi_cap
         status, out, _ = run(capsys, command, mpi_capture)
         assert status == 0
         assert out
+
+
+def test_flows_have_inter_arrival_times_when_asked_for(capsys: pytest.CaptureFixture[str], mpi_capture: Path) -> None:
+    assert "interarrival_mean_s" not in run_json(capsys, "flows", mpi_capture)["flows"][0]
+    flow = run_json(capsys, "flows", mpi_capture, "--interarrival")["flows"][0]
+    table = analysis.read_capture(mpi_capture)
+    own = (table.flow == flow["flow"]) & ((table.kind & TCP) != 0)
+    from_a = own & (table.sport == flow["port_a"])
+    for suffix, chosen in (("", own), ("_ab", from_a), ("_ba", own & ~from_a)):
+        gaps = np.diff(table.time_ns[chosen]) / 1e9
+        assert flow[f"interarrival_mean_s{suffix}"] == pytest.approx(gaps.mean())
+        assert flow[f"interarrival_p95_s{suffix}"] == pytest.approx(np.quantile(gaps, 0.95))
+        assert flow[f"interarrival_cv{suffix}"] == pytest.approx(gaps.std() / gaps.mean())
 
 
 def test_an_unknown_quantity_is_refused_with_the_known_ones(
