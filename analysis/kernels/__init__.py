@@ -54,14 +54,6 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 from numba import njit  # noqa: E402 - numba reads NUMBA_CACHE_DIR when it is imported
 
 
-def inlined(function: Function) -> Function:
-    """Copied into the kernel that calls it.
-
-    For small functions that take arrays and have several exits: called, they cost two atomic reference counts per array.
-    """
-    return cast(Function, njit(inline="always", error_model="numpy")(function))
-
-
 def jit(function: Function) -> Function:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
     return cast(Function, njit(cache=True, nogil=True, error_model="numpy")(function))

@@ -1,0 +1,168 @@
+"""Forked workers, threads, bounded memory, and kernels whose reads are checked."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import analysis
+from analysis.concurrency import Alongside, ahead
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+
+def packets_of(path: Path) -> float:
+    return analysis.analyse(path).metrics["packets"]
+
+
+def test_forked_workers_analyse_side_by_side(mpi_capture: Path) -> None:
+    """Celery's prefork pool: the parent has compiled and used the kernels before it forks."""
+    expected = packets_of(mpi_capture)
+    with multiprocessing.get_context("fork").Pool(3) as pool:
+        assert pool.map(packets_of, [mpi_capture] * 6) == [expected] * 6
+
+
+COLD = """
+import os, sys
+import numpy as np
+from analysis.kernels import gaps
+histogram, signs, squares = np.zeros(gaps.BINS, np.int64), np.zeros(3, np.int64), np.zeros(1)
+sys.stdin.readline()
+children = [os.fork() for _ in range(2)]
+gaps.add_gaps(np.arange(1, 100), histogram, signs, squares)
+assert histogram.sum() == 99
+if all(children):
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
+"""
+
+
+def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", COLD], env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for process in processes:
+        _, errors = process.communicate(b"go\n", timeout=50)
+        assert (process.returncode, errors) == (0, b"")
+
+
+def test_threads_of_one_process_analyse_side_by_side(mpi_capture: Path) -> None:
+    found: list[float] = []
+    threads = [threading.Thread(target=lambda: found.append(packets_of(mpi_capture))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(found) == 3
+    assert len(set(found)) == 1
+
+
+def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
+    analysis.analyse(mpi_capture)
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"not a capture, but longer than a header")
+    with pytest.raises(analysis.UnreadableCapture):
+        analysis.analyse(bad)
+    assert not [t for t in threading.enumerate() if t.name.startswith("capture-")]
+
+
+def test_a_failure_in_the_other_thread_is_raised_here() -> None:
+    def produce() -> object:
+        yield 1
+        raise KeyError("from the reader")
+
+    with pytest.raises(KeyError, match="from the reader"):
+        list(ahead(produce()))  # type: ignore[arg-type]
+
+    def fail() -> None:
+        raise KeyError("from the side")
+
+    with pytest.raises(KeyError, match="from the side"), Alongside() as side:
+        side.submit(fail)
+
+
+def test_leaving_early_ends_the_reader() -> None:
+    endless = ahead(iter(int, 1))
+    assert next(endless) == 0
+    endless.close()  # type: ignore[attr-defined]
+    assert not [t for t in threading.enumerate() if t.name == "capture-reader"]
+
+
+def test_the_table_takes_at_most_120_bytes_per_packet(mpi_capture: Path) -> None:
+    table = analysis.read_capture(mpi_capture)
+    columns = sum(getattr(table, name).nbytes for name in table.columns())
+    assert columns / len(table) <= 60
+    assert table.nbytes / len(table) <= 120
+
+
+LARGE = """
+import resource, sys
+import analysis
+small, large = sys.argv[1:]
+analysis.analyse(small)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+packets = analysis.analyse(large).metrics["packets"]
+print(packets, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """A file of 260 MB adds what is kept per packet: stamps of two scopes, samples of TCP; never the file itself."""
+    segment = ethernet(ipv4(tcp(payload=b"b" * 1000)))
+    one = files.pcap([Frame.whole(0, segment, 128)])[24:]
+    rows = 1_800_000
+    records = np.frombuffer(one * rows, np.uint8).reshape(rows, len(one)).copy()
+    times_us = np.arange(rows, dtype=np.uint64) * 10
+    header = records[:, :8].view(np.uint32)
+    header[:, 0], header[:, 1] = times_us // 10**6, times_us % 10**6 * 1000
+    records[:, 16 + 38 : 16 + 42] = (
+        (np.arange(rows, dtype=np.uint32) * 1000).astype(">u4").view(np.uint8).reshape(rows, 4)
+    )
+    small, large = tmp_path / "small.pcap", tmp_path / "large.pcap"
+    small.write_bytes(files.pcap([Frame.whole(k, segment, 128) for k in range(100)]))
+    with large.open("wb") as file:
+        file.write(files.pcap([]))
+        file.write(records.data)
+    del records, header
+    gc.collect()
+    argv = [sys.executable, "-c", LARGE, str(small), str(large)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=55)
+    packets, grown_bytes = map(int, done.stdout.split())
+    large.unlink()
+    assert packets == rows
+    assert grown_bytes < 120_000_000
+
+
+BEYOND = """
+import numpy as np
+import numba
+from analysis.kernels.raw import u32
+
+@numba.njit
+def read(at, end):
+    return u32(at, end)
+
+data = np.arange(8, dtype=np.uint8)
+address = data.ctypes.data
+assert read(address + 4, address + 8) == 0x04050607
+try:
+    read(address + 5, address + 8)
+except IndexError:
+    print("checked")
+"""
+
+
+def test_bounds_checks_catch_a_read_behind_the_captured_bytes() -> None:
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1"}
+    done = subprocess.run([sys.executable, "-c", BEYOND], env=environment, capture_output=True, text=True, timeout=50)
+    assert done.stdout == "checked\n", done.stderr
