@@ -27,6 +27,7 @@ SHARED_MEMORY_NOTE: Final = (
     "Only what crossed the captured wire counts: messages between ranks of one host that use shared memory are missing "
     "(the launchers pin --mca pml ob1 --mca btl tcp,self)."
 )
+_LINK_LOCAL_GROUPS: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 Integers = npt.NDArray[np.int64]
@@ -59,7 +60,8 @@ class MatrixAccumulator:
         """``{"hosts": matrix, "ranks": matrix}``, each JSON-ready: labels, and one list of rows per quantity.
 
         ``rank_map`` {(address, port): rank} serves connections without a captured BTL handshake; ``jobid`` chooses one of
-        several MPI jobs (default: the one with most handshakes).
+        several MPI jobs (default: the one with most handshakes). Packets to link-local multicast groups (neighbour
+        discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
         """
         return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid)}
 
@@ -79,13 +81,21 @@ class MatrixAccumulator:
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
         used = self._keys != pairs.EMPTY
         keys, totals = self._keys[used].astype(np.int64), self._totals[used]
-        known = (keys >> 16 < len(self._hosts)) & (keys & 0xFFFF < len(self._hosts))
+        source, target = keys >> 16, keys & 0xFFFF
+        known = (source < len(self._hosts)) & (target < len(self._hosts))
+        chatter = np.array([_is_neighbourhood(host) for host in self._hosts] + [False])[
+            np.minimum(target, len(self._hosts))
+        ]
+        counted = known & ~chatter
+        order = sorted(
+            np.unique([source[counted], target[counted]]).tolist(), key=lambda host: _address_order(self._hosts[host])
+        )
         matrix = _Matrix(len(self._hosts))
-        matrix.add_volume(keys[known] >> 16, keys[known] & 0xFFFF, totals[known])
-        records = flows.records
-        matrix.add_tcp(records["host_a"], records["host_b"], records)
-        order = sorted(range(len(self._hosts)), key=lambda host: _address_order(self._hosts[host]))
-        return matrix.as_dict(order, [self._hosts[host] for host in order])
+        matrix.add_volume(source[counted], target[counted], totals[counted])
+        matrix.add_tcp(flows.records["host_a"], flows.records["host_b"], flows.records)
+        return matrix.as_dict(order, [self._hosts[host] for host in order]) | {
+            "neighbourhood_packets": int(totals[known & chatter, 0].sum()),
+        }
 
 
 def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: int | None = None) -> dict[str, Any]:
@@ -126,6 +136,11 @@ def _source(heard: npt.NDArray[np.bool_]) -> str | None:
     if heard.all():
         return "btl_handshake"
     return "mixed" if heard.any() else "launcher_map"
+
+
+def _is_neighbourhood(address: str) -> bool:
+    """Multicast that no router passes on (224.0.0.0/24, ff02::/16): neighbour discovery and its like, no host's messages."""
+    return ipaddress.ip_address(address) in _LINK_LOCAL_GROUPS[":" in address]
 
 
 def _address_order(address: str) -> tuple[int, int]:
@@ -169,7 +184,7 @@ class _Matrix:
         weight = np.zeros(self._size, np.int64)
         for (source, target), total in self._volumes.items():
             weight[[source, target]] += total[1]
-        kept = set(np.argsort(-weight, kind="stable")[:LARGEST_MATRIX].tolist())
+        kept = set(sorted(order, key=lambda end: -int(weight[end]))[:LARGEST_MATRIX])
         places = {end: place for place, end in enumerate(end for end in order if end in kept)}
         cells: dict[str, list[list[Any]]] = {
             name: [[0] * len(places) for _ in places] for name in (*_VOLUMES, "retransmitted_segments")
@@ -186,6 +201,6 @@ class _Matrix:
                         cells[name][places[source]][places[target]] = number
         return {
             "labels": [label for end, label in zip(order, labels, strict=True) if end in places],
-            "omitted": self._size - len(places),
+            "omitted": len(order) - len(places),
             **cells,
         }

@@ -70,6 +70,18 @@ def test_packets_that_are_not_ip_and_skipped_ones_are_left_out() -> None:
     assert np.sum(cells) == len(table) - 2
 
 
+def test_neighbour_discovery_is_counted_but_makes_no_rows() -> None:
+    table = table_of([Segment(k, 0, 0, 0, SYN) for k in range(5)])
+    table.src[:], table.dst[:] = [0, 0, 2, 0, 1], [1, 1, 3, 4, 5]
+    hosts = ("10.0.0.1", "10.0.0.2", "fe80::1", "ff02::2", "224.0.0.251", "239.1.1.1")
+    pairs = MatrixAccumulator()
+    pairs.update(PacketTable(**{name: getattr(table, name) for name in PacketTable.columns()}, hosts=hosts))
+    result = pairs.result(TcpAccumulator().result())["hosts"]
+    assert result["labels"] == ["10.0.0.1", "10.0.0.2", "239.1.1.1"]
+    assert result["packets"] == [[0, 2, 0], [0, 0, 1], [0, 0, 0]]
+    assert (result["neighbourhood_packets"], result["omitted"]) == (2, 0)
+
+
 def test_ranks_come_from_the_handshakes_whatever_the_chunks() -> None:
     table = two_connections([(0, 77, 5), (1, 77, 2), (5, 77, 9)])
     for cuts in ((), (1, 3), (2, 2, 5)):
