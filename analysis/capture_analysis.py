@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from analysis.reading import DecoderName, Progress, tables_of
 from analysis.tcp import TcpAccumulator
 from analysis.trust import DropCounters, Trust, TrustAccumulator
 
+MOST_FLOWS: Final = 10_000
+"""Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
 _NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
 
 
@@ -198,7 +200,7 @@ def analyse(
         lambda: [arrivals.result(scope, bootstrap) for scope in ((ALL,) if member is None else (ALL, MPI))],
         lambda: _Connected.of(tcp, matrices, member, rank_map),
     )
-    facts["notes"] += _forgotten(connected.limits)
+    facts["notes"] += _left_out(connected.count, connected.limits)
     whole, rates = scopes[ALL]
     _add_tcp(whole, rates, connected.everything)
     mpi = _absent(whole) if member is None else scopes[MPI][0]
@@ -218,9 +220,10 @@ def analyse(
     )
 
 
-def _forgotten(limits: Limits) -> list[str]:
-    """What bounded memory left out of the TCP metrics."""
+def _left_out(connections: int, limits: Limits) -> list[str]:
+    """What bounded memory left out of the flows and of the TCP metrics."""
     counts = (
+        (max(connections - MOST_FLOWS, 0), f"connections are not listed one by one: only the {MOST_FLOWS} largest are"),
         (limits.untracked_packets, "packets belong to connections beyond the limit and are not followed"),
         (limits.gaps_forgotten, "gaps in sequence numbers were forgotten"),
         (limits.segments_forgotten, "unacknowledged segments were forgotten"),
@@ -238,6 +241,7 @@ Measured = tuple[dict[str, float], dict[str, str]]
 class _Connected:
     """What the connections say, gathered beside the rates."""
 
+    count: int
     limits: Limits
     everything: Measured
     mpi: Measured
@@ -255,7 +259,12 @@ class _Connected:
         flow_set = tcp.result()
         mpi = ({}, {}) if member is None else flow_set.metrics(member)
         return cls(
-            flow_set.limits, flow_set.metrics(), mpi, flow_set.flows(), matrices.result(flow_set, rank_map=rank_map)
+            len(flow_set),
+            flow_set.limits,
+            flow_set.metrics(),
+            mpi,
+            flow_set.flows(limit=MOST_FLOWS),
+            matrices.result(flow_set, rank_map=rank_map),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,7 +12,24 @@ import pytest
 import analysis
 from analysis.packets import CUT, IPV4, NO_FLOW, REVERSE, TCP
 from tests.analysis.conftest import MPI_PORTS
+from tests.analysis.recording import record
 from tests.analysis.tools import capinfos, tshark_fields
+
+
+IPV6_EXCHANGE = """
+import socket, threading
+server = socket.create_server(("::1", 0), family=socket.AF_INET6)
+def answer():
+    peer, _ = server.accept()
+    with peer:
+        while peer.recv(65536):
+            peer.sendall(b"got it")
+threading.Thread(target=answer).start()
+with socket.create_connection(server.getsockname()[:2]) as client:
+    for _ in range(300):
+        client.sendall(b"x" * 7001)
+        client.recv(6)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +97,31 @@ def test_without_a_port_range_it_finds_mpi_by_the_btl_handshakes(
     with_ports = analysis.analyse(mpi_capture, mpi_ports=MPI_PORTS)
     assert measured.mpi.metrics["payload_bytes"] == with_ports.mpi.metrics["payload_bytes"] > 0
     assert measured.metrics["non_mpi_share"] >= 0
+
+
+def test_shares_and_sums_are_those_of_tsharks_fields(mpi_capture: Path, measured: analysis.CaptureAnalysis) -> None:
+    rows = tshark_fields(mpi_capture, "frame.len", "tcp.len", "tcp.flags", "tcp.window_size_value", "udp.length")
+    sizes = [int(row[0]) for row in rows]
+    segments = [(int(row[1]), int(row[2], 16)) for row in rows if row[1]]
+    managing = [flags for _, flags in segments if flags & 7]
+    pure = [flags for length, flags in segments if length == 0 and flags & 0x17 == 0x10]
+    datagrams = sum(int(row[4]) - 8 for row in rows if row[4])
+    metrics = measured.metrics
+    assert metrics["payload_bytes"] == sum(length for length, _ in segments) + datagrams
+    assert metrics["small_packet_share"] == sum(size < 100 for size in sizes) / len(sizes)
+    assert metrics["pure_ack_share"] == len(pure) / len(segments)
+    assert metrics["management_share"] == len(managing) / len(segments)
+    assert measured.window_sum == sum(int(row[3]) for row in rows if row[3])
+
+
+def test_ipv6_traffic_is_read_as_tshark_reads_it(tmp_path: Path) -> None:
+    capture = record(tmp_path / "six.pcapng", [sys.executable, "-c", IPV6_EXCHANGE])
+    table = analysis.read_capture(capture)
+    rows = tshark_fields(capture, "ipv6.src", "tcp.srcport", "tcp.len", "tcp.seq_raw", "tcp.window_size_value")
+    assert len(rows) == len(table) > 100
+    for number, (source, *numbers) in enumerate(rows):
+        if source and numbers[0]:
+            assert table.hosts[table.src[number]] == source
+            ours = (table.sport, table.payload, table.seq, table.window)
+            assert [int(column[number]) for column in ours] == [int(text) for text in numbers]
+    assert analysis.analyse(capture).metrics["goodput_bytes"] >= 300 * (7001 + 6)
