@@ -15,7 +15,6 @@ from tests.analysis.conftest import MPI_PORTS
 from tests.analysis.recording import record
 from tests.analysis.tools import capinfos, tshark_fields
 
-
 IPV6_EXCHANGE = """
 import socket, threading
 server = socket.create_server(("::1", 0), family=socket.AF_INET6)
