@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.tcp import TcpAccumulator
-from tests.analysis.segments import ACK, SYN, Segment, slices, table_of
+from tests.analysis.segments import ACK, FIN, RST, SYN, Segment, slices, table_of
 
 
 def test_unacknowledged_segments_beyond_the_limit_are_forgotten_and_counted() -> None:
@@ -123,3 +123,25 @@ def test_an_empty_table_is_no_connection() -> None:
     assert len(accumulator.result()) == 0
     assert accumulator.result().metrics()[0] == {"connections": 0}
     assert np.asarray(accumulator.result().is_mpi((1, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_packets_of_many_flows_give_the_same_in_any_chunks_at_every_limit(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    flags = random.choice([ACK, ACK, ACK, ACK, SYN, SYN | ACK, FIN | ACK, RST], 4000)
+    flow, side, window = random.integers(0, 9, 4000), random.integers(0, 2, 4000), random.integers(0, 3, 4000)
+    seq, ack, payload = random.integers(0, 4000, 4000), random.integers(0, 4000, 4000), random.integers(0, 300, 4000)
+    time_ns = random.integers(0, 50, 4000).cumsum()
+    columns = (time_ns, side, seq, ack, flags, payload, window)
+    segments = [Segment(*row[:-1], flow=row[-1]) for row in zip(*(c.tolist() for c in (*columns, flow)), strict=True)]
+    table = table_of(segments, endpoints=[(0, 1000 + k, 1, 20000) for k in range(9)])
+    limits = {"max_gaps": 6, "max_outstanding": 9, "max_nodes": 90, "max_connections": 900, "max_samples": 300}
+    results = []
+    for cuts in ((), sorted(random.integers(0, 4000, 5).tolist()), (1, 2, 3999)):
+        accumulator = TcpAccumulator(**limits)
+        connection_of = np.concatenate([accumulator.update(piece) for piece in slices(table, cuts)])
+        flows = accumulator.result()
+        results.append((flows.records.tobytes(), flows.limits, flows.metrics(), connection_of.tobytes()))
+    assert results[0] == results[1] == results[2]
+    assert results[0][1].segments_forgotten > 0
+    assert results[0][1].sampled_share < 1
