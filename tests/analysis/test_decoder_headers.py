@@ -38,6 +38,9 @@ from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.tools import tshark_fields
 
+MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+ETHER = Ether(src=MACS[0], dst=MACS[1])
+"""With both addresses given, so that scapy asks nobody for them."""
 V4 = {"src": "192.0.2.1", "dst": "192.0.2.9"}
 V6 = {"src": "2001:db8::1", "dst": "2001:db8::9"}
 SEGMENT = TCP(sport=1234, dport=80, seq=7, ack=9, flags="PA", window=77) / Raw(b"z" * 321)
@@ -53,10 +56,10 @@ def read(tmp_path: Path, *frames: bytes, link: int = ETHERNET, snap_length: int 
 @pytest.mark.parametrize(
     ("packet", "link"),
     [
-        pytest.param(Ether() / IP(**V4) / SEGMENT, ETHERNET, id="ethernet"),
-        pytest.param(Ether() / Dot1Q(vlan=5) / IP(**V4) / SEGMENT, ETHERNET, id="802.1Q"),
-        pytest.param(Ether() / Dot1AD(vlan=5) / Dot1Q(vlan=6) / IP(**V4) / SEGMENT, ETHERNET, id="QinQ"),
-        pytest.param(Ether() / Dot1Q() / Dot1Q() / Dot1Q() / Dot1Q() / IP(**V4) / SEGMENT, ETHERNET, id="four tags"),
+        pytest.param(ETHER / IP(**V4) / SEGMENT, ETHERNET, id="ethernet"),
+        pytest.param(ETHER / Dot1Q(vlan=5) / IP(**V4) / SEGMENT, ETHERNET, id="802.1Q"),
+        pytest.param(ETHER / Dot1AD(vlan=5) / Dot1Q(vlan=6) / IP(**V4) / SEGMENT, ETHERNET, id="QinQ"),
+        pytest.param(ETHER / Dot1Q() / Dot1Q() / Dot1Q() / Dot1Q() / IP(**V4) / SEGMENT, ETHERNET, id="four tags"),
         pytest.param(CookedLinux(proto=0x0800) / IP(**V4) / SEGMENT, SLL, id="SLL"),
         pytest.param(CookedLinuxV2(proto=0x0800) / IP(**V4) / SEGMENT, SLL2, id="SLL2"),
         pytest.param(IP(**V4) / SEGMENT, RAW, id="raw"),
@@ -64,16 +67,16 @@ def read(tmp_path: Path, *frames: bytes, link: int = ETHERNET, snap_length: int 
         pytest.param(IP(**V4) / SEGMENT, 228, id="raw IPv4"),
         pytest.param(Loopback(type=2) / IP(**V4) / SEGMENT, NULL, id="BSD loopback"),
         pytest.param(b"\0\0\0\2" + bytes(IP(**V4) / SEGMENT), LOOP, id="OpenBSD loopback"),
-        pytest.param(Ether() / IP(options=[IPOption_RR(routers=["1.2.3.4"] * 3)], **V4) / SEGMENT, 1, id="options"),
-        pytest.param(Ether() / IPv6(**V6) / SEGMENT, ETHERNET, id="IPv6"),
+        pytest.param(ETHER / IP(options=[IPOption_RR(routers=["1.2.3.4"] * 3)], **V4) / SEGMENT, 1, id="options"),
+        pytest.param(ETHER / IPv6(**V6) / SEGMENT, ETHERNET, id="IPv6"),
         pytest.param(IPv6(**V6) / SEGMENT, 229, id="raw IPv6"),
         pytest.param(Loopback(type=24) / IPv6(**V6) / SEGMENT, NULL, id="BSD loopback IPv6"),
         pytest.param(
-            Ether() / IPv6(**V6) / IPv6ExtHdrHopByHop() / IPv6ExtHdrRouting() / IPv6ExtHdrDestOpt() / SEGMENT,
+            ETHER / IPv6(**V6) / IPv6ExtHdrHopByHop() / IPv6ExtHdrRouting() / IPv6ExtHdrDestOpt() / SEGMENT,
             ETHERNET, id="extension headers",
         ),
-        pytest.param(Ether() / IPv6(**V6) / AH(nh=6, payloadlen=4, icv=b"12345678" + b"1234") / SEGMENT, 1, id="AH"),
-        pytest.param(Ether() / IPv6(**V6) / IPv6ExtHdrFragment(offset=0, m=1) / SEGMENT, 1, id="first fragment"),
+        pytest.param(ETHER / IPv6(**V6) / AH(nh=6, payloadlen=4, icv=b"12345678" + b"1234") / SEGMENT, 1, id="AH"),
+        pytest.param(ETHER / IPv6(**V6) / IPv6ExtHdrFragment(offset=0, m=1) / SEGMENT, 1, id="first fragment"),
     ],
 )  # fmt: skip
 def test_tcp_is_found_behind(tmp_path: Path, packet: Packet | bytes, link: int) -> None:
@@ -88,18 +91,18 @@ def test_tcp_is_found_behind(tmp_path: Path, packet: Packet | bytes, link: int) 
 
 
 def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
-    short = bytes(Ether() / IP(**V4) / TCP(flags="A"))
+    short = bytes(ETHER / IP(**V4) / TCP(flags="A"))
     table = read(tmp_path, short + b"\0" * (60 - len(short)))
     assert (table.orig_len[0], table.payload[0]) == (60, 0)
 
 
 def test_udp_icmp_and_what_is_not_ip(tmp_path: Path) -> None:
     frames = [
-        Ether() / IP(**V4) / UDP(sport=5, dport=6) / Raw(b"1234567"),
-        Ether() / IP(**V4) / ICMP(),
-        Ether() / IPv6(**V6) / ICMPv6EchoRequest(),
-        Ether() / ARP(),
-        Ether(type=0x1234) / Raw(b"?" * 50),
+        ETHER / IP(**V4) / UDP(sport=5, dport=6) / Raw(b"1234567"),
+        ETHER / IP(**V4) / ICMP(),
+        ETHER / IPv6(**V6) / ICMPv6EchoRequest(),
+        ETHER / ARP(hwsrc=MACS[0], psrc="192.0.2.1", pdst="192.0.2.9"),
+        Ether(src=MACS[0], dst=MACS[1], type=0x1234) / Raw(b"?" * 50),
     ]
     table = read(tmp_path, *map(bytes, frames))
     assert table.kind.tolist() == [IPV4 | UDP_BIT, IPV4 | ICMP_BIT, IPV6 | ICMP_BIT, 0, 0]
@@ -109,9 +112,9 @@ def test_udp_icmp_and_what_is_not_ip(tmp_path: Path) -> None:
 
 
 def test_later_fragments_have_no_ports(tmp_path: Path) -> None:
-    first = Ether() / IP(flags="MF", **V4) / SEGMENT
-    later = Ether() / IP(frag=100, proto=6, **V4) / Raw(bytes(SEGMENT))
-    later_v6 = Ether() / IPv6(**V6) / IPv6ExtHdrFragment(offset=100, nh=6) / Raw(bytes(SEGMENT))
+    first = ETHER / IP(flags="MF", **V4) / SEGMENT
+    later = ETHER / IP(frag=100, proto=6, **V4) / Raw(bytes(SEGMENT))
+    later_v6 = ETHER / IPv6(**V6) / IPv6ExtHdrFragment(offset=100, nh=6) / Raw(bytes(SEGMENT))
     table = read(tmp_path, bytes(first), bytes(later), bytes(later_v6))
     assert table.kind.tolist() == [IPV4 | TCP_BIT, IPV4 | FRAGMENT, IPV6 | FRAGMENT]
     assert table.flow.tolist()[1:] == [NO_FLOW, NO_FLOW]
@@ -119,16 +122,16 @@ def test_later_fragments_have_no_ports(tmp_path: Path) -> None:
 
 
 def test_super_segments_without_an_ip_length_take_that_of_the_wire(tmp_path: Path) -> None:
-    big = bytes(Ether() / IP(len=0, **V4) / TCP(flags="A") / Raw(b"b" * 70_000))
-    big_v6 = bytes(Ether() / Dot1Q() / IPv6(plen=0, **V6) / TCP(flags="A") / Raw(b"b" * 70_000))
+    big = bytes(ETHER / IP(len=0, **V4) / TCP(flags="A") / Raw(b"b" * 70_000))
+    big_v6 = bytes(ETHER / Dot1Q() / IPv6(plen=0, **V6) / TCP(flags="A") / Raw(b"b" * 70_000))
     table = read(tmp_path, big, big_v6, snap_length=128)
     assert table.payload.tolist() == [70_000, 70_000]
 
 
 def test_options_of_the_syn_are_kept(tmp_path: Path) -> None:
     options = [("NOP", None), ("MSS", 1460), ("SAckOK", b""), ("Timestamp", (1, 0)), ("WScale", 7)]
-    syn = Ether() / IP(**V4) / TCP(flags="S", options=options)
-    bare = Ether() / IP(**V4) / TCP(flags="S")
+    syn = ETHER / IP(**V4) / TCP(flags="S", options=options)
+    bare = ETHER / IP(**V4) / TCP(flags="S")
     table = read(tmp_path, bytes(syn), bytes(bare))
     assert table.mss.tolist() == [1460, 0]
     assert table.wscale.tolist() == [7, NO_SCALE]
@@ -136,7 +139,7 @@ def test_options_of_the_syn_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ip", [IP(**V4), IPv6(**V6), IPv6(**V6) / IPv6ExtHdrDestOpt()], ids=["v4", "v6", "v6-ext"])
 def test_cut_anywhere_it_keeps_what_it_could_read_and_says_cut(tmp_path: Path, ip: Packet) -> None:
-    whole = bytes(Ether() / ip / TCP(sport=1, dport=2, options=[("Timestamp", (3, 4))]) / Raw(b"data"))
+    whole = bytes(ETHER / ip / TCP(sport=1, dport=2, options=[("Timestamp", (3, 4))]) / Raw(b"data"))
     payload_at = len(whole) - 4
     header_at = payload_at - 32
     path = tmp_path / "file.pcap"
@@ -153,10 +156,10 @@ def test_cut_anywhere_it_keeps_what_it_could_read_and_says_cut(tmp_path: Path, i
 
 def test_a_header_that_contradicts_itself_is_not_believed(tmp_path: Path) -> None:
     frames = [
-        Ether() / IP(ihl=3, **V4) / SEGMENT,
-        Ether() / IP(version=5, **V4) / SEGMENT,
-        Ether() / IP(**V4) / TCP(dataofs=3) / Raw(b"x" * 40),
-        Ether() / IP(len=30, **V4) / SEGMENT,
+        ETHER / IP(ihl=3, **V4) / SEGMENT,
+        ETHER / IP(version=5, **V4) / SEGMENT,
+        ETHER / IP(**V4) / TCP(dataofs=3) / Raw(b"x" * 40),
+        ETHER / IP(len=30, **V4) / SEGMENT,
     ]
     table = read(tmp_path, *map(bytes, frames))
     assert [bool(kind & TCP_BIT) for kind in table.kind] == [False, False, False, True]
@@ -166,9 +169,9 @@ def test_a_header_that_contradicts_itself_is_not_believed(tmp_path: Path) -> Non
 
 def test_it_reads_the_same_fields_as_tshark(tmp_path: Path) -> None:
     frames = [
-        Ether() / Dot1Q(vlan=3) / IPv6(**V6) / IPv6ExtHdrHopByHop() / SEGMENT,
-        Ether() / IP(options=[IPOption_RR(routers=["9.9.9.9"])], **V4) / SEGMENT,
-        Ether() / IP(**V4) / UDP(sport=99, dport=98) / Raw(b"u" * 12),
+        ETHER / Dot1Q(vlan=3) / IPv6(**V6) / IPv6ExtHdrHopByHop() / SEGMENT,
+        ETHER / IP(options=[IPOption_RR(routers=["9.9.9.9"])], **V4) / SEGMENT,
+        ETHER / IP(**V4) / UDP(sport=99, dport=98) / Raw(b"u" * 12),
     ]
     table = read(tmp_path, *map(bytes, frames))
     rows = tshark_fields(
