@@ -21,7 +21,7 @@ def record(output: Path, command: list[str], *, snap_length: int = 128) -> Path:
     return output
 
 
-def _settled(file: Path) -> None:
+def wait_until_settled(file: Path) -> None:
     """Until the capture file has not grown for half a second: dumpcap has written what the kernel gave it."""
     size, since = -1, time.monotonic()
     deadline = since + DEADLINE_S
@@ -42,7 +42,7 @@ def main(output: str, snap_length: str, *command: str) -> None:
             if line.startswith("File:"):  # dumpcap listens from here on
                 break
         subprocess.run(command, check=True, timeout=DEADLINE_S)
-        _settled(Path(output))
+        wait_until_settled(Path(output))
     finally:
         capture.send_signal(signal.SIGINT)
         capture.wait(10)
