@@ -61,6 +61,7 @@ def dissect(
         for document in _packets(run.stdout):
             packets.append(_packet(document))
             if len(packets) == limit:
+                run.enough = True
                 break
     return packets
 

@@ -35,6 +35,8 @@ class TsharkRun:
         self.truncated = False
         """The capture ends inside a record; everything before it was read."""
         self.expired = False
+        self.enough = False
+        """Set by the reader who needs no more: tshark is ended at once, however far it still would have to search."""
         self._process = process
 
     def expire(self) -> None:
@@ -74,7 +76,7 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
         complete = False
         try:
             yield run
-            complete = run.stdout.read(1) == b""
+            complete = not run.enough and run.stdout.read(1) == b""
         finally:
             if clock is not None:
                 clock.cancel()
@@ -82,7 +84,7 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
                 run.stop()
             run.stdout.close()
             process.wait()
-        if run.expired:
+        if run.expired and not run.enough:
             raise DecoderError(f"tshark took longer than {timeout_s:g} s")
         if complete and process.returncode != 0:
             errors.seek(0)

@@ -12,6 +12,7 @@ import pytest
 
 import analysis
 from analysis.dissect import check_filter, dissect
+from analysis.tshark import running
 from tests.analysis.tools import tshark_fields
 
 
@@ -55,6 +56,18 @@ def test_a_filter_and_a_range_hold_together_and_the_limit_ends_the_search(mpi_ca
     before = children()
     packets = dissect(mpi_capture, frames=(1, 300), display_filter="tcp.len > 0 || tcp.len == 0", limit=3)
     assert [packet["number"] for packet in packets] == [1, 2, 3]
+    assert children() <= before
+
+
+def test_a_reader_with_enough_does_not_wait_for_a_slow_search(mpi_capture: Path) -> None:
+    before = children()
+    with pytest.raises(TimeoutError), running(mpi_capture, ["-T", "pdml"], None) as run:
+        run.stdout.readline()
+        raise TimeoutError
+    with running(mpi_capture, ["-T", "pdml"], timeout_s=30) as run:
+        assert run.stdout.readline().startswith(b"<?xml")
+        run.enough = True
+    assert not run.truncated
     assert children() <= before
 
 
