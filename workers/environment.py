@@ -6,17 +6,12 @@ settings are described and not the machine's.
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
-import platform
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workers.processes import QUESTION_LIMIT_S, Keeper
-from workers.testbed.probe import find_program
+from workers.processes import Keeper
+from workers.testbed.probe import find_program, search_path
 
 TCP_SYSCTLS = (
     "net.core.rmem_max",
@@ -42,45 +37,33 @@ OFFLOADS = (
     "tx-checksumming",
 )
 
+COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")  # how long a card waits before it interrupts
+
 
 def describe(
     keeper: Keeper, host: str | None, interface: str, program: Path | None, variables: Mapping[str, str]
 ) -> dict[str, Any]:
     """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes."""
     facts = {
-        "kernel": platform.release(),
-        "architecture": platform.machine(),
-        "distribution": platform.freedesktop_os_release().get("PRETTY_NAME", "unknown"),
-        "cpu": processor(),
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-        "mpi": mpi_version(find_program("mpirun")),
+        **keeper.machine(program, search_path()),
         "interface": interface_facts(keeper, host, interface),
         "tcp": tcp_settings(keeper, host),
         "variables": dict(variables),
-        "program": None if program is None else program_facts(program),
     }
     return {name: facts[name] for name in sorted(facts)}
-
-
-def processor() -> dict[str, Any]:
-    """Model, cores this process may use, and the frequency governor where there is one."""
-    models = [line.split(":", 1)[1].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")]
-    governor = _lines(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
-    return {
-        "model": models[0] if models else platform.processor() or "unknown",
-        "cores": len(os.sched_getaffinity(0)),
-        "governor": governor[0] if governor else None,
-    }
 
 
 def interface_facts(keeper: Keeper, host: str | None, interface: str) -> dict[str, Any]:
     """Driver, MTU, queueing and offloads of the interface that MPI uses, as seen on the host."""
     driver = _pairs(ask(keeper, host, "ethtool", "-i", interface))
     features = _pairs(ask(keeper, host, "ethtool", "-k", interface))
+    coalescing = _pairs(ask(keeper, host, "ethtool", "-c", interface))
     link = ask(keeper, host, "ip", "-details", "link", "show", "dev", interface).split()
     limits = {name: link[link.index(name) + 1] for name in ("mtu", "gso_max_size", "gro_max_size") if name in link}
     return {
         "name": interface,
+        "speed": _pairs(ask(keeper, host, "ethtool", interface)).get("Speed"),
+        "coalescing": {name: coalescing[name] for name in COALESCING if name in coalescing},
         "driver": driver.get("driver"),
         "queueing": _queueing(keeper, host, interface),
         "offloads": {name: features[name].split()[0] for name in OFFLOADS if name in features},
@@ -105,68 +88,9 @@ def tcp_settings(keeper: Keeper, host: str | None) -> dict[str, str]:
     }
 
 
-def program_facts(program: Path) -> dict[str, str | None]:
-    """Where the measured program lies, what exactly it is, and the package it came with."""
-    found = find_program(str(program))
-    if found is None:
-        return {"path": str(program), "sha256": None, "package": None}
-    path = Path(found).resolve()
-    status = path.stat()
-    return {
-        "path": str(path),
-        "sha256": _digest(path, status.st_mtime_ns, status.st_size),
-        "package": _package(path, status.st_mtime_ns),
-    }
-
-
-def mpi_version(mpirun: str | None) -> str | None:
-    """The first line of `mpirun --version`."""
-    return None if mpirun is None else _mpi_version(mpirun, Path(mpirun).stat().st_mtime_ns)
-
-
 def ask(keeper: Keeper, host: str | None, program: str, *arguments: str) -> str:
     """Standard output of a small program run on the host; empty when it is not there."""
     return keeper.output([find_program(program) or program, *arguments], host)
-
-
-@functools.lru_cache(maxsize=64)
-def _digest(path: Path, _changed_ns: int, _size: int) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@functools.lru_cache(maxsize=64)
-def _package(path: Path, _changed_ns: int) -> str | None:
-    """`name version` from dpkg, None where the file belongs to no package."""
-    # Packages from before the merge of /bin into /usr/bin list the old name.
-    names = [str(path), str(path).removeprefix("/usr")]
-    owner = next(
-        (found.partition(":")[0] for name in names if (found := _output("dpkg-query", "--search", name))), None
-    )
-    if owner is None:
-        return None
-    return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None
-
-
-@functools.lru_cache(maxsize=8)
-def _mpi_version(mpirun: str, _changed_ns: int) -> str | None:
-    return next(iter(_output(mpirun, "--version").splitlines()), None)
-
-
-def _output(*argv: str) -> str:
-    """Standard output of a program on the worker's machine; empty when it fails."""
-    try:
-        result = subprocess.run(argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return result.stdout.strip() if result.returncode == 0 else ""
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text().splitlines()
-    except OSError:
-        return []
 
 
 def _pairs(text: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 Exception
 |-- TrialFailed            expected; str(error) is a sentence for the reader; the trial is FAILED
 |   |-- ClusterUnavailable the cluster cannot be made or does not answer
+|   |   `-- HostsLost      ... in the middle of a trial: it may run again elsewhere
 |   `-- LaunchFailed       the program could not be started
 `-- CaptureUnavailable     no packets can be recorded; the trial runs on, its network metrics say why they are absent
 """
@@ -14,6 +15,10 @@ class TrialFailed(Exception):
 
 class ClusterUnavailable(TrialFailed):
     """The cluster cannot be made, or is gone."""
+
+
+class HostsLost(ClusterUnavailable):
+    """The hosts went away while the trial ran on them."""
 
 
 class LaunchFailed(TrialFailed):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from workers.errors import ClusterUnavailable, LaunchFailed
-from workers.keeper import wire
+from workers.keeper import machine, wire
 
 ROOT = Path(__file__).resolve().parent.parent
 ANSWER_LIMIT_S = 30.0
@@ -157,6 +157,10 @@ class Keeper(ABC):
         raise ClusterUnavailable(self.obituary())
 
     @abstractmethod
+    def machine(self, program: Path | None, path: str) -> dict[str, Any]:
+        """Facts of the machine the programs run on (`workers.keeper.machine`)."""
+
+    @abstractmethod
     def _note_end(self, pid: int) -> None:
         """A program has ended and been collected."""
 
@@ -258,6 +262,9 @@ class LocalKeeper(Keeper):
         finally:
             os.close(answer)
             os.close(nothing)
+
+    def machine(self, program: Path | None, path: str) -> dict[str, Any]:
+        return machine.facts(None if program is None else str(program), path)
 
     def _note_end(self, pid: int) -> None:
         os.close(self._pidfds.pop(pid))

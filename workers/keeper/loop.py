@@ -57,8 +57,6 @@ class Keeper:
 
     nothing: Any = ()
     """What travels beside an answer that carries nothing."""
-    silence_limit_s: float | None = None
-    """End when the worker says nothing for so long; None: trust the channel to tell of its end."""
 
     def __init__(self, requests: Channel, owner: int | None = None) -> None:
         self.requests = requests
@@ -87,7 +85,7 @@ class Keeper:
         heard = time.monotonic()
         while not self.ending:
             busy = any(child.ended_ns is not None or child.kill_at_ns for child in self.children.values())
-            ready = [key.fileobj for key, _ in self.selector.select(TICK_S if busy else self.silence_limit_s)]
+            ready = [key.fileobj for key, _ in self.selector.select(TICK_S if busy else self.silence_limit_s())]
             if alarm_reader in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(alarm_reader, 4096)
@@ -97,12 +95,16 @@ class Keeper:
                 break
             if self.requests in ready:
                 heard = time.monotonic()
-            elif self.silence_limit_s is not None and time.monotonic() - heard >= self.silence_limit_s:
+            elif (limit_s := self.silence_limit_s()) is not None and time.monotonic() - heard >= limit_s:
                 break
 
     def _note(self, number: int, _frame: object) -> None:
         if number != signal.SIGCHLD:
             self.ending = True
+
+    def silence_limit_s(self) -> float | None:
+        """End when the worker says nothing for so long; None: the channel tells of its end for certain."""
+        return None
 
     # Requests: each method answers one; an OSError becomes the answer's "error".
 

@@ -7,8 +7,10 @@ Between machines: two pipes of an ssh or srun connection; each message is two le
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import select
 import socket
 import struct
 from collections.abc import Iterable
@@ -18,6 +20,7 @@ Message = dict[str, Any]
 
 MESSAGE_LIMIT_BYTES = 1 << 20
 DESCRIPTOR_LIMIT = 8
+STALL_LIMIT_S = 60.0
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -101,9 +104,7 @@ class Stream:
     def send(self, message: Message, beside: bytes = b"") -> None:
         """Send one message. Raises OSError (EPIPE) as the pipe does."""
         text = json.dumps(message).encode()
-        data = memoryview(self._LENGTHS.pack(len(text), len(beside)) + text + beside)
-        while data:
-            data = data[os.write(self.writing, data) :]
+        write(self.writing, self._LENGTHS.pack(len(text), len(beside)) + text + beside)
 
     def discard(self, beside: bytes) -> None:
         """Nothing to free."""
@@ -116,9 +117,20 @@ class Stream:
     def _read(self, length: int) -> bytes | None:
         parts = []
         while length:
+            if not select.select([self.reading], [], [], STALL_LIMIT_S)[0]:
+                return None  # a message that stops in its middle: the other side is as good as gone
             part = os.read(self.reading, min(length, MESSAGE_LIMIT_BYTES))
             if not part:
                 return None
             parts.append(part)
             length -= len(part)
         return b"".join(parts)
+
+
+def write(descriptor: int, data: bytes) -> None:
+    """Write all to a pipe in steps that cannot block. Raises OSError, TimeoutError when nobody reads any more."""
+    left = memoryview(data)
+    while left:
+        if not select.select([], [descriptor], [], STALL_LIMIT_S)[1]:
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+        left = left[os.write(descriptor, left[: select.PIPE_BUF]) :]

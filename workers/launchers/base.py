@@ -20,6 +20,7 @@ from workers.environment import describe
 from workers.errors import LaunchFailed
 from workers.processes import LocalKeeper, Process, null_input
 from workers.sampling import Sample
+from workers.testbed.plan import Topology
 from workers.testbed.probe import search_path
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
@@ -52,11 +53,30 @@ class Link(Protocol):
     def loss(self) -> float: ...
     @property
     def mtu(self) -> int | None: ...
+    @property
+    def distribution(self) -> str: ...
+    @property
+    def loss_burst(self) -> float: ...
+    @property
+    def queue_bytes(self) -> int | None: ...
+    @property
+    def topology(self) -> Topology: ...
+    @property
+    def rates_bps(self) -> tuple[float, ...]: ...
+    @property
+    def congestion_control(self) -> str | None: ...
+    @property
+    def tcp_buffer_bytes(self) -> int | None: ...
+    @property
+    def emulator(self) -> str: ...
 
 
 @dataclass(frozen=True)
 class Job:
-    """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order."""
+    """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
+
+    `interface`: what the session found out to be the hosts' way to each other, where it had to.
+    """
 
     program: tuple[str, ...]
     ranks: int
@@ -67,6 +87,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     btl_ports: tuple[int, int] = BTL_PORTS
     wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
+    interface: str | None = None
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""

@@ -31,7 +31,7 @@ class SessionPool:
 
         After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
         """
-        key = (kind, repr(settings), host_count, link.bandwidth_bps, link.delay_s, link.jitter_s, link.loss, link.mtu)
+        key = (kind, repr(settings), host_count, link)
         if self._session is None or key != self._key or not self._session.alive():
             self.close()
             self._session = get(kind, settings).open(host_count=host_count, link=link, tell=tell)

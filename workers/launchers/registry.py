@@ -8,9 +8,13 @@ from typing import Any
 from workers.errors import ClusterUnavailable
 from workers.launchers.base import Launcher
 from workers.launchers.local import LocalLauncher
+from workers.launchers.slurm import SlurmLauncher
+from workers.launchers.ssh import SshLauncher
 from workers.launchers.testbed import TestbedLauncher
 
-LAUNCHERS: dict[str, type[Launcher]] = {launcher.kind: launcher for launcher in (TestbedLauncher, LocalLauncher)}
+LAUNCHERS: dict[str, type[Launcher]] = {
+    launcher.kind: launcher for launcher in (TestbedLauncher, LocalLauncher, SshLauncher, SlurmLauncher)
+}
 
 
 def kinds() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
@@ -9,8 +10,9 @@ from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
 from workers.processes import LocalKeeper
-from workers.testbed import commands, fabric
-from workers.testbed.probe import probe, unshare_argv
+from workers.testbed import commands, emulation, fabric
+from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
+from workers.testbed.probe import emulators, probe, unshare_argv
 
 
 class TestbedSession(MachineSession):
@@ -31,7 +33,7 @@ class TestbedLauncher(Launcher):
         return probe()
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
-        return commands.host_names(host_count)
+        return host_names(host_count)
 
     def argv(self, job: Job) -> list[str]:
         remote = {"plm": "rsh", "plm_rsh_agent": str(fabric.REMOTE_SHELL), "plm_rsh_no_tree_spawn": "1"}
@@ -45,38 +47,48 @@ class TestbedLauncher(Launcher):
         ]
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        if problems := [*self.probe(), *unsupported(link, host_count)]:
+        problems = self.probe()
+        if not 1 <= host_count <= HOST_LIMIT:
+            problems.append(f"A test-bed has 1 to {HOST_LIMIT} hosts, not {host_count}.")
+        if problems:
             raise ClusterUnavailable(" ".join(problems))
-        plan = commands.Plan(
-            hosts=self.host_names(host_count),
-            mtu=link.mtu or commands.DEFAULT_MTU,
-            bandwidth_bps=link.bandwidth_bps,
-        )
+        plan = plan_of(host_count, link)
         keeper = LocalKeeper(unshare_argv())
         try:
-            answer, _ = keeper.ask(
-                "build", plan={"hosts": plan.hosts, "mtu": plan.mtu, "bandwidth_bps": plan.bandwidth_bps}
-            )
+            answer, _ = keeper.ask("build", plan=plan.to_message())
         except OSError as error:
             keeper.close()
             raise ClusterUnavailable(f"The virtual network cannot be built: {error.strerror}.") from error
         except BaseException:
             keeper.close()
             raise
-        return TestbedSession(self, keeper, plan.hosts, facts(plan, answer["facts"]))
+        return TestbedSession(self, keeper, plan.hosts, facts(plan, answer["facts"]), plan)
 
 
-def unsupported(link: Link, host_count: int) -> list[str]:
-    """What of the link this test-bed cannot make."""
-    problems = []
-    if link.delay_s or link.jitter_s or link.loss:
-        problems.append("This test-bed shapes bandwidth and MTU only; delay, jitter and loss need an emulator.")
-    if not 1 <= host_count <= commands.HOST_LIMIT:
-        problems.append(f"A test-bed has 1 to {commands.HOST_LIMIT} hosts, not {host_count}.")
-    return problems
+def plan_of(host_count: int, link: Link) -> Plan:
+    """The network that the link asks for, with the back end that can make it here. Raises ClusterUnavailable."""
+    plan = Plan(
+        hosts=host_names(host_count),
+        mtu=link.mtu or DEFAULT_MTU,
+        bandwidth_bps=link.bandwidth_bps,
+        delay_s=link.delay_s,
+        jitter_s=link.jitter_s,
+        distribution=link.distribution,
+        loss=link.loss,
+        loss_burst=link.loss_burst,
+        queue_bytes=link.queue_bytes,
+        topology=link.topology,
+        rates_bps=link.rates_bps,
+        congestion_control=link.congestion_control,
+        tcp_buffer_bytes=link.tcp_buffer_bytes,
+    )
+    emulator, reasons = emulation.choose(plan, link.emulator, emulators() if plan.impaired else {})
+    if reasons:
+        raise ClusterUnavailable(f"No emulator here can make this link. {reasons}")
+    return dataclasses.replace(plan, emulator=emulator)
 
 
-def facts(plan: commands.Plan, built: dict[str, Any]) -> dict[str, Any]:
+def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
     """What a page must say beside every elapsed time of a virtual cluster."""
     cores = len(os.sched_getaffinity(0))
     count = len(plan.hosts)
@@ -84,9 +96,21 @@ def facts(plan: commands.Plan, built: dict[str, Any]) -> dict[str, Any]:
         "hosts": list(plan.hosts),
         "cores": cores,
         "oversubscription": f"{count} virtual host{'s'[: count > 1]} on {cores} core{'s'[: cores > 1]}",
-        "back_end": "bridge + veth" + (" + tbf" if plan.bandwidth_bps is not None else ""),
+        "back_end": back_end(plan),
         "interface": commands.HOST_INTERFACE,
         "capture_interface": commands.BRIDGE,
         "link": {"bandwidth_bps": plan.bandwidth_bps, "mtu": plan.mtu},
+        "topology": plan.topology,
         **built,
     }
+
+
+def back_end(plan: Plan) -> str:
+    """What makes the network, in the words of a reader who may want to look each up."""
+    limited = any(plan.port_rate_bps(number) for number in range(1, len(plan.hosts) + 1)) or plan.bandwidth_bps
+    parts = [
+        "bridge + veth" if not plan.relayed or plan.topology == "two sites" else "bridge",
+        "tbf" if limited else "",
+    ]
+    named = {"relay": "relay (TAP)", "wirefilter": "vde2 wirefilter (TAP)", "nftables": "nftables numgen", "none": ""}
+    return " + ".join(part for part in (*parts, named.get(plan.emulator, plan.emulator)) if part)

@@ -1,0 +1,136 @@
+"""What a machine is: kernel, processor, memory, MPI library, and the program that is measured on it.
+
+Standard library and Python 3.9 only: this runs wherever a keeper does.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+QUESTION_LIMIT_S = 10.0
+MPI_PARAMETERS = ("/etc/openmpi/openmpi-mca-params.conf", "~/.openmpi/mca-params.conf")
+
+
+def facts(program: str | None, path: str) -> dict[str, Any]:
+    """The machine as a JSON-able dict; `path` is where programs are looked for."""
+    mpirun = shutil.which("mpirun", path=path)
+    return {
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "distribution": distribution(),
+        "cpu": processor(),
+        "memory_bytes": memory_bytes(),
+        "mpi": None if mpirun is None else _mpi_version(mpirun, Path(mpirun).stat().st_mtime_ns),
+        "mpi_parameters": mpi_parameters(),
+        "program": None if program is None else program_facts(program, path),
+    }
+
+
+def memory_bytes() -> int:
+    """Physical memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def distribution() -> str:
+    """PRETTY_NAME of os-release(5)."""
+    for line in _lines(Path("/etc/os-release")):
+        if line.startswith("PRETTY_NAME="):
+            return line.partition("=")[2].strip('"')
+    return "unknown"
+
+
+def mpi_parameters() -> list[str]:
+    """What the machine's and the user's files of Open MPI set for every run."""
+    lines = [line.strip() for name in MPI_PARAMETERS for line in _lines(Path(name).expanduser())]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def processor() -> dict[str, Any]:
+    """Model, cores this process may use, and the frequency governor where there is one."""
+    models = [line.split(":", 1)[1].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")]
+    governor = _lines(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+    return {
+        "model": models[0] if models else platform.processor() or "unknown",
+        "cores": len(os.sched_getaffinity(0)),
+        "governor": governor[0] if governor else None,
+    }
+
+
+def program_facts(program: str, path: str) -> dict[str, Any]:
+    """Where the measured program lies, what exactly it is, its package or commit, and the libraries it loads."""
+    found = shutil.which(program, path=path)
+    if found is None:
+        return {"path": program, "sha256": None, "package": None, "libraries": [], "git_commit": None}
+    file = Path(found).resolve()
+    status = file.stat()
+    return {
+        "path": str(file),
+        "sha256": _digest(file, status.st_mtime_ns, status.st_size),
+        "package": _package(file, status.st_mtime_ns),
+        "libraries": list(_libraries(file, status.st_mtime_ns)),
+        "git_commit": _git_commit(file.parent),
+    }
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, _changed_ns: int, _size: int) -> str:
+    with path.open("rb") as stream:
+        digest = hashlib.sha256()
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+        return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=64)
+def _package(path: Path, _changed_ns: int) -> str | None:
+    """`name version` from dpkg, None where the file belongs to no package."""
+    # Packages from before the merge of /bin into /usr/bin list the old name.
+    names = [str(path), str(path).removeprefix("/usr")]
+    owner = next(
+        (found.partition(":")[0] for name in names if (found := _output("dpkg-query", "--search", name))), None
+    )
+    if owner is None:
+        return None
+    return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None
+
+
+@functools.lru_cache(maxsize=8)
+def _mpi_version(mpirun: str, _changed_ns: int) -> str | None:
+    return next(iter(_output(mpirun, "--version").splitlines()), None)
+
+
+def _output(*argv: str) -> str:
+    """Standard output of a program on the worker's machine; empty when it fails."""
+    try:
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return result.stdout.strip() if result.returncode == 0 else ""
+
+
+@functools.lru_cache(maxsize=64)
+def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
+    """The shared libraries by the names of their files, which have the version: libmpi.so.40.30.4."""
+    words = [line.split() for line in _output("ldd", str(path)).splitlines()]
+    return tuple(sorted(Path(fields[2]).resolve().name for fields in words if len(fields) > 3 and fields[1] == "=>"))
+
+
+def _git_commit(directory: Path) -> str | None:
+    """The commit of the program's directory where it is a git work tree, with "-dirty" when it was changed since."""
+    if not any((parent / ".git").exists() for parent in (directory, *directory.parents)):
+        return None
+    return _output("git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,291 @@
+"""Sessions on real hosts: a keeper on each, one scratch directory of the same name on all, and the first host launches.
+
+No file system has to be shared: what a job needs is written to every host, and what it wrote is fetched from them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workers.capture import DEFAULT_SNAP_LENGTH, Capture
+from workers.environment import describe
+from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
+from workers.launchers import mpi
+from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Session
+from workers.launchers.remote_capture import RemoteCapture
+from workers.launchers.settings import HostSettings
+from workers.processes import ROOT, Process
+from workers.remote_keeper import RemoteKeeper
+from workers.sampling import Sample
+
+OUTPUT_LIMIT_BYTES = 256 << 20  # of one file that a run wrote
+
+
+class HostsLauncher(Launcher):
+    """What the kinds with real hosts share: the launch command follows the MPI library of the settings."""
+
+    settings: HostSettings
+
+    def argv(self, job: Job) -> list[str]:
+        """The command that the first host runs; `job` has the host's own directories."""
+        place = mpi.Place(
+            agent=str(job.workdir.parent / "rsh"),
+            interface=job.interface or self.settings.interface,
+            shared_cores=self.settings.shared_cores,
+            program=self.settings.mpirun,
+        )
+        return mpi.argv(self.settings.mpi, job, place)
+
+
+class RemoteSession(Session):
+    """Hosts with a keeper on each, the first one in front."""
+
+    def __init__(
+        self,
+        launcher: HostsLauncher,
+        keepers: Mapping[str, RemoteKeeper],
+        scratch: Path,
+        agent: str,
+        facts: dict[str, Any],
+    ) -> None:
+        """Connect, agree on the interface, and write what every job needs. Raises ClusterUnavailable."""
+        super().__init__(launcher, tuple(keepers), facts)
+        self.settings = launcher.settings
+        self.scratch = scratch
+        self.keepers = dict(keepers)
+        self.first = self.keepers[self.hosts[0]]
+        self._outputs: dict[Path, tuple[Path, int]] = {}
+        for keeper in self.keepers.values():
+            self._stack.callback(keeper.close)
+        try:
+            for keeper in self.keepers.values():
+                keeper.connect(scratch)
+            self.interface = self.settings.interface or self._find_interface()
+            self._write_tools(agent)
+        except BaseException:
+            self.close()
+            raise
+        self.facts |= self._facts()
+
+    def alive(self) -> bool:
+        return all(keeper.alive() for keeper in self.keepers.values())
+
+    @property
+    def recorded_hosts(self) -> tuple[str | None, ...]:
+        return self.hosts if self.settings.capture == "every" else self.hosts[:1]
+
+    def argv(self, job: Job) -> list[str]:
+        return self.launcher.argv(self._there(job))
+
+    def missing(self, program: str, workdir: Path) -> str | None:
+        found, _ = self.first.ask(
+            "find", program=self._relocated(program), path=self._path(), directory=str(self.scratch / "work")
+        )
+        return None if found["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
+
+    def capture(
+        self,
+        *,
+        host: str | None = None,
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+        capture_filter: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Capture:
+        try:
+            return RemoteCapture.on_host(
+                self.keepers[host or self.hosts[0]],
+                self.interface,
+                command=self.settings.capture_command,
+                snap_length=snap_length,
+                capture_filter=capture_filter or self._capture_filter(),
+                max_bytes=max_bytes,
+            )
+        except ClusterUnavailable as error:
+            raise CaptureUnavailable(str(error)) from error
+
+    def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
+        there = self._there(job)
+        try:
+            for keeper in self.keepers.values():
+                for directory in (there.workdir, there.report_dir):
+                    keeper.ask("clear", path=str(directory))
+            self._send_inputs(job, there)
+            if (reason := self.missing(job.program[0], job.workdir)) is not None:
+                raise LaunchFailed(reason)
+            outputs = (self.scratch / "stdout", self.scratch / "stderr")
+            process = self.first.spawn(
+                self.launcher.argv(there),
+                environment=self.environment_variables(),
+                directory=there.workdir,
+                files=(os.devnull, *map(str, outputs)),
+                job=True,
+            )
+        except OSError as error:
+            raise LaunchFailed(f"The trial cannot be prepared on {self.hosts[0]}: {error.strerror}.") from error
+        self._outputs = {stdout: (outputs[0], 0), stderr: (outputs[1], 0)}
+        for path in self._outputs:
+            path.write_bytes(b"")
+        job.report_dir.mkdir(parents=True, exist_ok=True)
+        return RemoteJob(self, process, job, there)
+
+    def sample(self) -> Sample:
+        """Counters of every host; also brings the output over that has been printed since."""
+        answers = [keeper.ask("sample")[0] for keeper in self.keepers.values()]
+        self.follow_outputs()
+        merged = {**answers[0], "hosts": [host for answer in answers for host in answer["hosts"]]}
+        return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
+
+    def environment(self, program: Path | None = None) -> dict[str, Any]:
+        return describe(self.first, None, self.interface, program, self.environment_variables())
+
+    def environment_variables(self) -> dict[str, str]:
+        """The few variables of the host's login that programs see, and those of the cluster's settings."""
+        home = self.first.home
+        variables = {name: home[name] for name in (*PASSED_ON, "SSH_AUTH_SOCK") if name in home}
+        return {**variables, "PATH": self._path(), "LANG": "C.UTF-8", **self.settings.environment}
+
+    def follow_outputs(self) -> None:
+        """Append what the job has printed since the last time to the files here."""
+        for here, (there, offset) in self._outputs.items():
+            with here.open("ab") as target, contextlib.suppress(OSError):
+                for part in self.first.read(str(there), offset):
+                    target.write(part)
+                    offset += len(part)
+            self._outputs[here] = (there, offset)
+
+    def collect(self, job: Job, there: Job) -> None:
+        """After the launch command has ended: end what is left on any host, fetch reports and written files."""
+        for keeper in self.keepers.values():
+            left = keeper.ask("sweep")[0]["left"]
+            if left:
+                raise ClusterUnavailable(f"{left} programs of the trial do not end on host {keeper.host}.")
+        self.follow_outputs()
+        for keeper in self.keepers.values():
+            self._fetch(keeper, there.report_dir, job.report_dir)
+        self._fetch(self.first, there.workdir, job.workdir)
+
+    def why_lost(self, error: ClusterUnavailable) -> str:
+        """What to tell when a connection ended in the middle of a job."""
+        return str(error)
+
+    # How a job is moved to the hosts
+
+    def _there(self, job: Job) -> Job:
+        """The same job in the hosts' directories."""
+        return dataclasses.replace(
+            job,
+            program=tuple(self._relocated(word) for word in job.program),
+            workdir=self.scratch / "work",
+            report_dir=self.scratch / "ranks",
+            wrapper=(self.settings.python, "-I", "-S", str(self.scratch / "rank.py")),
+            environment={**self.settings.environment, **job.environment},
+            interface=self.interface,
+        )
+
+    def _relocated(self, word: str) -> str:
+        """Programs that come with Rankwire go along to the hosts."""
+        programs = ROOT / "experiments" / "programs"
+        return str(self.scratch / Path(word).name) if Path(word).parent == programs else word
+
+    def _write_tools(self, agent: str) -> None:
+        try:
+            for keeper in self.keepers.values():
+                keeper.ask("watch", interface=self.interface)
+                keeper.write(self.scratch / "rank.py", WRAPPER.read_bytes())
+                keeper.write(self.scratch / "rsh", agent.encode(), 0o700)
+        except OSError as error:
+            raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
+
+    def _send_inputs(self, job: Job, there: Job) -> None:
+        own = [Path(word) for word in job.program if self._relocated(word) != word]
+        inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
+        for keeper in self.keepers.values():
+            for path in own:
+                keeper.write(self.scratch / path.name, path.read_bytes(), 0o700)
+            for path in inputs:
+                mode = path.stat().st_mode & 0o777
+                keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
+
+    def _fetch(self, keeper: RemoteKeeper, source: Path, target: Path) -> None:
+        for name in keeper.ask("files", path=str(source))[0]["files"]:
+            path = target / name
+            if keeper.size(str(source / name)) > OUTPUT_LIMIT_BYTES:
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as stream:
+                stream.writelines(keeper.read(str(source / name)))
+
+    # The network
+
+    def _find_interface(self) -> str:
+        """The interface through which the first host reaches the second."""
+        if len(self.hosts) == 1:
+            return "lo"
+        address = self.first.output(["getent", "ahostsv4", self.hosts[1]]).split()[:1]
+        route = self.first.output(["ip", "-o", "route", "get", *address]) if address else ""
+        if (match := re.search(r"\bdev (\S+)", route)) is None:
+            raise ClusterUnavailable(
+                f"Host {self.hosts[0]} knows no way to {self.hosts[1]}: set the cluster's setting “interface”."
+            )
+        return match[1]
+
+    def _capture_filter(self) -> str | None:
+        """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
+        if self.settings.capture_filter is not None:
+            return self.settings.capture_filter or None
+        if self.settings.mpi in mpi.KNOWN_PORTS:
+            return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
+        return "not tcp port 22"
+
+    def _path(self) -> str:
+        return self.settings.environment.get("PATH", self.first.search_path())
+
+    def _facts(self) -> dict[str, Any]:
+        machine = self.first.machine(None, self._path())
+        return {
+            "hosts": list(self.hosts),
+            "cores": machine["cpu"]["cores"],
+            "oversubscription": None,
+            "interface": self.interface,
+            "capture_interface": self.interface,
+            "captured_hosts": list(self.recorded_hosts),
+            "link": {"bandwidth_bps": None, "mtu": None},
+        }
+
+
+class RemoteJob(Process):
+    """A launch command on the first host. It has ended once everything is fetched that it left."""
+
+    def __init__(self, session: RemoteSession, process: Process, job: Job, there: Job) -> None:
+        super().__init__(session.first, process.pid, process.started_ns)
+        self._session = session
+        self._jobs = (job, there)
+        self._collected = False
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """As any process. Raises HostsLost when a host is gone in the middle."""
+        try:
+            status = super().wait(timeout_s)
+            if status is not None and not self._collected:
+                self._collected = True
+                self._session.collect(*self._jobs)
+        except ClusterUnavailable as error:
+            raise HostsLost(self._session.why_lost(error)) from error
+        except OSError as error:
+            raise HostsLost(f"The results cannot be fetched from the hosts: {error.strerror}.") from error
+        return status
+
+
+def quoted_script(*lines: list[str]) -> str:
+    """A shell script that runs argv lists; the last one replaces the shell and gets the script's own arguments."""
+    commands = [shlex.join(line) for line in lines]
+    commands[-1] = f'exec {commands[-1]} "$@"'
+    return "\n".join(["#!/bin/sh", *commands, ""])

@@ -1,0 +1,123 @@
+"""Record packets on a host of a real cluster, in the host's memory; they come over when the trial is done, so that what
+is measured does not share the network with its own recording."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from workers.capture import (
+    NICENESS,
+    NOT_PERMITTED,
+    Capture,
+    CaptureProgress,
+    CaptureReport,
+    dumpcap_argv,
+    frames_on,
+)
+from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
+from workers.processes import Process
+from workers.remote_keeper import RemoteKeeper
+
+PACKETS, MESSAGES = "memory:packets", "memory:messages"
+REMOTE_LIMIT_BYTES = 2 << 30
+
+_SO_FAR = re.compile(r"Packets: (\d+)")
+
+
+class RemoteCapture(Capture):
+    """A recording on another host."""
+
+    def __init__(
+        self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None, limit: int, host: str
+    ) -> None:
+        files = (os.memfd_create("packets"), os.memfd_create("messages"))
+        super().__init__(keeper, process, interface, files, baseline, limit)
+        self._host_keeper = keeper
+        self._host = host
+        self._here = False
+
+    @classmethod
+    def on_host(
+        cls,
+        keeper: RemoteKeeper,
+        interface: str,
+        *,
+        command: Sequence[str],
+        snap_length: int,
+        capture_filter: str | None,
+        max_bytes: int | None,
+    ) -> RemoteCapture:
+        """Record from an interface of the host; returns once packets are being recorded. Raises CaptureUnavailable."""
+        limit = max_bytes or REMOTE_LIMIT_BYTES
+        path = keeper.search_path()
+        try:
+            found, _ = keeper.ask("find", program=command[0], path=path, directory="/")
+            if found["found"] is None:
+                raise CaptureUnavailable(
+                    f"on host {keeper.host} {NOT_PERMITTED}"
+                    if found["there"]
+                    else f"the program {command[0]} is missing on host {keeper.host}"
+                )
+            baseline = None if capture_filter else frames_on(keeper, interface)
+            process = keeper.spawn(
+                [*command, *dumpcap_argv("", interface, snap_length, capture_filter, limit)[1:]],
+                environment={"PATH": path, "LANG": "C.UTF-8"},
+                directory=Path("/"),
+                files=(os.devnull, PACKETS, MESSAGES),
+                niceness=NICENESS,
+            )
+        except (LaunchFailed, ClusterUnavailable, OSError) as error:
+            raise CaptureUnavailable(str(error)) from error
+        capture = cls(keeper, process, interface, baseline, limit, keeper.host)
+        try:
+            capture._wait_until_recording()
+        except (LaunchFailed, ClusterUnavailable) as error:
+            capture.close()
+            raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
+        return capture
+
+    def progress(self) -> CaptureProgress:
+        """By dumpcap's own running count where a filter keeps the interface's from being it."""
+        on_interface = self._on_interface()
+        if on_interface is None:
+            counts = _SO_FAR.findall(self._read_messages())
+            on_interface = int(counts[-1]) if counts else 0
+        return CaptureProgress(on_interface, self._stored_bytes())
+
+    def open(self) -> BinaryIO:
+        """What has come over: all, after `stop`."""
+        return super().open()
+
+    def stop(self, settle_s: float = 2.0) -> CaptureReport:
+        """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
+        if not self._here:
+            try:
+                for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
+                    if name == PACKETS:
+                        super().stop(settle_s)
+                    for part in self._host_keeper.read(name):
+                        os.write(local, part)
+            except OSError as error:
+                raise ClusterUnavailable(
+                    f"The capture cannot be fetched from {self._host}: {error.strerror}."
+                ) from error
+            self._here = True
+        return super().stop(settle_s)
+
+    def _stored_bytes(self) -> int:
+        if self._here:
+            return super()._stored_bytes()
+        try:
+            return self._host_keeper.size(PACKETS)
+        except OSError:
+            return 0
+
+    def _read_messages(self) -> str:
+        try:
+            return b"".join(self._host_keeper.read(MESSAGES)).decode(errors="replace")
+        except (OSError, ClusterUnavailable):
+            return ""

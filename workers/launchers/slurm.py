@@ -1,0 +1,111 @@
+"""Nodes that Slurm allots: one batch job holds them for a session, keepers run on them as steps of that job.
+
+The batch script ends as soon as the first node's keeper does, so that nodes go back even if nobody is left to give them
+back: a killed worker ends its `srun` connections, those end the keepers, the first one ends the job.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workers.errors import ClusterUnavailable
+from workers.launchers.base import Link, Session, Tell, say_nothing
+from workers.launchers.remote import HostsLauncher, RemoteSession
+from workers.launchers.settings import SlurmSettings
+from workers.launchers.slurm_queue import SlurmQueue, srun_argv
+from workers.launchers.ssh import untouched
+from workers.remote_keeper import RemoteKeeper, start_argv
+from workers.testbed.probe import find_program
+
+KEEPER_WAIT_S = 120
+
+
+class SlurmLauncher(HostsLauncher):
+    """mpirun on the first node; `srun` from there to the others."""
+
+    kind = "slurm"
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self.settings: SlurmSettings = SlurmSettings.of(self.given, self.kind)
+        self.queue = SlurmQueue(self.settings)
+
+    def probe(self) -> list[str]:
+        needed = (
+            {"ssh": "openssh-client"} if self.settings.login else {"sbatch": "slurm-client", "srun": "slurm-client"}
+        )
+        return [
+            f"The program {program} is missing: install the package {package}."
+            for program, package in needed.items()
+            if find_program(program) is None
+        ]
+
+    def host_names(self, host_count: int) -> tuple[str, ...]:
+        """Placeholders: Slurm names the nodes when it allots them."""
+        return tuple(f"node{number}" for number in range(1, host_count + 1))
+
+    def connection(self, job: str, node: str) -> list[str]:
+        """The command of a keeper's connection. Pure."""
+        return self.queue.wrap([*srun_argv(job, node), *start_argv(self.settings.python)])
+
+    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+        if problems := [*self.probe(), *untouched(link)]:
+            raise ClusterUnavailable(" ".join(problems))
+        scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
+        job = self.queue.submit(host_count, holding_script(scratch))
+        keepers: dict[str, RemoteKeeper] = {}
+        try:
+            nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
+            for node in nodes:
+                keepers[node] = RemoteKeeper(node, self.connection(job, node))
+            session = SlurmSession(self, keepers, scratch, agent_script(job), {"back_end": "Slurm", "slurm_job": job})
+        except BaseException:
+            for keeper in keepers.values():
+                keeper.close()
+            self.queue.cancel(job)
+            raise
+        session.hold(job)
+        return session
+
+
+class SlurmSession(RemoteSession):
+    """Ends with its job."""
+
+    launcher: SlurmLauncher
+    job: str | None = None
+
+    def hold(self, job: str) -> None:
+        """Give the nodes back at the end, also if a keeper does not answer any more."""
+        self.job = job
+        self._stack.callback(self.launcher.queue.cancel, job)
+
+    def why_lost(self, error: ClusterUnavailable) -> str:
+        """Slurm's word about the job before that of the connection."""
+        return str(error) if self.job is None else self.launcher.queue.why_ended(self.job)
+
+
+def holding_script(scratch: Path) -> str:
+    """The batch job: hold the nodes as long as the keeper on this first one lives; give it two minutes to appear."""
+    alive = f'kill -0 "$(cat {scratch}/keeper-"$(hostname)".pid)" 2>/dev/null'
+    return f"""\
+#!/bin/sh
+waited=0
+until {alive}; do
+    waited=$((waited + 1))
+    [ "$waited" -le {KEEPER_WAIT_S} ] || exit 1
+    sleep 1
+done
+while {alive}; do
+    sleep 1
+done
+"""
+
+
+def agent_script(job: str) -> str:
+    """How the MPI library on the first node starts its daemon on another: `agent NODE COMMAND...`, as with ssh."""
+    step = srun_argv(job, "$node")
+    words = " ".join(word.replace("$node", '"$node"') for word in step)
+    return f'#!/bin/sh\nnode=$1\nshift\nexec {words} --input=none sh -c "$*"\n'
