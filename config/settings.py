@@ -176,7 +176,10 @@ CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, 
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 # Lost trials and lost messages are found within seconds; a sweep that waited that long is worth nothing.
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "workers.tasks.sweep", "schedule": 5.0, "options": {"expires": 5.0}}}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "workers.tasks.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
+    "retention": {"task": "workers.tasks.remove_old_captures", "schedule": 3600.0, "options": {"expires": 3600.0}},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
 
 LOGGING_CONFIG = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from experiments.models import Cluster
-from workers import pipeline, queue, reaper
+from workers import pipeline, queue, reaper, retention
 
 
 @shared_task(name=queue.WORK, ignore_result=True)
@@ -21,3 +21,9 @@ def sweep() -> None:
     """Every few seconds: find lost trials, and ring for waiting ones whose message was lost."""
     reaper.reap()
     queue.ring_all_waiting()
+
+
+@shared_task(ignore_result=True)
+def remove_old_captures() -> None:
+    """Once an hour: what retention allows no longer."""
+    retention.remove_old_captures()
