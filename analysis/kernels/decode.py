@@ -203,6 +203,37 @@ def ipv6_transport(at: int, end: int) -> tuple[int, int, bool, bool]:
 
 
 @jit
+def ipv4_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int, int, np.uint64]:
+    """(kind, offset of the transport header, length field, protocol, source, destination, fingerprint so far).
+
+    The kind has FRAGMENT for a later fragment, and CUT alone for a header that contradicts itself.
+    """
+    transport = (u8(ip, end) & 15) * 4
+    if transport < 20 or u8(ip, end) >> 4 != 4:
+        return CUT, 0, 0, 0, 0, 0, np.uint64(0)
+    kind = IPV4 | FRAGMENT if u16(ip + 6, end) & 0x1FFF else IPV4
+    source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
+    destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
+    mark = np.uint64(u32(ip + 4, end)) << _32
+    return kind, transport, u16(ip + 2, end), u8(ip + 9, end), source, destination, mark
+
+
+@jit
+def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int, int, np.uint64]:
+    """As for IPv4; IPV6 and CUT when the extension headers are cut short."""
+    if u8(ip, end) >> 4 != 6:
+        return CUT, 0, 0, 0, 0, 0, np.uint64(0)
+    length = u16(ip + 4, end)
+    if length > 0:
+        length += 40
+    source = find_host(u64(ip + 8, end), u64(ip + 16, end), tables)
+    destination = find_host(u64(ip + 24, end), u64(ip + 32, end), tables)
+    transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
+    kind = IPV6 | FRAGMENT if later_fragment else IPV6 | CUT if cut else IPV6
+    return kind, transport, length, protocol, source, destination, np.uint64(u32(ip, end)) << _32
+
+
+@jit
 def syn_options(at: int, end: int) -> tuple[int, int]:
     """(window scale or NO_SCALE, MSS or 0) from the TCP options between two addresses."""
     scale, mss = signed(NO_SCALE), 0
@@ -282,49 +313,30 @@ def decode(
             known.not_ip += 1
             continue
         ip = frame + l2
-        found = IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6
-        if ip + (20 if found == IPV4 else 40) > end:
-            kind[i] = found | CUT
+        if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
+            kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
             known.unparsed += 1
             continue
-        later_fragment = False
-        cut = False
-        if found == IPV4:
-            transport = (u8(ip, end) & 15) * 4
-            if transport < 20 or u8(ip, end) >> 4 != 4:
-                kind[i] = CUT
-                known.unparsed += 1
-                continue
-            ip_len = u16(ip + 2, end)
-            later_fragment = (u16(ip + 6, end) & 0x1FFF) != 0
-            protocol = u8(ip + 9, end)
-            source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
-            destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
-            mark = np.uint64(u32(ip + 4, end)) << _32
+        if ethertype == ETHERTYPE_IPV4:
+            found, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
         else:
-            if u8(ip, end) >> 4 != 6:
-                kind[i] = CUT
-                known.unparsed += 1
-                continue
-            ip_len = u16(ip + 4, end)
-            if ip_len > 0:
-                ip_len += 40
-            source = find_host(u64(ip + 8, end), u64(ip + 16, end), tables)
-            destination = find_host(u64(ip + 24, end), u64(ip + 32, end), tables)
-            transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
-            mark = np.uint64(u32(ip, end)) << _32
-        if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
-            ip_len = max(signed(orig_len[i]) - l2, 0)
+            found, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
+        kind[i] = found
+        if found == CUT:
+            known.unparsed += 1
+            continue
         src[i] = source
         dst[i] = destination
-        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | protocol))
-        if later_fragment or cut:
-            kind[i] = found | (FRAGMENT if later_fragment else CUT)
+        if found & (FRAGMENT | CUT):
             continue
+        if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
+            ip_len = max(signed(orig_len[i]) - l2, 0)
+        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | protocol))
         l4 = ip + transport
         content = max(ip_len - transport, 0)
         if protocol != 6 and protocol != 17:
-            kind[i] = found | ICMP if protocol == 1 or protocol == 58 else found
+            if protocol == 1 or protocol == 58:
+                kind[i] = found | ICMP
             continue
         if l4 + 4 > end:
             kind[i] = found | CUT
