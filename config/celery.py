@@ -11,6 +11,8 @@ from config.services.children import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
+_worker_pid = 0
+
 app = Celery("rankwire")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["workers"])
@@ -30,8 +32,15 @@ def refuse_without_services(**_: Any) -> None:
         raise SystemExit("rankwire: DATABASE_URL and REDIS_URL not set, and no embedded services run.")
 
 
+@celeryd_init.connect
+def remember_worker(**_: Any) -> None:
+    """Before the pool is forked: a child that asked for its parent might be told the one it was left to."""
+    global _worker_pid
+    _worker_pid = os.getpid()
+
+
 @worker_process_init.connect
 @beat_embedded_init.connect
 def die_with_worker(**_: Any) -> None:
     """A killed worker would leave its pool and beat running: a trial that nobody watches, a second scheduler."""
-    die_with_parent(os.getppid())
+    die_with_parent(_worker_pid)

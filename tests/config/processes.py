@@ -17,6 +17,14 @@ def wait_for(condition: Callable[[], bool], *, timeout_s: float = 20.0) -> None:
         time.sleep(0.05)
 
 
+def wait_until_gone(var: Path, *, timeout_s: float) -> None:
+    """Return as soon as nothing works for a var directory any more; fail with what still does."""
+    deadline = time.monotonic() + timeout_s
+    while left := processes_of(var):
+        assert time.monotonic() < deadline, [(process, process.cmdline()) for process in left]
+        time.sleep(0.05)
+
+
 def is_alive(process: psutil.Process) -> bool:
     """Whether it runs; one that ended and that nobody has asked for its status is dead."""
     try:

@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from config.services.lease import ROOT
-from tests.config.processes import process_of, processes_of, wait_for
+from tests.config.processes import process_of, processes_of, wait_for, wait_until_gone
 
 
 class User:
@@ -65,7 +65,7 @@ def use(var: Path) -> Iterator[Callable[..., User]]:
             user.end(signal.SIGKILL)
         assert user.process.stdout is not None
         user.process.stdout.close()
-    wait_for(lambda: not processes_of(var), timeout_s=30)
+    wait_until_gone(var, timeout_s=30)
 
 
 def test_it_ends_them_with_their_last_user(use: Callable[..., User], var: Path) -> None:
@@ -85,7 +85,7 @@ def test_it_ends_them_when_their_last_user_is_killed(use: Callable[..., User], v
     user.answer()
     assert processes_of(var)
     user.end(signal.SIGKILL)
-    wait_for(lambda: not processes_of(var))
+    wait_until_gone(var, timeout_s=20)
 
 
 def test_it_leaves_no_server_behind_when_the_keeper_is_killed_and_recovers(use: Callable[..., User], var: Path) -> None:

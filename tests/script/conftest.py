@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.config.processes import wait_until_gone
 from tests.script.programs import Script
 
 
@@ -24,5 +26,8 @@ def start(var: Path) -> Iterator[Callable[..., Script]]:
         return started[-1]
 
     yield start_script
+    # Whatever happened in the test, nothing may be left soon.
     for script in started:
-        script.end_without_a_trace()
+        if script.process.poll() is None:
+            script.end(signal.SIGKILL)
+    wait_until_gone(var, timeout_s=40)

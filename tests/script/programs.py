@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from config.services.lease import ROOT
-from tests.config.processes import processes_of, wait_for
+from tests.config.processes import wait_for
 
 GIVEN = ("DATABASE_URL", "REDIS_URL", "RANKWIRE_ALLOWED_HOSTS")
 
@@ -45,9 +45,3 @@ class Script:
         if number is not None:
             self.process.send_signal(number)
         return self.process.wait(timeout_s)
-
-    def end_without_a_trace(self) -> None:
-        """At the end of a test: whatever happened, nothing may be left soon."""
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
-        wait_for(lambda: not processes_of(self.var), timeout_s=40)

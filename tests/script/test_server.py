@@ -15,7 +15,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import psutil
 
 from config.server import machine_names
-from tests.config.processes import process_of, processes_of, wait_for
+from tests.config.processes import process_of, processes_of, wait_for, wait_until_gone
 from tests.script.programs import Script
 
 READY = "Ctrl-C stops everything"
@@ -69,7 +69,7 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
     assert left == []
     wait_for(lambda: process_of(var, "celery -A config worker").pid != worker.pid)
     server.end(signal.SIGKILL)
-    wait_for(lambda: not processes_of(var), timeout_s=30)
+    wait_until_gone(var, timeout_s=30)
 
 
 def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Script], var: Path) -> None:
