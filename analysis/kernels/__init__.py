@@ -6,12 +6,14 @@ threading layer, which does not survive a fork (Celery prefork).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -29,23 +31,39 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_directory() -> Path:
-    """Compiled kernels lie beside the sources; where those are read-only, in a directory of this user alone.
+def _places() -> Iterator[Path]:
+    """Where compiled kernels may lie, best first: beside the sources, in the user's cache, in a directory of this user alone.
 
     A directory that others can write would let them choose the machine code that we run.
     """
     sources = Path(__file__).parent
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = sources / "__pycache__" if os.access(sources, os.W_OK) else home / "rankwire-kernels"
-    chosen = place / f"compiled-{_fingerprint()}"
-    try:
-        chosen.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))
-    for outdated in place.glob("compiled-*"):
-        if outdated != chosen and time.time() - outdated.stat().st_mtime > _KEEP_OUTDATED_S:
-            shutil.rmtree(outdated, ignore_errors=True)
-    return chosen
+    if os.access(sources, os.W_OK):
+        yield sources / "__pycache__"
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankwire-kernels"
+    shared = Path(tempfile.gettempdir()) / f"rankwire-kernels-{os.getuid()}"
+    with contextlib.suppress(OSError):
+        shared.mkdir(mode=0o700, exist_ok=True)
+        facts = shared.lstat()
+        if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o077:
+            yield shared
+    yield Path(tempfile.mkdtemp(prefix="rankwire-kernels-"))
+
+
+def _cache_directory() -> Path:
+    """The directory for this state of the kernels, made where it did not exist; those of old states are removed."""
+    name = f"compiled-{_fingerprint()}"
+    for place in _places():
+        try:
+            (place / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        for outdated in place.glob("compiled-*"):
+            with contextlib.suppress(OSError):
+                if outdated.name != name and time.time() - outdated.stat().st_mtime > _KEEP_OUTDATED_S:
+                    shutil.rmtree(outdated, ignore_errors=True)
+        return place / name
+    raise OSError("no directory for compiled kernels can be written")
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
