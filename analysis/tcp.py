@@ -11,7 +11,7 @@ out of order
     something lost before the capture point looks the same.
 keep-alive, zero-window probe
     no FIN or SYN, at most one byte, one below the next number, everything acknowledged (Wireshark, plus the last
-    condition: an unacknowledged last byte that comes again is a tail-loss probe, a retransmission). While the peer's window
+    condition and not for a last segment of one byte that comes again: those are retransmissions). While the peer's window
     is zero that is a zero-window probe, as is data at the left edge of the closed window.
 duplicate ACK
     the highest ACK again, no payload, SYN or FIN, same raw window, data outstanding (RFC 5681 section 2). Triple: the third in a

@@ -46,6 +46,7 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
         side.last_window = UNKNOWN
         side.last_window_bytes = UNKNOWN
         side.wscale = NO_SYN
+        side.last_start = -SEQUENCE_SPACE
         side.window_min = SEQUENCE_SPACE
         side.syn_window_min = SEQUENCE_SPACE
         side.syn_ns = NO_TIME
@@ -77,6 +78,7 @@ def read_syn(
         side.isn = seq
         side.base = seq
         side.highest = 0
+        side.last_start = -SEQUENCE_SPACE
         side.acked_known = 0
     if side.syn_ns == NO_TIME:
         side.syn_ns = time_ns

@@ -116,10 +116,14 @@ def _read_ack(
 
 @jit
 def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> bool:
-    """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them."""
+    """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them.
+
+    The last segment again, when that was one byte, is no keep-alive: its ACK may have been lost behind the capture point.
+    """
     if flags & (SYN | FIN) or not side.acked_known:
         return False
-    below = start == side.highest - 1 and payload <= 1 and side.acked >= side.highest
+    below = start == side.highest - 1 and side.acked >= side.highest
+    below = below and (payload == 0 or (payload == 1 and start > side.last_start))
     closed = peer.last_window == 0
     if below and not closed:
         side.keep_alives += 1
@@ -160,7 +164,9 @@ def _read_data(
             if not _is_reordering_certain(connection, side, peer, time_ns):
                 side.ambiguous_segments += 1
     send_bytes(side, store, start, end, fresh, time_ns)
-    side.highest = max(side.highest, end)
+    if end > side.highest:
+        side.highest = end
+        side.last_start = start
     if not side.acked_known:
         return
     in_flight = max(0, side.highest - side.acked)

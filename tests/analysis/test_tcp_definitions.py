@@ -56,11 +56,12 @@ def test_an_ack_with_another_window_or_with_nothing_outstanding_is_no_duplicate(
     assert metrics["duplicate_acks"] == 0
 
 
-def test_a_keep_alive_is_no_retransmission_but_the_last_byte_unacknowledged_is() -> None:
+def test_a_keep_alive_is_no_retransmission_but_an_unacknowledged_byte_or_a_whole_segment_is() -> None:
     metrics = metrics_of([data(200, 0, 10), answer(210, 10), data(900, 9, 1), data(1900, 9, 0)])
     assert (metrics["keep_alives"], metrics["retransmitted_segments"]) == (2, 0)
-    metrics = metrics_of([data(200, 0, 10), data(900, 9, 1)])
-    assert (metrics["keep_alives"], metrics["retransmitted_segments"]) == (0, 1)
+    for outstanding in ([data(200, 0, 10), data(900, 9, 1)], [data(200, 0, 1), answer(210, 1), data(900, 0, 1)]):
+        metrics = metrics_of(outstanding)
+        assert (metrics["keep_alives"], metrics["retransmitted_segments"]) == (0, 1)
 
 
 def test_probes_of_a_closed_window_are_counted_apart() -> None:

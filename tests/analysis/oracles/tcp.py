@@ -30,6 +30,8 @@ class Side:
     repeated: set[int] = field(default_factory=set)
     highest: int | None = None
     acked: int | None = None
+    last_start: int | None = None
+    """Where the segment begins that ends at ``highest``."""
     wscale: int | None = None
     """None: no SYN seen; -1: its SYN had no such option."""
     last_window: int | None = None
@@ -74,7 +76,8 @@ def _is_probe(segment: Segment, side: Side, peer: Side) -> bool:
     if segment.flags & (SYN | FIN) or side.acked is None or side.highest is None:
         return False
     closed = peer.last_window == 0
-    below = segment.payload <= 1 and segment.seq == side.highest - 1 and side.acked >= side.highest
+    again = segment.payload == 1 and side.last_start is not None and segment.seq <= side.last_start
+    below = segment.payload <= 1 and segment.seq == side.highest - 1 and side.acked >= side.highest and not again
     if below and not closed:
         side.counts["keep_alives"] += 1
         return True
@@ -134,7 +137,8 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
             side.sent_ns[byte] = time_ns
         seen.setdefault(byte, time_ns)
     assert side.highest is not None
-    side.highest = max(side.highest, start + segment.payload)
+    if bytes_sent.stop > side.highest:
+        side.highest, side.last_start = bytes_sent.stop, start
     if side.acked is None:
         return
     side.in_flight.append(max(0, side.highest - side.acked))
