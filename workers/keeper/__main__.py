@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from typing import Any
 
 from workers.keeper import loop, wire
@@ -23,14 +24,41 @@ class LocalKeeper(loop.Keeper):
     def __init__(self, requests: wire.Packets, owner: int) -> None:
         super().__init__(requests, owner)
         self.answers["build"] = self.build
+        self.answers["network"] = self.network
+        self.plan = fabric.Plan(())
+        self.built = fabric.Built()
+        self.dead_emulators: list[str] = []
 
     def build(self, message: wire.Message, _beside: Any) -> loop.Answer:
+        self.plan = fabric.Plan(**message["plan"])
         try:
-            built = fabric.build(fabric.Plan(**message["plan"]))
+            self.built = fabric.build(self.plan)
         except fabric.FabricError as error:
             raise loop.Refusal(str(error)) from error
-        self.counters = Counters(built.networks, built.ports, built.missing_bytes)
-        return {"facts": built.facts}, ()
+        self.counters = Counters(self.built.networks, self.built.ports, self.built.missing_bytes)
+        for pid in self.built.emulators:  # tools: the sweep after a job spares them
+            self.children[pid] = loop.Child(pid, job=False, started_ns=time.monotonic_ns())
+        return {"facts": self.built.facts}, ()
+
+    def network(self, message: wire.Message, _beside: Any) -> loop.Answer:
+        """Dead emulators; with `settings`, also the places where the kernel's settings are not as they were built."""
+        changed: list[str] = []
+        if message["settings"]:
+            try:
+                now = fabric.settings(self.plan)
+            except fabric.FabricError as error:
+                raise loop.Refusal(str(error)) from error
+            changed = [place for place, told in self.built.settings.items() if now.get(place) != told]
+        return {"dead": self.dead_emulators, "changed": changed}, ()
+
+    def tell(self, child: loop.Child) -> None:
+        """The worker did not start the emulators and does not wait for them; it asks."""
+        name = self.built.emulators.get(child.pid)
+        if name is None:
+            super().tell(child)
+            return
+        how = f"killed by signal {-child.status}" if child.status and child.status < 0 else f"status {child.status}"
+        self.dead_emulators.append(f"{name} ({how})")
 
 
 def main(socket_number: int, owner: int) -> None:

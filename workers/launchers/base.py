@@ -20,6 +20,7 @@ from workers.environment import describe
 from workers.errors import LaunchFailed
 from workers.processes import LocalKeeper, Process, null_input
 from workers.sampling import Sample
+from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 from workers.testbed.probe import search_path
 
@@ -97,6 +98,8 @@ class Job:
 class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
 
+    on_this_machine: ClassVar[bool] = True
+
     def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
         self.hosts = hosts
@@ -127,6 +130,14 @@ class Session(ABC):
     def recorded_hosts(self) -> tuple[str | None, ...]:
         """Whose packets can be recorded, the one that the analysis reads first; None is all hosts at once."""
         return (None,)
+
+    def certify(self) -> Certificate | None:
+        """What the link was measured to be, kept while the hosts are; None where there is nothing to certify."""
+        return None
+
+    def network_problems(self, *, thorough: bool = False) -> list[str]:
+        """Why the network is not what it was at the start, in sentences. Cheap, unless thorough."""
+        return []
 
     @abstractmethod
     def alive(self) -> bool:

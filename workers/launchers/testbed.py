@@ -11,6 +11,7 @@ from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
 from workers.processes import LocalKeeper
 from workers.testbed import commands, emulation, fabric
+from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
 from workers.testbed.probe import emulators, probe, unshare_argv
 
@@ -22,6 +23,25 @@ class TestbedSession(MachineSession):
     capture_interface = commands.BRIDGE
     interface = commands.HOST_INTERFACE
     temporary = fabric.TEMPORARY
+
+    def __init__(
+        self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan
+    ) -> None:
+        super().__init__(launcher, keeper, hosts, facts)
+        self.plan = plan
+        self._certificate: Certificate | None = None
+
+    def certify(self) -> Certificate | None:
+        """What the link was measured to be; once, since the fabric does not change while it lives."""
+        if self._certificate is None:
+            self._certificate = certify(self.keeper, self.plan)
+        return self._certificate
+
+    def network_problems(self, *, thorough: bool = False) -> list[str]:
+        """Emulators that died; when thorough, also whether the kernel still shapes as it was told."""
+        answer, _ = self.keeper.ask("network", settings=thorough)
+        problems = [f"The network emulator {name} ended while the fabric was in use." for name in answer["dead"]]
+        return problems + [f"The shaping of {place} is not as it was built." for place in answer["changed"]]
 
 
 class TestbedLauncher(Launcher):

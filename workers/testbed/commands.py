@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field
+
+from workers.testbed import emulation
+from workers.testbed.plan import Plan
 
 BRIDGE = "br0"
+FAR_BRIDGE = "br1"  # of the second site
+WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
 HUB = "hub"
 HOST_INTERFACE = "eth0"
-DEFAULT_MTU = 1500
-HOST_LIMIT = 250  # the third octet of the addresses
 
 # A host on a wire that nobody configured for IPv6 would still send router solicitations into the capture. Without
 # tcp_no_metrics_save a fabric that lives on would hand one trial's slow-start threshold to the next.
@@ -22,33 +24,8 @@ HOST_SYSCTLS = {**HUB_SYSCTLS, "net.ipv4.tcp_no_metrics_save": "1"}
 BURST_S = 125e-6  # shorter, and the kernel's timers cannot hold a gigabit (measured: 96 % at 50 us, 99 % at 125 us)
 BURST_FRAMES = 2  # tbf drops what is longer than its bucket
 QUEUE_BYTES = 32 << 20  # a host's own queue holds TCP back, it does not drop; the socket buffers end before it
+TAP_QUEUE_FRAMES = 10_000  # between the kernel and the emulator: bridges the time until the emulator gets a core
 ETHERNET_BYTES = 14
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to build: host names in order and what the link of each should be."""
-
-    hosts: tuple[str, ...]
-    mtu: int = DEFAULT_MTU
-    bandwidth_bps: float | None = None
-    addresses: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """JSON hands over a list; addresses follow from the order."""
-        object.__setattr__(self, "hosts", tuple(self.hosts))
-        if not self.addresses:
-            object.__setattr__(self, "addresses", {host: address(k) for k, host in enumerate(self.hosts, start=1)})
-
-
-def host_names(count: int) -> tuple[str, ...]:
-    """n1 ... nN."""
-    return tuple(f"n{number}" for number in range(1, count + 1))
-
-
-def address(number: int) -> str:
-    """The address of host nK."""
-    return f"10.77.0.{number}"
 
 
 def hosts_file(plan: Plan) -> str:
@@ -57,22 +34,78 @@ def hosts_file(plan: Plan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bridge(plan: Plan) -> list[str]:
-    """`ip -batch` lines: a learning switch that sends nothing of its own."""
+def host_sysctls(plan: Plan) -> dict[str, str]:
+    """What is set inside every host."""
+    settings = dict(HOST_SYSCTLS)
+    if plan.congestion_control is not None:
+        settings["net.ipv4.tcp_congestion_control"] = plan.congestion_control
+    if plan.tcp_buffer_bytes is not None:
+        # Least, first and largest size; the kernel moves between them by itself.
+        largest = plan.tcp_buffer_bytes
+        settings["net.ipv4.tcp_rmem"] = f"4096 {min(131072, largest)} {largest}"
+        settings["net.ipv4.tcp_wmem"] = f"4096 {min(16384, largest)} {largest}"
+    return settings
+
+
+def bridges(plan: Plan) -> list[str]:
+    """`ip -batch` lines: one learning switch for each site; they send nothing of their own."""
+    lines = ["link set dev lo up"]
+    for name in bridge_names(plan):
+        lines += [
+            f"link add name {name} mtu {plan.mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+            f"link set dev {name} up",
+        ]
+    return lines
+
+
+def bridge_names(plan: Plan) -> tuple[str, ...]:
+    """The bridges of the plan; the first is the one that is recorded."""
+    return (BRIDGE, FAR_BRIDGE) if plan.topology == "two sites" else (BRIDGE,)
+
+
+def bridge_of(plan: Plan, number: int) -> str:
+    """The bridge that host `number` (from 1) is plugged into."""
+    return FAR_BRIDGE if plan.second_site(number) else BRIDGE
+
+
+def emulated_wires(plan: Plan) -> list[tuple[str, str]]:
+    """TAP devices that a process joins: the wide-area link, or each host's wire (its end, the bridge's end)."""
+    if not plan.relayed:
+        return []
+    if plan.topology == "two sites":
+        return [WIDE_AREA]
+    return [(f"w{number}", host) for number, host in enumerate(plan.hosts, start=1)]
+
+
+def taps(plan: Plan) -> list[str]:
+    """`ip -batch` lines: the devices of the emulated wires. They stay when their process dies: a cut wire, not a lost one."""
+    lines = []
+    for wire in emulated_wires(plan):
+        for name in wire:
+            lines += [
+                f"tuntap add dev {name} mode tap",
+                f"link set dev {name} mtu {plan.mtu} txqueuelen {TAP_QUEUE_FRAMES}",
+            ]
+    return lines
+
+
+def host_wire(plan: Plan, number: int) -> list[str]:
+    """`ip -batch` lines run in the hub: give host `number` its interface, the other end stays here."""
+    host = plan.hosts[number - 1]
+    mac = f"02:00:00:00:00:{number:02x}"
+    if plan.relayed and plan.topology != "two sites":
+        return [f"link set dev w{number} address {mac} netns {host} name {HOST_INTERFACE}"]
     return [
-        "link set dev lo up",
-        f"link add name {BRIDGE} mtu {plan.mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
-        f"link set dev {BRIDGE} up",
+        f"link add name {host} mtu {plan.mtu} txqueuelen 1000 type veth peer name {HOST_INTERFACE} mtu {plan.mtu} "
+        f"address {mac} netns {host}"
     ]
 
 
-def host_interfaces(plan: Plan, number: int, merging_limited: bool) -> list[str]:
-    """`ip -batch` lines run inside host `number`; its port comes out in the hub."""
+def host_interface(plan: Plan, number: int, merging_limited: bool) -> list[str]:
+    """`ip -batch` lines run inside host `number`."""
     host = plan.hosts[number - 1]
     return [
         "link set dev lo up",
-        f"link add name {HOST_INTERFACE} mtu {plan.mtu} address 02:00:00:00:00:{number:02x} "
-        f"type veth peer name {host} mtu {plan.mtu} netns {HUB}",
         *_receive_limit(HOST_INTERFACE, merging_limited),
         f"addr add {plan.addresses[host]}/24 dev {HOST_INTERFACE}",
         f"link set dev {HOST_INTERFACE} up",
@@ -81,24 +114,63 @@ def host_interfaces(plan: Plan, number: int, merging_limited: bool) -> list[str]
 
 
 def ports(plan: Plan, merging_limited: bool) -> list[str]:
-    """`ip -batch` lines run in the hub: plug every host in."""
+    """`ip -batch` lines run in the hub: plug every host in, and join the sites."""
     lines = []
-    for host in plan.hosts:
-        lines += [*_receive_limit(host, merging_limited), f"link set dev {host} master {BRIDGE} up"]
+    if plan.topology == "two sites":
+        if not plan.relayed:
+            near, far = WIDE_AREA
+            lines.append(f"link add name {near} mtu {plan.mtu} type veth peer name {far} mtu {plan.mtu}")
+        for end, bridge in zip(WIDE_AREA, bridge_names(plan), strict=True):
+            lines += [*_receive_limit(end, merging_limited), f"link set dev {end} master {bridge} up"]
+    for number, host in enumerate(plan.hosts, start=1):
+        lines += [*_receive_limit(host, merging_limited), f"link set dev {host} master {bridge_of(plan, number)} up"]
     return lines
+
+
+def hub_interfaces(plan: Plan) -> list[str]:
+    """Every interface in the hub that carries frames between hosts."""
+    return [*plan.hosts, *(WIDE_AREA if plan.topology == "two sites" else ())]
 
 
 def _receive_limit(interface: str, limited: bool) -> list[str]:
     return [f"link set dev {interface} gro_max_size 1"] if limited else []
 
 
-def shaping(plan: Plan) -> list[str]:
-    """`tc -batch` lines run inside a host: its sending rate, counted in Ethernet frames as captures count them."""
-    if plan.bandwidth_bps is None:
+def host_shaping(plan: Plan, number: int) -> list[str]:
+    """`tc -batch` lines run inside host `number`: what it sends."""
+    return _shaping(plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=plan.topology != "two sites")
+
+
+def hub_shaping(plan: Plan) -> list[str]:
+    """`tc -batch` lines run in the hub: the wide-area link, and what the hosts of a star receive."""
+    lines = []
+    if plan.topology == "two sites":
+        for end in WIDE_AREA:
+            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True)
+    if plan.topology == "star":
+        for number, host in enumerate(plan.hosts, start=1):
+            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False)
+    return lines
+
+
+def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bool) -> list[str]:
+    """A rate counted in Ethernet frames as captures count them; with netem it stands behind the delay, as its child."""
+    lines, place = [], "root"
+    if impaired and plan.impaired and plan.emulator == "netem":
+        lines.append(f"qdisc add dev {interface} root handle 1: netem {emulation.netem(plan)}")
+        place = "parent 1:1 handle 2:"
+    if rate_bps is not None:
+        burst = max(int(rate_bps / 8 * BURST_S), BURST_FRAMES * (plan.mtu + ETHERNET_BYTES))
+        rate = f"rate {round(rate_bps)}bit burst {burst}b"
+        lines.append(f"qdisc add dev {interface} {place} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
+    return lines
+
+
+def losing_interfaces(plan: Plan) -> list[str]:
+    """Where nftables drops frames: as they arrive from the wire."""
+    if plan.emulator != "nftables":
         return []
-    burst = max(int(plan.bandwidth_bps / 8 * BURST_S), BURST_FRAMES * (plan.mtu + ETHERNET_BYTES))
-    rate = f"rate {round(plan.bandwidth_bps)}bit burst {burst}b"
-    return [f"qdisc add dev {HOST_INTERFACE} root tbf {rate} limit {QUEUE_BYTES}b"]
+    return list(WIDE_AREA if plan.topology == "two sites" else plan.hosts)
 
 
 def offloads_off(interface: str, merging_limited: bool) -> list[str]:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import linux
-from workers.testbed import commands
-from workers.testbed.commands import Plan
+from workers.keeper import linux, spawn
+from workers.testbed import commands, emulation
+from workers.testbed.plan import Plan
 
 NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
@@ -26,6 +28,10 @@ STATE = Path("/run/rankwire")
 TEMPORARY = STATE / "tmp"
 REMOTE_SHELL = STATE / "rsh"
 COMMAND_LIMIT_S = 20.0
+ATTACH_LIMIT_S = 10.0
+EMULATOR_PRIORITY = (
+    5  # real time, where allowed: an emulator that waits for a busy rank adds a delay that nobody asked for
+)
 
 # mpirun calls `rsh HOST COMMAND...` and expects a shell at the other side, as with ssh.
 REMOTE_SHELL_SCRIPT = f"""#!/bin/sh
@@ -43,11 +49,14 @@ class FabricError(Exception):
 
 @dataclass(frozen=True)
 class Built:
-    """The finished network: namespace inode -> host, host -> bridge port, and facts for the trial's page."""
+    """The finished network: namespace inode -> host, host -> bridge port, pid -> name of the emulators' processes,
+    what the kernel was told (to see later that nobody changed it), and facts for the trial's page."""
 
     networks: dict[int, str] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
     missing_bytes: int = 0  # of each frame in the ports' byte counters
+    emulators: dict[int, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -55,25 +64,96 @@ def build(plan: Plan) -> Built:
     """Mount, name, connect, shape. Raises FabricError or OSError; the caller ends the keeper then."""
     _prepare_files(plan)
     _sysctls(commands.HUB_SYSCTLS)
-    _batch("ip", commands.bridge(plan))
-    networks = {}
     merging_limited = commands.supports_receive_limit()
+    _batch("ip", commands.bridges(plan) + commands.taps(plan))
+    emulators = _start_emulators(plan)
+    networks = {}
     for number, host in enumerate(plan.hosts, start=1):
         with _new_host(host):
             networks[(NETWORKS / host).stat().st_ino] = host
-            _sysctls(commands.HOST_SYSCTLS)
-            _batch("ip", commands.host_interfaces(plan, number, merging_limited))
-            _batch("tc", commands.shaping(plan))
+            _sysctls(commands.host_sysctls(plan))
+        _batch("ip", commands.host_wire(plan, number))
+        with _inside(host):
+            _batch("ip", commands.host_interface(plan, number, merging_limited))
+            _batch("tc", commands.host_shaping(plan, number))
             _run(commands.offloads_off(commands.HOST_INTERFACE, merging_limited))
     _batch("ip", commands.ports(plan, merging_limited))
-    for host in plan.hosts:
-        _run(commands.offloads_off(host, merging_limited))
+    for interface in commands.hub_interfaces(plan):
+        _run(commands.offloads_off(interface, merging_limited))
+    _batch("tc", commands.hub_shaping(plan))
+    if losing := commands.losing_interfaces(plan):
+        _run(["nft", "-f", "-"], emulation.nft_loss(losing, plan.loss))
+    on_taps = plan.relayed and plan.topology != "two sites"
     return Built(
         networks,
         ports={host: host for host in plan.hosts},
-        missing_bytes=commands.ETHERNET_BYTES if merging_limited else 0,
+        missing_bytes=commands.ETHERNET_BYTES if merging_limited and not on_taps else 0,
+        emulators=emulators,
+        settings=settings(plan),
         facts={"receive_merging": _merging(merging_limited)},
     )
+
+
+def settings(plan: Plan) -> dict[str, str]:
+    """What shapes and loses frames in the kernel now, by place; equal to an earlier answer while nobody changed it."""
+    found = {"hub": _run(["tc", "qdisc", "show"])}
+    if plan.emulator == "nftables":
+        found["loss"] = _run(["nft", "--stateless", "list", "ruleset"])
+    for host in plan.hosts:
+        with _inside(host):
+            found[host] = _run(["tc", "qdisc", "show"])
+    return found
+
+
+def _start_emulators(plan: Plan) -> dict[int, str]:
+    """A process for each emulated wire; returns when all hold both ends."""
+    both_ways = plan.topology == "two sites"
+    started = {}
+    for left, right in commands.emulated_wires(plan):
+        if plan.emulator == "relay":
+            argv = emulation.relay_argv(plan, left, right, both_ways=both_ways)
+        else:
+            plugs = [STATE / left, STATE / right]
+            for plug in plugs:
+                plug.write_text(f"tap://{plug.name}\n")
+            argv = emulation.wirefilter_argv(plan, *plugs, both_ways=both_ways)
+        started[_start_emulator(argv)] = (plan.emulator, left, right)
+    for pid, (_, *wire) in started.items():
+        _await_attached(pid, set(wire))
+    return {pid: name for pid, (name, *_) in started.items()}
+
+
+def _start_emulator(argv: list[str]) -> int:
+    """wirefilter ends when its standard input does; it gets a pipe that stays open as long as the keeper."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    log = os.open(STATE / "emulators.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+    os.set_inheritable(writer, False)
+    argv = [shutil.which(argv[0]) or argv[0], *argv[1:]]
+    pid = spawn.start(spawn.Order(argv, {"PATH": os.defpath}, "/", descriptors=[reader, log, log]))
+    os.close(reader)
+    os.close(log)
+    with contextlib.suppress(PermissionError):
+        os.sched_setscheduler(pid, os.SCHED_RR, os.sched_param(EMULATOR_PRIORITY))
+    return pid
+
+
+def _await_attached(pid: int, devices: set[str]) -> None:
+    """A TAP device's descriptor tells its name in /proc/PID/fdinfo."""
+    deadline = time.monotonic() + ATTACH_LIMIT_S
+    while _attached(pid) < devices:
+        ended, _ = os.waitpid(pid, os.WNOHANG)
+        if ended or time.monotonic() > deadline:
+            said = (STATE / "emulators.log").read_text(errors="replace").strip()
+            raise FabricError(f"the network emulator does not start: {said or 'it says nothing'}")
+        time.sleep(0.005)
+
+
+def _attached(pid: int) -> set[str]:
+    names = set()
+    with contextlib.suppress(OSError):
+        for entry in Path(f"/proc/{pid}/fdinfo").iterdir():
+            names |= {line.split()[1] for line in entry.read_text().splitlines() if line.startswith("iff:")}
+    return names
 
 
 def _merging(limited: bool) -> str:
@@ -115,12 +195,26 @@ def _new_host(host: str) -> Iterator[None]:
         os.close(home)
 
 
+@contextlib.contextmanager
+def _inside(host: str) -> Iterator[None]:
+    """Be in a host's network for the body; then return to the hub."""
+    linux.setns(NETWORKS / host, linux.CLONE_NEWNET)
+    try:
+        yield
+    finally:
+        linux.setns(NETWORKS / commands.HUB, linux.CLONE_NEWNET)
+
+
 def _sysctls(settings: dict[str, str]) -> None:
     """Set what exists: a kernel without IPv6 needs no IPv6 switched off."""
     for name, value in settings.items():
         path = Path("/proc/sys", *name.split("."))
-        if path.exists():
+        if not path.exists():
+            continue
+        try:
             path.write_text(value)
+        except OSError as error:
+            raise FabricError(f"{name} cannot be set to {value}: {error.strerror}") from error
 
 
 def _batch(program: str, lines: list[str]) -> None:
@@ -128,7 +222,8 @@ def _batch(program: str, lines: list[str]) -> None:
         _run([program, "-batch", "-"], "\n".join(lines) + "\n")
 
 
-def _run(argv: list[str], text: str = "") -> None:
+def _run(argv: list[str], text: str = "") -> str:
     result = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
     if result.returncode != 0:
         raise FabricError(f"{' '.join(argv)}: {(result.stderr or result.stdout).strip()} [{text.strip()}]")
+    return result.stdout

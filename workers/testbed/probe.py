@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from workers.testbed import emulation
+
 # program -> Debian package. dumpcap is not among them: without it trials run, only their network metrics are missing.
 PROGRAMS = {
     "unshare": "util-linux",
@@ -26,6 +28,9 @@ GATES = (
 )
 CAP_SYS_ADMIN = 21  # linux/capability.h
 CAP_NET_ADMIN = 12
+TUN = "/dev/net/tun"
+NO_NETEM = "This kernel has no netem (module sch_netem)."
+NO_NUMGEN = "This kernel's nftables cannot drop frames at random (module nft_numgen)."
 
 
 def probe() -> list[str]:
@@ -70,6 +75,39 @@ def has_capabilities() -> bool:
             held = int(line.split()[1], 16)
             return bool(held >> CAP_SYS_ADMIN & held >> CAP_NET_ADMIN & 1)
     return False
+
+
+@functools.lru_cache(maxsize=1)
+def emulators() -> dict[str, str]:
+    """What keeps each back end for delay, jitter and loss from working here; "" for nothing. Asked once per process."""
+    missing = {
+        name: "" if find_program(program) else f"{name} needs the program {program}: install the package {package}."
+        for name, program, package in (("nftables", "nft", "nftables"), ("wirefilter", "wirefilter", "vde-wirefilter"))
+    }
+    return {
+        "netem": "" if _tries("tc", "qdisc", "add", "dev", "lo", "root", "netem") else NO_NETEM,
+        "nftables": missing["nftables"]
+        or ("" if _tries("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else NO_NUMGEN),
+        "relay": _tun_problem(),
+        "wirefilter": missing["wirefilter"] or _tun_problem(),
+    }
+
+
+def _tries(program: str, *arguments: str, text: str = "") -> bool:
+    """Whether a command works in namespaces like the test-bed's."""
+    argv = [*unshare_argv(), find_program(program) or program, *arguments]
+    try:
+        return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def _tun_problem() -> str:
+    try:
+        os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"This user cannot open {TUN} ({error.strerror}): a link with delay or jitter needs it here."
+    return ""
 
 
 @functools.lru_cache(maxsize=1)

@@ -11,17 +11,26 @@ import zstandard
 
 from workers.launchers import Job, Process, Session
 from workers.processes import null_input
+from workers.testbed.plan import Topology
 
 
 @dataclass(frozen=True)
 class PlainLink:
-    """The five properties a launcher reads of a link."""
+    """The properties a launcher reads of a link."""
 
     bandwidth_bps: float | None = 1e9
     delay_s: float = 0.0
     jitter_s: float = 0.0
     loss: float = 0.0
     mtu: int | None = 1500
+    distribution: str = "uniform"
+    loss_burst: float = 1.0
+    queue_bytes: int | None = None
+    topology: Topology = "one site"
+    rates_bps: tuple[float, ...] = ()
+    congestion_control: str | None = None
+    tcp_buffer_bytes: int | None = None
+    emulator: str = "auto"
 
 
 def run(session: Session, job: Job, limit_s: float = 40.0) -> tuple[int | None, str, str]:

@@ -1,0 +1,174 @@
+"""The certificate: what the link between the hosts is, measured before a trial and laid beside what was asked for.
+
+Two small probers run in the hosts' namespaces for about four seconds. What is outside of its tolerance is measured
+again, so that a moment of work elsewhere on the machine does not condemn a link; counts of lost probes add up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from workers.errors import ClusterUnavailable
+from workers.processes import LocalKeeper, Process, null_input
+from workers.testbed import schedule, verdict
+from workers.testbed.plan import Plan
+from workers.testbed.schedule import Asked, Phase
+from workers.testbed.verdict import Row, Way
+
+PROBER: Final = Path(__file__).with_name("prober.py")
+PYTHON: Final = "/usr/bin/python3"
+ATTEMPTS: Final = 3
+HEAD_START_S: Final = 0.25  # until both probers stand
+PATIENCE_S: Final = 10.0
+OUTPUT_LIMIT_BYTES: Final = 64 << 20
+MAX_PATHS: Final = 3
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """`kept`: everything asked for was achieved; `reasons` tell what was not. JSON-able by `to_dict`."""
+
+    kept: bool
+    reasons: tuple[str, ...]
+    rows: tuple[Row, ...]
+    round_trips: tuple[dict[str, Any], ...]
+    attempts: int
+    duration_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For storing; rows have asked and achieved in SI base units."""
+        return {**dataclasses.asdict(self), "duration_s": round(self.duration_s, 3)}
+
+
+def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
+    """Measure the paths of a built plan; None when there is only one host. Raises ClusterUnavailable."""
+    if len(plan.hosts) < 2:
+        return None
+    began = time.monotonic()
+    found: list[Row] = []
+    trips: list[dict[str, Any]] = []
+    most_attempts = 1
+    for source, target in paths(plan):
+        rows, trip, attempts = _certify_path(keeper, plan, source, target)
+        found += rows
+        trips.append({"source": plan.hosts[source - 1], "target": plan.hosts[target - 1], **trip})
+        most_attempts = max(most_attempts, attempts)
+    reasons = tuple(verdict.sentence(row) for row in found if row.kept is False)
+    return Certificate(not reasons, reasons, tuple(found), tuple(trips), most_attempts, time.monotonic() - began)
+
+
+def paths(plan: Plan) -> list[tuple[int, int]]:
+    """Pairs of host numbers that stand for all: across the sites, or the first host with one of each different port."""
+    count = len(plan.hosts)
+    if plan.topology == "two sites":
+        return [(1, (count + 1) // 2 + 1)]
+    different: dict[float | None, int] = {}
+    for number in range(2, count + 1):
+        different.setdefault(plan.port_rate_bps(number), number)
+    return [(1, number) for number in list(different.values())[:MAX_PATHS]]
+
+
+def _certify_path(keeper: LocalKeeper, plan: Plan, source: int, target: int) -> tuple[list[Row], dict[str, Any], int]:
+    names = (plan.hosts[source - 1], plan.hosts[target - 1])
+    asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
+    counted = [(0, 0), (0, 0)]
+    attempts = 0
+    while attempts < ATTEMPTS:
+        attempts += 1
+        ways, trip = _measure(keeper, plan, names, asked)
+        for side, way in enumerate(ways):
+            counted[side] = (counted[side][0] + way.lost, counted[side][1] + way.probed)
+            way.lost, way.probed = counted[side]
+        rows = [
+            *verdict.rows(names[0], names[1], asked[0], ways[0]),
+            *verdict.rows(names[1], names[0], asked[1], ways[1]),
+        ]
+        if all(row.kept is not False for row in rows):
+            break
+    return rows, trip, attempts
+
+
+def _measure(
+    keeper: LocalKeeper, plan: Plan, names: tuple[str, str], asked: tuple[Asked, Asked]
+) -> tuple[tuple[Way, Way], dict[str, Any]]:
+    planned = schedule.phases(asked)
+    start_ns = time.monotonic_ns() + int(HEAD_START_S * 1e9)
+    addresses = (plan.addresses[names[0]], plan.addresses[names[1]])
+    plans = schedule.prober_plans(planned, addresses, start_ns)
+    limit_s = HEAD_START_S + planned[-1].end_s + PATIENCE_S
+    probers = [_Prober(keeper, host, json.dumps(each)) for host, each in zip(names, plans, strict=True)]
+    answers = [prober.answer(limit_s) for prober in probers]
+    ways = (Way(), Way())
+    trips: list[float] = []
+    for number, phase in enumerate(planned):
+        results = [answer[number] for answer in answers]
+        _read(phase, results, asked[phase.sender], ways, trips)
+    return ways, verdict.summary(trips)
+
+
+def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple[Way, Way], trips: list[float]) -> None:
+    """Put what one phase showed where it belongs. What host k sent, host 1 - k has received."""
+    way, sent, received = ways[phase.sender], results[phase.sender], results[1 - phase.sender]
+    if phase.name == "tcp":
+        elapsed_ns = received.get("last_ns", 0) - received.get("first_ns", 0)
+        way.tcp_bps = 8e9 * received["bytes"] / elapsed_ns if elapsed_ns > 0 else None
+        return
+    arrivals = received["arrivals"]
+    if phase.name == "delay":
+        for _, sent_ns, echoed_ns, returned_ns, arrived_ns in sent["arrivals"]:
+            ways[0].delays_s.append((echoed_ns - sent_ns) / 1e9)
+            ways[1].delays_s.append((arrived_ns - returned_ns) / 1e9)
+            trips.append((arrived_ns - returned_ns + echoed_ns - sent_ns) / 1e9)
+    elif phase.name == "mtu":
+        way.mtu = max((arrival[4] for arrival in arrivals), default=None)
+        way.longer_refused = sent["too_long"] > 0
+    elif phase.name == "train":
+        way.burst_bps = verdict.rate_of_trains(arrivals, schedule.train(asked)[0], asked.frame_bytes)
+    elif phase.name == "udp":
+        way.udp_bps = verdict.rate_of_stream(arrivals, asked.frame_bytes)
+    else:
+        way.lost, way.loss_run = verdict.losses(arrivals, sent["sent"])
+        way.probed = sent["sent"]
+        if way.udp_bps is not None:
+            # The rate is limited before frames are lost: it carried those too.
+            way.udp_bps /= 1 - way.lost / way.probed if way.lost < way.probed else 1
+
+
+class _Prober:
+    """One end, running."""
+
+    def __init__(self, keeper: LocalKeeper, host: str, plan: str) -> None:
+        self.host = host
+        self.output = os.memfd_create("prober")
+        nothing = null_input()
+        try:
+            self.process: Process = keeper.spawn(
+                [PYTHON, "-I", "-S", str(PROBER), plan],
+                environment={"PATH": os.defpath, "LC_ALL": "C"},
+                directory=Path("/"),
+                descriptors=(nothing, self.output, self.output),
+                host=host,
+            )
+        finally:
+            os.close(nothing)
+
+    def answer(self, limit_s: float) -> list[dict[str, Any]]:
+        """The results of its phases. Raises ClusterUnavailable."""
+        try:
+            status = self.process.wait(limit_s)
+            if status is None:
+                self.process.terminate(0.0)
+            text = os.pread(self.output, OUTPUT_LIMIT_BYTES, 0).decode(errors="replace")
+        finally:
+            os.close(self.output)
+        if status != 0:
+            said = text.strip().splitlines()[-1:] or ["it did not end"]
+            raise ClusterUnavailable(f"The link cannot be measured from {self.host}: {said[0]}.")
+        results: list[dict[str, Any]] = json.loads(text)["results"]
+        return results

@@ -1,0 +1,113 @@
+"""Delay, jitter and loss: which back end makes them here, and its exact commands. Pure; tests pin them.
+
+The same numbers mean the same everywhere. Jitter: with the uniform distribution the delay lies within +- jitter, with the
+normal one jitter is the standard deviation. Frames never overtake each other. Loss in bursts is the simple Gilbert
+model: `loss` of all frames, `loss_burst` frames in a row on average (E. N. Gilbert, Bell System Technical Journal 39, 1960).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from workers.testbed.plan import Emulator, Plan
+
+RELAY = Path(__file__).with_name("relay.py")
+# Frames on their way; far more than any rate times delay asked for here, so that the emulator itself never drops.
+NETEM_FRAMES = 1_000_000
+WIREFILTER_BYTES = 256 << 20
+# netem keeps the order of frames only when it has a rate; this one adds less than a microsecond to a frame.
+ORDERING_RATE = "100gbit"
+LOSS_UNIT = 1_000_000
+
+
+def choose(plan: Plan, wanted: str, problems: Mapping[str, str]) -> tuple[Emulator, str]:
+    """The back end for a plan and "", or "none" and why there is none.
+
+    `wanted` is a name or "auto"; `problems` tells for each back end what keeps it from working here, "" for nothing.
+    """
+    if not plan.impaired:
+        return "none", ""
+    order: tuple[Emulator, ...] = ("netem", "nftables", "relay") if wanted == "auto" else (wanted,)  # type: ignore[assignment]
+    reasons = []
+    for name in order:
+        reason = problems.get(name, f"there is no emulator {name}.") or unfit(plan, name)
+        if not reason:
+            return name, ""
+        reasons.append(reason)
+    return "none", " ".join(reasons)
+
+
+def unfit(plan: Plan, name: str) -> str:
+    """Why a back end cannot make exactly this link; empty when it can."""
+    if name == "nftables" and (plan.delay_s or plan.jitter_s or plan.loss_burst > 1):
+        return "nftables only loses packets at random: it cannot delay them, nor lose them in bursts."
+    if name == "wirefilter" and (plan.jitter_s or not (plan.delay_s * 1e3).is_integer()):
+        # Measured: asked for 3.5 ms it delays by 3 ms, and 4+-0.8 ms becomes 3 or 4 ms.
+        return "wirefilter knows whole milliseconds only: it cannot make this delay or jitter."
+    return ""
+
+
+def netem(plan: Plan) -> str:
+    """The words after `netem` of a tc command."""
+    words = [f"limit {NETEM_FRAMES}"]
+    if plan.delay_s or plan.jitter_s:
+        words.append(f"delay {_us(plan.delay_s)}us")
+    if plan.jitter_s:
+        words.append(f"{_us(plan.jitter_s)}us")
+        if plan.distribution != "uniform":  # uniform is what netem does without a table
+            words.append(f"distribution {plan.distribution}")
+        words.append(f"rate {ORDERING_RATE}")
+    if plan.loss and plan.loss_burst > 1:
+        enter, leave = gilbert(plan.loss, plan.loss_burst)
+        words.append(f"loss gemodel {100 * enter:.7g}% {100 * leave:.7g}%")
+    elif plan.loss:
+        words.append(f"loss random {100 * plan.loss:.7g}%")
+    return " ".join(words)
+
+
+def gilbert(loss: float, burst: float) -> tuple[float, float]:
+    """Probabilities, per frame, to begin and to end losing: the share lost is then `loss`, a run has `burst` frames."""
+    leave = 1 / burst
+    return leave * loss / (1 - loss), leave
+
+
+def nft_loss(interfaces: list[str], loss: float) -> str:
+    """An nft ruleset that loses frames as they come out of a wire, before the bridge sees them."""
+    threshold = round(loss * LOSS_UNIT)
+    chains = [
+        f"  chain {interface} {{ type filter hook ingress device {interface} priority 0; "
+        f"numgen random mod {LOSS_UNIT} < {threshold} drop; }}"
+        for interface in interfaces
+    ]
+    return "\n".join(["table netdev loss {", *chains, "}", ""])
+
+
+def relay_argv(plan: Plan, left: str, right: str, *, both_ways: bool) -> list[str]:
+    """The project's own emulator between two TAP devices; `both_ways`, or only from left to right."""
+    impairment = {
+        "delay_s": plan.delay_s,
+        "jitter_s": plan.jitter_s,
+        "distribution": plan.distribution,
+        "loss": plan.loss,
+        "loss_burst": plan.loss_burst,
+    }
+    ways = [impairment, impairment if both_ways else {}]
+    return [sys.executable, "-I", "-S", str(RELAY), left, right, *(json.dumps(way, sort_keys=True) for way in ways)]
+
+
+def wirefilter_argv(plan: Plan, left: Path, right: Path, *, both_ways: bool) -> list[str]:
+    """vde2's emulator between two plugs, files that hold `tap://NAME`: its own separator is the colon."""
+    way = "" if both_ways else "LR"
+    argv = ["wirefilter", "-v", f"{left}:{right}", "-d", f"{way}{plan.delay_s * 1e3:.0f}", "-c", str(WIREFILTER_BYTES)]
+    if plan.loss:
+        argv += ["-l", f"{way}{100 * plan.loss:.7g}"]
+    if plan.loss and plan.loss_burst > 1:
+        argv += ["-L", f"{way}{plan.loss_burst:g}"]
+    return argv
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.7g}"

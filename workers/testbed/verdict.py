@@ -1,0 +1,215 @@
+"""From arrivals to what a path was measured to be, and whether that is what was asked for. Pure.
+
+Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss: what was asked lies inside the 99 % interval of what was counted.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from scipy.special import betaincinv
+
+from workers.testbed.schedule import TCP_HEADERS, Asked
+
+BANDWIDTH_TOLERANCE: Final = 0.05
+DELAY_TOLERANCE: Final = 0.05
+DELAY_TOLERANCE_S: Final = 0.3e-3
+JITTER_TOLERANCE: Final = 0.25  # a hundred probes know a spread no better
+LOSS_CONFIDENCE: Final = 0.99
+# A bucket of a few frames lets a train start faster than the rate; beyond this, short messages would not meet the link.
+BURST_TOLERANCE: Final = 0.5
+NORMAL_QUARTILES: Final = 1.349  # interquartile range of a normal distribution in standard deviations
+
+Arrivals = Sequence[Sequence[int]]  # sequence, sent, echoed, arrived (of an echo: returned), IP bytes (arrived)
+
+
+@dataclass
+class Way:
+    """What one direction was measured to be; None where nothing could be measured."""
+
+    udp_bps: float | None = None
+    tcp_bps: float | None = None
+    burst_bps: float | None = None
+    delays_s: list[float] = field(default_factory=list)
+    lost: int = 0
+    probed: int = 0
+    loss_run: float | None = None  # mean number of probes lost in a row
+    mtu: int | None = None
+    longer_refused: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of one direction: asked, achieved and whether that is close enough (None: not judged)."""
+
+    source: str
+    target: str
+    quantity: str
+    unit: str
+    asked: float | None
+    achieved: float | None
+    interval: tuple[float, float] | None = None
+    tolerance: str = ""
+    kept: bool | None = None
+
+
+def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
+    """Bit/s of a stream from its arrivals, without the first tenth, which may leave a bucket at once."""
+    times = sorted(arrival[3] for arrival in arrivals)
+    times = times[len(times) // 10 :]
+    if len(times) < 3 or times[-1] <= times[0]:
+        return None
+    return (len(times) - 1) * 8 * frame_bytes / ((times[-1] - times[0]) / 1e9)
+
+
+def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float | None:
+    """The median over the trains of their rate from the first to the last frame, losses in between allowed for."""
+    trains: dict[int, list[tuple[int, int]]] = {}
+    for sequence, _, _, arrived_ns, _ in arrivals:
+        trains.setdefault(sequence // frames, []).append((sequence, arrived_ns))
+    rates = []
+    for train in trains.values():
+        (first, begin_ns), (last, end_ns) = min(train), max(train)
+        if last - first >= frames // 2 and end_ns > begin_ns:
+            rates.append((last - first) * 8 * frame_bytes / ((end_ns - begin_ns) / 1e9))
+    return statistics.median(rates) if rates else None
+
+
+def losses(arrivals: Arrivals, sent: int) -> tuple[int, float | None]:
+    """Number of probes that never came, and the mean length of their runs."""
+    seen = sorted({arrival[0] for arrival in arrivals})
+    gaps = [after - before - 1 for before, after in pairwise([-1, *seen, sent]) if after - before > 1]
+    return sent - len(seen), sum(gaps) / len(gaps) if gaps else None
+
+
+def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
+    """The exact interval of Clopper and Pearson (Biometrika 26, 1934) for the share that is lost.
+
+    Losses in runs of mean length `run` tell less than independent ones: the number of probes that count is smaller by
+    the factor (1 + r) / (1 - r) of a two-state Markov chain with the correlation r from probe to probe.
+    """
+    share = lost / sent
+    correlation = max(0.0, 1 - 1 / run - share / (1 - share) / run) if run > 1 and share < 1 else 0.0
+    worth = (1 - correlation) / (1 + correlation)
+    n, k = sent * worth, lost * worth
+    tail = (1 - confidence) / 2
+    low = 0.0 if lost == 0 else _beta_quantile(tail, k, n - k + 1)
+    high = 1.0 if lost == sent else _beta_quantile(1 - tail, k + 1, n - k)
+    return low, high
+
+
+def _beta_quantile(probability: float, a: float, b: float) -> float:
+    return float(betaincinv(a, b, probability))
+
+
+def spread(delays_s: Sequence[float], distribution: str) -> float | None:
+    """Jitter in the sense of the link's parameter, from the quartiles: a few late probes of a busy machine do not count."""
+    if len(delays_s) < 8:
+        return None
+    low, _, high = statistics.quantiles(delays_s, n=4)
+    return (high - low) / (NORMAL_QUARTILES if distribution == "normal" else 1.0)
+
+
+def rows(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+    """Everything that is told of one direction; what was asked for is judged."""
+    return [
+        _bandwidth(source, target, asked, way),
+        Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
+        _burst(source, target, asked, way),
+        *_delay(source, target, asked, way),
+        _loss(source, target, asked, way),
+        _mtu(source, target, asked, way),
+    ]
+
+
+def _bandwidth(source: str, target: str, asked: Asked, way: Way) -> Row:
+    """What the link carries: the better of a UDP stream and of TCP, counted in frames as the rate is."""
+    rates = [way.udp_bps] if way.udp_bps is not None else []
+    if way.tcp_bps is not None:
+        rates.append(way.tcp_bps * asked.frame_bytes / (asked.mtu - TCP_HEADERS))
+    achieved = max(rates, default=None)
+    if asked.rate_bps is None:
+        return Row(source, target, "bandwidth", "bit/s", None, achieved)
+    kept = achieved is not None and abs(achieved / asked.rate_bps - 1) <= BANDWIDTH_TOLERANCE
+    return Row(source, target, "bandwidth", "bit/s", asked.rate_bps, achieved, tolerance="5 %", kept=kept)
+
+
+def _burst(source: str, target: str, asked: Asked, way: Way) -> Row:
+    if asked.rate_bps is None or way.burst_bps is None:
+        return Row(source, target, "rate of a short burst", "bit/s", None, way.burst_bps)
+    # Only faster is wrong; that a busy machine spaces a burst out says nothing of the link.
+    kept = way.burst_bps <= asked.rate_bps * (1 + BURST_TOLERANCE)
+    return Row(
+        source, target, "rate of a short burst", "bit/s", asked.rate_bps, way.burst_bps, tolerance="+50 %", kept=kept
+    )
+
+
+def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
+    achieved = statistics.median(way.delays_s) if way.delays_s else None
+    allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * asked.delay_s)
+    kept = achieved is not None and abs(achieved - asked.delay_s) <= allowed
+    found = [Row(source, target, "delay", "s", asked.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=kept)]
+    if asked.jitter_s:
+        jitter = spread(way.delays_s, asked.distribution)
+        allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * asked.jitter_s)
+        kept = jitter is not None and abs(jitter - asked.jitter_s) <= allowed
+        found.append(Row(source, target, "jitter", "s", asked.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=kept))
+    return found
+
+
+def _loss(source: str, target: str, asked: Asked, way: Way) -> Row:
+    if not way.probed:
+        return Row(source, target, "loss", "", asked.loss, None, tolerance="99 % interval", kept=False)
+    low, high = loss_interval(way.lost, way.probed, max(asked.loss_burst, 1.0))
+    # An interval that begins above 0 by rounding alone would refuse 0.
+    kept = low <= asked.loss <= high or math.isclose(asked.loss, low)
+    achieved = way.lost / way.probed
+    return Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)
+
+
+def _mtu(source: str, target: str, asked: Asked, way: Way) -> Row:
+    kept = way.mtu == asked.mtu and way.longer_refused
+    return Row(source, target, "path MTU", "B", asked.mtu, way.mtu, tolerance="exact", kept=kept)
+
+
+def sentence(row: Row) -> str:
+    """What is wrong with a row, for the reader of a trial."""
+    where = f"from {row.source} to {row.target}"
+    if row.achieved is None:
+        return f"the {row.quantity} {where} could not be measured"
+    achieved, asked = shown(row.achieved, row.unit), shown(row.asked or 0.0, row.unit)
+    return f"the {row.quantity} {where} is {achieved}, asked was {asked} (tolerance {row.tolerance})"
+
+
+def shown(value: float, unit: str) -> str:
+    """A value as it stands in sentences."""
+    if unit == "bit/s":
+        scale, name = next(
+            ((s, n) for s, n in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if value >= s), (1.0, "bit/s")
+        )
+        return f"{value / scale:.4g} {name}"
+    if unit == "s":
+        return f"{1e3 * value:.3g} ms"
+    return f"{100 * value:.3g} %" if unit == "" else f"{value:.0f} {unit}"
+
+
+def summary(delays_s: Sequence[float]) -> dict[str, Any]:
+    """The distribution of round trips for the trial's page: quantiles in seconds and the number of probes."""
+    if len(delays_s) < 2:
+        return {"probes": len(delays_s)}
+    cuts = statistics.quantiles(delays_s, n=100, method="inclusive")
+    return {
+        "probes": len(delays_s),
+        "min_s": min(delays_s),
+        "p05_s": cuts[4],
+        "p25_s": cuts[24],
+        "median_s": cuts[49],
+        "p75_s": cuts[74],
+        "p95_s": cuts[94],
+        "max_s": max(delays_s),
+    }
