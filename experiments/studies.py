@@ -16,7 +16,7 @@ from experiments.models import UNFINISHED, Cluster, Configuration, Experiment, K
 
 _SHARED_CORES: Final = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
 _CACHE_S: Final = 30 * 24 * 3600
-_NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "without capture"}
+_NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 
 
 def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:

@@ -8,8 +8,9 @@ from typing import Final
 from analysis.findings.reading import Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import number, percent, quantity, size_range, sizes
-from analysis.statistics import MINIMUM_REPETITIONS, repetitions_needed, summarise
+from analysis.statistics import MINIMUM_REPETITIONS, outliers, repetitions_needed
 
+_LEFT_OUT_ON_PURPOSE: Final = frozenset({"warm-up", "warmup", "control"})
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
 
@@ -83,7 +84,11 @@ def few_repetitions(reading: Reading) -> Iterator[Finding]:
 def noisy(reading: Reading) -> Iterator[Finding]:
     """Repetitions that scatter widely, and how many would be needed."""
     metric = reading.study.time_metric
-    spreads = [(t, s) for t in reading.times if (s := summarise(t.point.values[metric]).relative_sd) is not None]
+    spreads = [
+        (t, float(values.std(ddof=1) / values.mean()))
+        for t in reading.times
+        if len(values := t.point.array(metric)) > 1 and values.mean() > 0
+    ]
     wide = [(t, s) for t, s in spreads if s > _NOISY]
     if not wide:
         return
@@ -107,7 +112,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
 def outlying_trials(reading: Reading) -> Iterator[Finding]:
     """Repetitions that stand apart; they are counted all the same."""
     metric = reading.study.time_metric
-    found = [(t, t.point.values[metric][i]) for t in reading.times for i in summarise(t.point.values[metric]).outliers]
+    found = [(t, t.point.values[metric][i]) for t in reading.times for i in outliers(t.point.values[metric])]
     if not found:
         return
     place, value = max(found, key=lambda item: abs(item[1] / item[0].median - 1))
@@ -131,7 +136,7 @@ def left_out(reading: Reading) -> Iterator[Finding]:
     failed = [
         (x, n)
         for x, p in reading.points
-        if (n := sum(c for why, c in p.excluded.items() if not why.startswith("warm")))
+        if (n := sum(c for why, c in p.excluded.items() if why not in _LEFT_OUT_ON_PURPOSE))
     ]
     if not failed:
         return

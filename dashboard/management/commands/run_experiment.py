@@ -88,6 +88,26 @@ def _require_writable(file: Path | None) -> None:
 
 
 def _wait(experiment: Experiment, console: Console) -> None:
+    if console.is_terminal:
+        _show_bar(experiment, console)
+    else:
+        _print_steps(experiment, console)
+
+
+def _print_steps(experiment: Experiment, console: Console) -> None:
+    """One line whenever a trial ended: a log file has no place for a bar that moves."""
+    told = -1
+    while True:
+        progress = selectors.progress_of([experiment])[experiment.pk]
+        if progress.over != told:
+            told = progress.over
+            console.print(f"{progress.over} of {progress.total} trials ended, {progress.failed} without a result")
+        if progress.is_over:
+            return
+        time.sleep(POLL_S)
+
+
+def _show_bar(experiment: Experiment, console: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         progress = selectors.progress_of([experiment])[experiment.pk]
