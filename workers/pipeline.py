@@ -16,7 +16,7 @@ from experiments.errors import OutputError, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
 from workers import leftovers
-from workers.errors import TrialFailed
+from workers.errors import HostsLost, TrialFailed
 from workers.heart import Heart, Stopped
 from workers.launchers import SessionPool
 from workers.results import collect
@@ -52,7 +52,9 @@ def execute(trial: Trial) -> None:
         try:
             _clear(directory)
             run = TrialRun(trial, directory, heart)
-            with POOL.lease(run.launcher_kind, host_count=run.hosts, link=run.link) as session:
+            with POOL.lease(
+                run.launcher_kind, host_count=run.hosts, link=run.link, settings=run.cluster_settings, tell=run.tell
+            ) as session:
                 measured = run.measure(session)
             trial.start_analysing()
             result = collect(run, measured)
@@ -61,6 +63,9 @@ def execute(trial: Trial) -> None:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
             _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
+        except HostsLost as error:
+            reason = str(error)
+            _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))
         except (TrialFailed, OutputError) as error:
             message = str(error)
             _store(lambda: trial.fail(message, leftovers.describe(trial)))

@@ -99,6 +99,8 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:
             files.append(("capture", measured.capture_file))
+            files += [("capture", other) for other in sorted(run.directory.glob("capture-*.pcapng.zst"))]
         else:
-            measured.capture_file.unlink()
+            for file in run.directory.glob("capture*.pcapng.zst"):
+                file.unlink()
     return [Artifact.describe(run.trial.pk, kind, file) for kind, file in files]

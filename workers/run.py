@@ -58,14 +58,21 @@ class TrialRun:
         self.own_parameters = design.workload_parameters(self.spec.workload, self.parameters)
         self.link: Link = design.link_of(self.parameters)
         self.launcher_kind: str = trial.cluster.kind
+        self.cluster_settings: dict[str, Any] = trial.cluster.settings
         self.hosts: int = trial.configuration.hosts
         self.ranks: int = trial.configuration.ranks
         self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"
 
+    def tell(self, what: str) -> None:
+        """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""
+        self.heart.check()
+        if what:
+            self.heart.show({"note": what})
+
     def measure(self, session: Session) -> Measured:
         """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped or StaleTrial."""
         missing = workloads.missing_packages(self.workload)
-        if missing:
+        if missing and session.on_this_machine:
             raise TrialFailed(
                 f"{self.workload.title} needs the package {' and '.join(missing)}, which is not installed."
             )
@@ -74,9 +81,9 @@ class TrialRun:
         environment = session.environment(Path(job.program[0]))
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
-            launcher = launchers.get(self.launcher_kind)
+            others = self._capture_elsewhere(session, stack) if capture is not None else {}
             self.trial.start_running(
-                command=launcher.argv(job), conditions={**session.facts, "link_asked": self.link.describe()}
+                command=session.argv(job), conditions={**session.facts, "link_asked": self.link.describe()}
             )
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
@@ -85,6 +92,9 @@ class TrialRun:
                 process.terminate(TERM_GRACE_S)
             report = capture.stop() if capture is not None else None
             capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
+            for host, other in others.items():
+                other.stop()
+                other.save(self.directory / f"capture-{host}.pcapng.zst")
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
         return Measured(
@@ -120,9 +130,19 @@ class TrialRun:
         if not settings.enabled:
             return None, "the experiment captures no packets"
         try:
-            return stack.enter_context(session.capture(snap_length=settings.snap_length)), ""
+            first = session.recorded_hosts[0]
+            return stack.enter_context(session.capture(host=first, snap_length=settings.snap_length)), ""
         except CaptureUnavailable as error:
             return None, str(error)
+
+    def _capture_elsewhere(self, session: Session, stack: ExitStack) -> dict[str, Capture]:
+        """One recording per further host, each in a file of its own: two views of one connection are not one stream."""
+        snap_length = self.spec.capture.snap_length
+        return {
+            host: stack.enter_context(session.capture(host=host, snap_length=snap_length))
+            for host in session.recorded_hosts[1:]
+            if host is not None
+        }
 
     def _watch(self, session: Session, process: Process, capture: Capture | None) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""

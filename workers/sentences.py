@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,10 @@ from workers.usage import RankUsage
 
 TAIL_LINES: Final = 12
 TAIL_BYTES: Final = 8192
+_NOISE: Final = re.compile(
+    r"plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent"  # a race inside Open MPI that harms nothing
+    r"|srun: cluster configuration lacks support for cpu binding"
+)
 _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -36,8 +41,13 @@ def why_failed(
 
 def with_output(sentence: str, *, stdout: Path, stderr: Path) -> str:
     """Return ``sentence`` followed by the last lines that the run printed."""
-    said = tail(stderr) or tail(stdout)
+    said = _without_noise(tail(stderr)) or tail(stdout)
     return f"{sentence}\n\nLast lines of output:\n{said}" if said else f"{sentence} It printed nothing."
+
+
+def _without_noise(text: str) -> str:
+    """Leave out what launchers say of themselves in good runs too."""
+    return "\n".join(line for line in text.splitlines() if not _NOISE.search(line))
 
 
 def timed_out(program: str, limit_s: float) -> str:

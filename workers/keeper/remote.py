@@ -19,7 +19,7 @@ from typing import Any
 from workers.keeper import loop, machine, spawn, table, wire
 from workers.keeper.counters import frames
 
-GREETING = b"\0rankwire keeper\0"  # what a login script prints before it is passed over
+GREETING = b"\0rankwire keeper\0\n"  # what a login script prints before it is passed over
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
@@ -41,7 +41,7 @@ class RemoteKeeper(loop.Keeper):
                 "find": self.find,
                 "write": self.write,
                 "read": self.read,
-                "list": self.files,
+                "files": self.files,
                 "clear": self.clear,
                 "sweep": self.sweep,
                 "machine": self.machine,

@@ -82,6 +82,7 @@ class Stream:
     """Either end of a connection of two pipes. Reading blocks until a message is complete."""
 
     _LENGTHS = struct.Struct(">II")
+    _END = b"\n"  # srun holds back what comes after the last newline
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading, self.writing = reading, writing
@@ -96,7 +97,7 @@ class Stream:
             return None
         text_bytes, beside_bytes = self._LENGTHS.unpack(lengths)
         text, beside = self._read(text_bytes), self._read(beside_bytes)
-        if text is None or beside is None:
+        if text is None or beside is None or self._read(len(self._END)) is None:
             return None
         message: Message = json.loads(text)
         return message, beside
@@ -104,7 +105,7 @@ class Stream:
     def send(self, message: Message, beside: bytes = b"") -> None:
         """Send one message. Raises OSError (EPIPE) as the pipe does."""
         text = json.dumps(message).encode()
-        write(self.writing, self._LENGTHS.pack(len(text), len(beside)) + text + beside)
+        write(self.writing, self._LENGTHS.pack(len(text), len(beside)) + text + beside + self._END)
 
     def discard(self, beside: bytes) -> None:
         """Nothing to free."""
