@@ -20,6 +20,7 @@ from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANK
 if TYPE_CHECKING:
     from experiments.spec import ExperimentSpec
 
+ETHERNET_HEADER_BYTES = 14
 Kind = Literal["warmup", "measured", "control"]
 
 
@@ -105,8 +106,9 @@ def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:
-    """Return the link that a configuration asks for."""
-    return Link.model_validate({name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS})
+    """Return the link that a configuration asks for. One from before a parameter existed has its default."""
+    asked = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
+    return Link.model_validate(asked)
 
 
 def _plain(value: Any) -> Any:
@@ -153,6 +155,7 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
         swept = next((name for name in ("link.jitter", "link.delay") if name in spec.sweep), None)
         path = f"sweep.{swept}" if swept else "link.jitter"
         yield FieldError(path, "jitter cannot be larger than the delay it varies")
+    yield from _link_problems(spec, values)
     ranks = values["hosts"] * values["ranks_per_host"]
     if ranks > MAX_RANKS:
         yield FieldError(
@@ -167,6 +170,27 @@ def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator
         for each in error.errors():
             name = ".".join(map(str, each["loc"]))
             yield FieldError(f"{'sweep' if name in spec.sweep else 'parameters'}.{name}", sentence(each))
+
+
+def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield what of the link cannot be built, at the parameter that is most easily changed."""
+
+    def at(name: str) -> str:
+        return f"sweep.link.{name}" if f"link.{name}" in spec.sweep else f"link.{name}"
+
+    loss, burst = values["link.loss"], values["link.loss_burst"]
+    if loss and burst > 1 and loss / (1 - loss) / burst > 1:
+        yield FieldError(at("loss_burst"), "so much loss needs longer bursts: between two of them a packet must arrive")
+    queue = values["link.queue"]
+    if queue is not None and queue < values["link.mtu"] + ETHERNET_HEADER_BYTES:
+        yield FieldError(at("queue"), "a queue must hold at least one packet of the MTU")
+    if queue is not None and values["link.bandwidth"] is None and not values["link.rates"]:
+        yield FieldError(at("queue"), "without a bandwidth no queue builds up; give one")
+    if values["link.topology"] == "two sites" and values["hosts"] < 2 and "hosts" not in spec.sweep:
+        yield FieldError(at("topology"), "two sites need at least two hosts")
+    jitter_ms, delay_ms = 1e3 * values["link.jitter"], 1e3 * values["link.delay"]
+    if values["link.emulator"] == "wirefilter" and (jitter_ms or abs(delay_ms - round(delay_ms)) > 1e-9):
+        yield FieldError(at("emulator"), "wirefilter knows whole milliseconds only, and no finer jitter")
 
 
 def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:

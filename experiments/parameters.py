@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -55,17 +55,59 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def _rates(value: Any) -> Any:
+    """Return ``1 Gbit/s; 100 Mbit/s`` in canonical words from a list or from text with semicolons. Raise ValueError."""
+    if value is None or value == "":
+        return ""
+    items = value if isinstance(value, list | tuple) else value.split(";") if isinstance(value, str) else [value]
+    rates = [BANDWIDTH.parse(item) for item in items if not isinstance(item, str) or item.strip()]
+    for rate in rates:
+        if not 0 < rate <= 1e12:
+            raise ValueError(f"{BANDWIDTH.format(rate)} is not a possible rate")
+    return "; ".join(BANDWIDTH.format(rate) for rate in rates)
+
+
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_Written])]
+"""Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
+
+
 class Link(Part):
     """What the network between hosts is asked to be.
 
-    ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu`` in bytes.
+    ``bandwidth`` in bit/s, ``delay`` (one way) and ``jitter`` in s, ``loss`` as a share, ``mtu``, ``queue`` and ``tcp_buffer`` in bytes.
     """
 
-    bandwidth: Bandwidth | None = Field(1e9, description="Rate of every host's port; empty: unlimited.")
+    bandwidth: Bandwidth | None = Field(
+        1e9, description="Rate of every host's port, of the wide-area link with two sites; empty: unlimited."
+    )
     delay: Delay = Field(0.0, description="One-way delay.")
-    jitter: Delay = Field(0.0, description="Variation of the delay.")
+    jitter: Delay = Field(0.0, description="Variation of the delay: half of its range, or its standard deviation.")
     loss: Loss = Field(0.0, description="Share of packets lost at random.")
     mtu: Annotated[Bytes, Field(ge=576, le=9216)] = Field(1500, description="Largest IP datagram.")
+    distribution: Literal["uniform", "normal"] = Field("uniform", description="Distribution of the jitter.")
+    loss_burst: Annotated[float, BeforeValidator(refuse_bool), Field(ge=1, le=1000)] = Field(
+        1.0, description="Mean number of packets lost in a row; 1: each by itself."
+    )
+    queue: Annotated[Bytes, Field(ge=2048, le=2**30)] | None = Field(
+        None, description="Longest queue in front of the limited rate; empty: so long that it never drops."
+    )
+    topology: Literal["one site", "two sites", "star"] = Field(
+        "one site",
+        description="All on one switch; two switches joined by one wide-area link; or a switch whose ports limit both directions.",
+    )
+    rates: Rates = Field(
+        "",
+        description="Rates of the hosts' own ports in order, such as 1 Gbit/s; 100 Mbit/s; the last holds for all further hosts.",
+    )
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,14}$")] | None = Field(
+        None, description="TCP congestion control of the hosts, such as cubic or reno; empty: as the machine has it."
+    )
+    tcp_buffer: Annotated[Bytes, Field(ge=4096, le=2**30)] | None = Field(
+        None, description="Largest TCP send and receive buffer of a socket; empty: as the machine has it."
+    )
+    emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = Field(
+        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is there."
+    )
 
     # That jitter needs at least as much delay is checked per configuration (design.problems), not here: either may be swept.
 
@@ -81,13 +123,35 @@ class Link(Part):
     def jitter_s(self) -> float:
         return self.jitter
 
+    @property
+    def queue_bytes(self) -> int | None:
+        return self.queue
+
+    @property
+    def tcp_buffer_bytes(self) -> int | None:
+        return self.tcp_buffer
+
+    @property
+    def rates_bps(self) -> tuple[float, ...]:
+        return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
+
     def describe(self) -> str:
-        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1500``."""
-        delay = f"{DURATION.format(self.delay)} delay" if self.delay else "no added delay"
-        jitter = [f"{DURATION.format(self.jitter)} jitter"] if self.jitter else []
-        loss = f"{FRACTION.format(self.loss)} loss" if self.loss else "no loss"
-        rate = BANDWIDTH.format(self.bandwidth) if self.bandwidth else "unlimited rate"
-        return ", ".join([rate, delay, *jitter, loss, f"MTU {self.mtu}"])
+        """Return the link in words: ``1 Gbit/s, no added delay, no loss, MTU 1500``; the rest only where it was asked for."""
+        jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
+        bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
+        parts = [
+            self.topology if self.topology != "one site" else "",
+            BANDWIDTH.format(self.bandwidth) if self.bandwidth else "unlimited rate",
+            f"ports {self.rates}" if self.rates else "",
+            f"{DURATION.format(self.delay)} delay" if self.delay else "no added delay",
+            jitter,
+            f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "no loss",
+            f"MTU {self.mtu}",
+            f"queue {SIZE.format(self.queue)}" if self.queue else "",
+            f"TCP {self.congestion_control}" if self.congestion_control else "",
+            f"TCP buffers {SIZE.format(self.tcp_buffer)}" if self.tcp_buffer else "",
+        ]
+        return ", ".join(part for part in parts if part)
 
 
 class Capture(Part):
@@ -106,6 +170,8 @@ _LINK_DIMENSIONS: Final = {
     "link.jitter": DURATION,
     "link.loss": FRACTION,
     "link.mtu": SIZE,
+    "link.queue": SIZE,
+    "link.tcp_buffer": SIZE,
 }
 
 
