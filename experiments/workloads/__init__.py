@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.command import Command
+from experiments.workloads.concurrent_readers import ConcurrentReaders
+from experiments.workloads.data_staging import DataStaging
 from experiments.workloads.hpcc import Hpcc
 from experiments.workloads.hpl import Hpl
 from experiments.workloads.imb import Imb
@@ -19,7 +21,11 @@ from experiments.workloads.water import Water
 __all__ = ["FigureOfMerit", "Mismatch", "Parameters", "Parsed", "Workload", "get", "missing_packages", "registry"]
 
 _WORKLOADS: dict[str, Workload] = {
-    workload.slug: workload for workload in (Water(), PingPong(), Hpl(), Hpcc(), NetPipe(), Imb(), Command())
+    workload.slug: workload
+    for workload in (
+        *(Water(), PingPong(), ConcurrentReaders(), DataStaging()),
+        *(Hpl(), Hpcc(), NetPipe(), Imb(), Command()),
+    )
 }
 _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
 """Where Debian's packages put modules for ``/usr/bin/python3``."""
@@ -40,6 +46,13 @@ def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
 
 def missing_packages(workload: Workload) -> tuple[str, ...]:
     """Return the Debian packages that this machine lacks for ``workload``, in alphabetical order."""
-    programs = {package for program, package in workload.programs.items() if shutil.which(program) is None}
+    programs = {package for program, package in workload.programs.items() if not _installed(program)}
     modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
     return tuple(sorted(programs | modules))
+
+
+def _installed(program: str) -> bool:
+    """Return whether a program is there; its path may be a pattern, where Debian puts the version into it."""
+    if "*" in program:
+        return any(Path("/").glob(program.lstrip("/")))
+    return shutil.which(program) is not None

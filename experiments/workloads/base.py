@@ -50,7 +50,7 @@ class Workload(ABC):
     title: ClassVar[str]
     summary: ClassVar[str]
     programs: ClassVar[Mapping[str, str]]
-    """Needed programs, each with the Debian package that holds it."""
+    """Needed programs, each with the Debian package that holds it; a path may be a pattern."""
     python_modules: ClassVar[Mapping[str, str]] = {}
     """Needed modules of the system's Python, each with the Debian package that holds it."""
     restricted: ClassVar[bool] = False

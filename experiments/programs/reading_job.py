@@ -1,0 +1,40 @@
+"""One reading job: fetches events page by page, one request after the other, and tells what that took.
+
+Its order stands in the first line of standard input, as JSON; it answers ``ready`` when it is connected and starts with the next line.
+A process of its own, because the processor time of a job is what the study asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+
+import psycopg2  # type: ignore[import-untyped]
+
+
+def main() -> None:
+    """Read the order, connect, wait for the start, read, report."""
+    order = json.loads(sys.stdin.readline())
+    with psycopg2.connect(**order["server"]) as connection, connection.cursor() as cursor:
+        cursor.execute("PREPARE page (integer) AS SELECT content FROM pages WHERE number = $1")
+        print("ready", flush=True)
+        sys.stdin.readline()
+        before, started = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+        read_bytes = 0
+        for step in range(order["pages"]):
+            cursor.execute("EXECUTE page (%s)", [(order["first_page"] + step) % order["pages_in_all"]])
+            read_bytes += len(cursor.fetchone()[0])
+        wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_SELF)
+    report = {
+        "wall_s": wall_s,
+        "user_s": after.ru_utime - before.ru_utime,
+        "system_s": after.ru_stime - before.ru_stime,
+        "bytes": read_bytes,
+    }
+    print(json.dumps(report), flush=True)
+
+
+if __name__ == "__main__":
+    main()

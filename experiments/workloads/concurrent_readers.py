@@ -1,0 +1,203 @@
+"""Many readers of one database server: the study of the MONARC collaboration (about 1999), with PostgreSQL.
+
+Rank 0 runs a private server in memory and fills it; the ranks on the other hosts run the reading jobs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, Final
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes, Seconds
+
+PROGRAMS: Final = Path(__file__).parent.parent / "programs"
+FILES: Final = ("readers.py", "database.py", "places.py", "reading_job.py")
+RESULT: Final = "readers.json"
+_CPU_SOURCE: Final = "sampled from /proc while the jobs read, as a share of all processors of its machine."
+
+
+class ReadersParameters(Parameters):
+    """How much is stored, how much each job reads, and how many jobs read at once."""
+
+    jobs: int = Field(
+        10,
+        ge=1,
+        le=500,
+        title="Jobs",
+        description="Reading jobs at the same time, shared evenly by the client hosts; the study went from 1 to 60.",
+        json_schema_extra={"unit": ""},
+    )
+    events_per_job: int = Field(
+        30,
+        ge=1,
+        le=1_000_000,
+        title="Events per job",
+        description="Events that each job reads one after the other; about 3000 in the study.",
+        json_schema_extra={"unit": ""},
+    )
+    events: int = Field(
+        400,
+        ge=1,
+        le=1_000_000,
+        title="Events stored",
+        description="Events in the database, held in memory; 50 000 in the study. Jobs start at different ones.",
+        json_schema_extra={"unit": ""},
+    )
+    event_bytes: Bytes = Field(
+        40_000,
+        ge=1,
+        le=100_000_000,
+        title="Event size",
+        description="40 KB in the study.",
+        json_schema_extra={"unit": "B"},
+    )
+    page_bytes: Bytes = Field(
+        8192,
+        ge=64,
+        le=1_000_000,
+        title="Page size",
+        description="Bytes of one request and its answer; an event is read page by page.",
+        json_schema_extra={"unit": "B"},
+    )
+    sample_s: Seconds = Field(
+        0.5,
+        ge=0.1,
+        le=60,
+        title="Sampling interval",
+        description="How often processor use and throughput are taken.",
+        json_schema_extra={"unit": "s"},
+    )
+
+
+def _figures() -> tuple[FigureOfMerit, ...]:
+    rows = (
+        ("job_wall_s", "Wall time of a job", "s", "lower", "Mean wall time of one reading job, from the common start to its last page."),
+        ("job_wall_max_s", "Wall time of the slowest job", "s", "lower", "Largest wall time of a reading job."),
+        ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
+        ("client_cpu_max_share", "Client CPU, largest", "1", "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
+        ("server_cpu_max_share", "Server CPU, largest", "1", "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
+        ("machine_cpu_share", "CPU of the server's machine", "1", "lower", "Busy share of its processors, whoever uses them."),
+        ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
+        ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
+        ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),
+        ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System processor time of the database server while the jobs read."),
+        ("read_bytes", "Bytes read", "B", "neutral", "Contents that all jobs read."),
+    )  # fmt: skip
+    return tuple(
+        FigureOfMerit(f"concurrent-readers.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
+        for name, label, unit, direction, definition in rows
+    )
+
+
+class ConcurrentReaders(Workload):
+    """A PostgreSQL server on the first host, n sequential readers on the others."""
+
+    slug = "concurrent-readers"
+    title = "Concurrent readers"
+    summary = "One PostgreSQL server, n reading jobs on other hosts: wall time, throughput, CPU of both sides"
+    programs: ClassVar[Mapping[str, str]] = {
+        "/usr/bin/python3": "python3",
+        "/usr/lib/postgresql/*/bin/postgres": "postgresql",
+        "setpriv": "util-linux",
+    }
+    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"}
+    parameters_type = ReadersParameters
+    figures = _figures()
+    outputs = (RESULT,)
+
+    def command(self, parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
+        # Not isolated (-I): the program imports the file that lies beside it.
+        return (
+            *("/usr/bin/python3", "-E", "-s", FILES[0]),
+            *("--jobs", str(parameters.jobs)),
+            *("--events", str(parameters.events)),
+            *("--events-per-job", str(parameters.events_per_job)),
+            *("--event-bytes", str(parameters.event_bytes)),
+            *("--page-bytes", str(parameters.page_bytes)),
+            *("--sample-s", f"{parameters.sample_s:g}"),
+        )
+
+    def files(self, parameters: ReadersParameters, *, ranks: int) -> Mapping[str, str]:
+        return {name: (PROGRAMS / name).read_text() for name in FILES}
+
+    def check(self, parameters: ReadersParameters, *, ranks: int) -> None:
+        if ranks < 2:
+            raise Mismatch("hosts", "the server takes one rank and the jobs need another; take two hosts")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        if RESULT not in files:
+            raise OutputError(f"the readers wrote no {RESULT}: the run did not reach its end")
+        try:
+            result = json.loads(files[RESULT])
+            return _parsed(result)
+        except (ValueError, KeyError, TypeError) as error:
+            raise OutputError(f"{RESULT} is not what the readers write: {type(error).__name__}: {error}") from None
+
+    def estimate_s(self, parameters: ReadersParameters, *, ranks: int) -> float:
+        stored, read = parameters.events * parameters.event_bytes, parameters.jobs * parameters.events_per_job
+        # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much.
+        return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + read * parameters.event_bytes / 4e7
+
+
+def _parsed(result: Mapping[str, Any]) -> Parsed:
+    server, clients = result["server"], result["clients"]
+    jobs = sorted((job for client in clients for job in client["jobs"]), key=lambda job: job["job"])
+    if not jobs:
+        raise OutputError("no job has read anything")
+    walls = [job["wall_s"] for job in jobs]
+    read_bytes = sum(job["bytes"] for job in jobs)
+    reading = next(phase for phase in result["phases"] if phase["phase"] == "read")
+    shares = {
+        "client_cpu_max_share": max(_largest(samples) / cores for samples, cores in _by_host(clients)),
+        "server_cpu_max_share": _largest(server["samples"]) / server["cores"],
+    }
+    if result["machine_busy_share"] is not None:
+        shares["machine_cpu_share"] = min(result["machine_busy_share"], 1.0)
+    values = {
+        "job_wall_s": fmean(walls),
+        "job_wall_max_s": max(walls),
+        "server_throughput_bps": 8 * read_bytes / max(walls),
+        **shares,
+        "client_cpu_user_s": sum(job["user_s"] for job in jobs),
+        "client_cpu_system_s": sum(job["system_s"] for job in jobs),
+        "server_cpu_user_s": reading["server_user_s"],
+        "server_cpu_system_s": reading["server_system_s"],
+        "read_bytes": read_bytes,
+    }
+    tables = {
+        "Phases": result["phases"],
+        "Jobs": jobs,
+        "Server while the jobs read": server["samples"],
+        **{f"Jobs on {client['host']}, CPU": client["samples"] for client in clients},
+    }
+    return Parsed({f"concurrent-readers.{name}": value for name, value in values.items()}, tables)
+
+
+def _largest(samples: Sequence[Mapping[str, float]]) -> float:
+    """Return the largest CPU use, in processors, of intervals that are long enough for the kernel's clock ticks."""
+    whole = [row for row in samples if row["length_s"] >= 0.1] or samples
+    return max((row["user_share"] + row["system_share"] for row in whole), default=0.0)
+
+
+def _by_host(clients: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[dict[str, float]], int]]:
+    """Yield the samples of each client host, ranks on the same host added up, and its number of processors."""
+    for host in dict.fromkeys(client["host"] for client in clients):
+        ranks = [client for client in clients if client["host"] == host]
+        # Ranks sample at the same interval from the same start: rows of equal number are of the same moment.
+        longest = max(ranks, key=lambda client: len(client["samples"]))["samples"]
+        rows = [
+            {
+                "length_s": row["length_s"],
+                "user_share": sum(r["samples"][i]["user_share"] for r in ranks if i < len(r["samples"])),
+                "system_share": sum(r["samples"][i]["system_share"] for r in ranks if i < len(r["samples"])),
+            }
+            for i, row in enumerate(longest)
+        ]
+        yield rows, ranks[0]["cores"]

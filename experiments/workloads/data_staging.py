@@ -1,0 +1,163 @@
+"""A data set from one server to many nodes, then searches on it: the study of the White Rose Grid e-Science Centre, with NCBI BLAST.
+
+Rank 0 makes the data set and serves it; every other rank is a node that fetches it and searches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes
+
+PROGRAMS: Final = Path(__file__).parent.parent / "programs"
+FILES: Final = ("staging.py", "places.py")
+RESULT: Final = "staging.json"
+
+
+class StagingParameters(Parameters):
+    """How the data set reaches the nodes, how large it is, and what is done with it."""
+
+    staging: Literal["pull", "multicast", "tree"] = Field(
+        "pull",
+        title="Staging",
+        description="pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast.",
+        json_schema_extra={"unit": ""},
+    )
+    dataset_bytes: Bytes = Field(
+        20_000_000,
+        ge=10_000,
+        le=2_000_000_000,
+        title="Data set",
+        description="Bytes that every node needs; 568 MB in the study. For BLAST four letters are one byte.",
+        json_schema_extra={"unit": "B"},
+    )
+    searches: int = Field(
+        3,
+        ge=1,
+        le=10_000,
+        title="Searches per node",
+        description="Searches one after the other; the first waits for the data.",
+        json_schema_extra={"unit": ""},
+    )
+    work: Literal["blast", "read"] = Field(
+        "blast",
+        title="Work",
+        description="blast: megablast of 20 queries; read: the whole data set is read through.",
+        json_schema_extra={"unit": ""},
+    )
+    multicast_rate: float = Field(
+        0.0,
+        ge=0,
+        le=1e12,
+        title="Multicast rate",
+        description="Rate of uftp in bit/s; 0: as fast as the server's own link takes it.",
+        json_schema_extra={"unit": "bit/s"},
+    )
+
+
+def _figures() -> tuple[FigureOfMerit, ...]:
+    rows = (
+        ("first_search_s", "First search", "s", "lower", "From the start of staging to the end of a node's first search, mean."),
+        ("later_search_s", "Later search", "s", "lower", "Mean over the nodes and all searches after the first."),
+        ("aggregate_bandwidth_Bps", "Aggregate bandwidth", "B/s", "higher", "Data set x nodes / staging time of the last node."),
+        ("staging_s", "Staging, last node", "s", "lower", "Until the last node has the whole data set."),
+        ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
+        ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
+        ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
+        ("utilisation", "Utilisation of the nodes", "1", "higher", "Time in searches / (nodes x run); the rest is waiting."),
+        ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
+    )  # fmt: skip
+    return tuple(
+        FigureOfMerit(f"data-staging.{name}", label, unit, direction, definition)  # type: ignore[arg-type]
+        for name, label, unit, direction, definition in rows
+    )
+
+
+class DataStaging(Workload):
+    """Pull, multicast or broadcast of a data set to all nodes, and BLAST searches on it."""
+
+    slug = "data-staging"
+    title = "Data staging"
+    summary = "One data set to many nodes (pull, multicast, tree), then BLAST searches on it"
+    programs: ClassVar[Mapping[str, str]] = {
+        "/usr/bin/python3": "python3",
+        "makeblastdb": "ncbi-blast+",
+        "blastn": "ncbi-blast+",
+        "uftp": "uftp",
+        "uftpd": "uftp",
+    }
+    python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
+    parameters_type = StagingParameters
+    figures = _figures()
+    outputs = (RESULT,)
+
+    def command(self, parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
+        # Not isolated (-I): the program imports the file that lies beside it.
+        return (
+            *("/usr/bin/python3", "-E", "-s", FILES[0]),
+            *("--staging", parameters.staging, "--work", parameters.work),
+            *("--dataset-bytes", str(parameters.dataset_bytes)),
+            *("--searches", str(parameters.searches)),
+            *("--multicast-rate", f"{parameters.multicast_rate:g}"),
+        )
+
+    def files(self, parameters: StagingParameters, *, ranks: int) -> Mapping[str, str]:
+        return {name: (PROGRAMS / name).read_text() for name in FILES}
+
+    def check(self, parameters: StagingParameters, *, ranks: int) -> None:
+        if ranks < 2:
+            raise Mismatch("hosts", "the server takes one rank and every node another; take two hosts")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        if RESULT not in files:
+            raise OutputError(f"the program wrote no {RESULT}: the run did not reach its end")
+        try:
+            return _parsed(json.loads(files[RESULT]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
+
+    def estimate_s(self, parameters: StagingParameters, *, ranks: int) -> float:
+        # 20 MB/s to make the database; a search takes 20 ms and 50 MB/s of one core, and two cores are shared by the nodes.
+        search = 0.02 + parameters.dataset_bytes / 5e7
+        staging = parameters.dataset_bytes / 1e7 * (ranks - 1 if parameters.staging == "pull" else 2)
+        return 2.0 + parameters.dataset_bytes / 2e7 + staging + parameters.searches * search * max(1.0, ranks / 2)
+
+
+def _parsed(result: Mapping[str, Any]) -> Parsed:
+    nodes = result["nodes"]
+    later = [seconds for node in nodes for seconds in node["searches_s"][1:]]
+    if any(not count for node in nodes for count in node["found"]):
+        raise OutputError("a search found none of its queries in the data set")
+    staging_s, run_s = max(node["staged_s"] for node in nodes), max(node["ended_s"] for node in nodes)
+    values = {
+        "first_search_s": fmean(node["staged_s"] + node["searches_s"][0] for node in nodes),
+        "aggregate_bandwidth_Bps": result["dataset_bytes"] * len(nodes) / staging_s,
+        "staging_s": staging_s,
+        "staging_mean_s": fmean(node["staged_s"] for node in nodes),
+        "run_s": run_s,
+        "nodes": len(nodes),
+        "utilisation": sum(sum(node["searches_s"]) for node in nodes) / (len(nodes) * run_s),
+        "staged_bytes": result["dataset_bytes"],
+    }
+    if later:
+        values["later_search_s"] = fmean(later)
+    rows = [
+        {
+            "rank": node["rank"],
+            "host": node["host"],
+            "staged_s": node["staged_s"],
+            "first_search_s": node["searches_s"][0],
+            "later_searches_s": fmean(node["searches_s"][1:]) if node["searches_s"][1:] else None,
+            "ended_s": node["ended_s"],
+        }
+        for node in nodes
+    ]
+    return Parsed({f"data-staging.{name}": value for name, value in values.items()}, {"Nodes": rows})

@@ -1,0 +1,72 @@
+"""Data staging: its command, a recorded result, and real runs of the methods that need no network of their own."""
+
+import json
+
+import pytest
+
+from experiments.errors import OutputError
+from experiments.workloads import Mismatch, get
+from experiments.workloads.data_staging import StagingParameters
+
+from .mpirun import run
+from .samples import sample
+
+STAGING = get("data-staging")
+RECORDED = sample("staging-multicast-4-nodes.json")
+
+
+def test_a_recorded_result_it_adds_up():
+    result = json.loads(RECORDED)
+    parsed = STAGING.parse("", {"staging.json": RECORDED})
+    figures = {name.removeprefix("data-staging."): value for name, value in parsed.figures.items()}
+    staged = [node["staged_s"] for node in result["nodes"]]
+    assert figures["nodes"] == len(parsed.tables["Nodes"]) == 4
+    assert figures["staging_s"] == max(staged)
+    assert figures["aggregate_bandwidth_Bps"] == pytest.approx(4 * result["dataset_bytes"] / max(staged))
+    assert figures["aggregate_bandwidth_Bps"] > 100e6 / 8, "more than the link of 100 Mbit/s carries once"
+    assert figures["first_search_s"] > figures["staging_mean_s"] + figures["later_search_s"] / 2
+    assert 0 < figures["utilisation"] < 1
+    assert {figure.id for figure in STAGING.figures} == parsed.figures.keys()
+
+
+def test_a_single_search_it_gives_no_later_one():
+    result = json.loads(RECORDED)
+    for node in result["nodes"]:
+        node["searches_s"] = node["searches_s"][:1]
+    parsed = STAGING.parse("", {"staging.json": json.dumps(result)})
+    assert "data-staging.later_search_s" not in parsed.figures
+
+
+def test_a_search_that_found_nothing_it_refuses():
+    result = json.loads(RECORDED)
+    result["nodes"][0]["found"][-1] = 0
+    with pytest.raises(OutputError, match="found none"):
+        STAGING.parse("", {"staging.json": json.dumps(result)})
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"nodes": []}'])
+def test_what_is_no_result_it_refuses(text):
+    with pytest.raises(OutputError, match=r"staging\.json"):
+        STAGING.parse("", {"staging.json": text})
+
+
+def test_one_rank_it_refuses():
+    with pytest.raises(Mismatch, match="two hosts"):
+        STAGING.check(StagingParameters(), ranks=1)
+
+
+def test_its_command_it_writes():
+    parameters = StagingParameters(staging="multicast", dataset_bytes="568 MB", searches=5, multicast_rate=95e6)
+    assert " ".join(STAGING.command(parameters, ranks=3)) == (
+        "/usr/bin/python3 -E -s staging.py --staging multicast --work blast --dataset-bytes 568000000 --searches 5"
+        " --multicast-rate 9.5e+07"
+    )
+
+
+@pytest.mark.parametrize(("method", "work"), [("pull", "blast"), ("tree", "read")])
+def test_a_real_data_set_it_brings_to_every_node_whole(tmp_path, method, work):
+    parameters = StagingParameters(staging=method, work=work, dataset_bytes=300_000, searches=2)
+    parsed = run(STAGING, parameters, tmp_path, ranks=3)
+    assert parsed.figures["data-staging.nodes"] == 2
+    found = [node["found"] for node in json.loads((tmp_path / "staging.json").read_text())["nodes"]]
+    assert found == [[parsed.figures["data-staging.staged_bytes"] if work == "read" else 20] * 2] * 2
