@@ -18,7 +18,8 @@ _NUMBER = re.compile(r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1
 def expand_values(written: Any) -> list[Any]:
     """Return the list of values that ``written`` stands for.
 
-    A list is taken item by item (items may be ranges themselves), a string is split at commas. Raises ValueError with a reader's sentence.
+    A list is taken item by item (items may be ranges themselves), a string is split at commas; a value may stand more than once, for
+    parameters that advance together. Raises ValueError with a reader's sentence.
     """
     items = written if isinstance(written, list) else str(written).split(",") if isinstance(written, str) else [written]
     values: list[Any] = []
@@ -28,9 +29,6 @@ def expand_values(written: Any) -> list[Any]:
             raise ValueError(f"more than {MAX_VALUES} values")
     if not values:
         raise ValueError("no values; write a list such as [1, 2, 4] or a range such as 2..12 step 2")
-    seen = [v for i, v in enumerate(values) if v in values[:i]]
-    if seen:
-        raise ValueError(f"{seen[0]!r} stands more than once")
     return values
 
 

@@ -51,6 +51,10 @@ class ExperimentSpec(Part):
     grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
     cluster: str = "testbed"
     link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
+    certificate: Literal["degrade", "require", "skip"] = Field(
+        "degrade",
+        description="A link that is not as asked: trials count as degraded, or are refused; or the link is not measured.",
+    )
     capture: Capture = Capture()  # type: ignore[call-arg]
     repetitions: Count = Field(3, ge=1, le=1000)
     warmups: Count = Field(0, ge=0, le=100)
@@ -150,7 +154,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
             yield FieldError(f"sweep.{name}", str(error))
             continue
         wrong = list(_check_value(spec, known_names, f"sweep.{name}", name, values))
-        yield from wrong or _check_distinct(spec, name, values)
+        in_group = any(name in group for group in spec.zip)
+        yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
     if spec.where is not None:
@@ -180,9 +185,11 @@ def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Itera
     meant = [canonical(spec.workload, name, value, spec.parameters) for value in values]
     for index, value in enumerate(meant):
         if value in meant[:index]:
-            yield FieldError(
-                f"sweep.{name}", f"{values[meant.index(value)]!r} and {values[index]!r} are the same value"
+            first, again = values[meant.index(value)], values[index]
+            same = (
+                f"{first!r} stands more than once" if first == again else f"{first!r} and {again!r} are the same value"
             )
+            yield FieldError(f"sweep.{name}", same)
             return
 
 
@@ -203,7 +210,28 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
             if len(set(lengths.values())) > 1:
                 counts = ", ".join(f"{name} has {count}" for name, count in lengths.items())
                 yield FieldError(path, f"parameters that advance together need equally many values: {counts}")
+            else:
+                yield from _check_rows(spec, group, path)
         used |= set(group)
+
+
+def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iterator[FieldError]:
+    """One parameter may keep its value while another changes, as in a ladder of tuning steps; all of them may not."""
+    known = spec.known_parameters()
+    if not known.issuperset(group):
+        return  # told at the swept parameter itself
+    try:
+        swept = [
+            [canonical(spec.workload, name, v, spec.parameters) for v in expand_values(spec.sweep[name])]
+            for name in group
+        ]
+    except ValueError:
+        return
+    rows = list(zip(*swept, strict=True))
+    for index, row in enumerate(rows):
+        if row in rows[:index]:
+            yield FieldError(path, f"steps {rows.index(row) + 1} and {index + 1} are the same")
+            return
 
 
 def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:

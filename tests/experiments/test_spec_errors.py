@@ -58,6 +58,12 @@ from tests.experiments.specifications import errors_of, written
         ({"time_limit_s": 0}, "time_limit_s", "greater than 0"),
         ({"time_limit_s": "1e999999999 h"}, "time_limit_s", "too large"),
         ({"tags": ["fine", ""]}, "tags.1", "at least 1 character"),
+        ({"sweep": {"hosts": "2..4, 3"}}, "sweep.hosts", "3 stands more than once"),
+        (
+            {"sweep": {"hosts": [1, 2, 1], "steps": [10, 20, 10]}, "zip": [["hosts", "steps"]]},
+            "zip.0",
+            "steps 1 and 3 are the same",
+        ),
         ({"zip": [["hosts", "steps"]]}, "zip.0", "'steps' is not swept"),
         ({"zip": [["hosts"]]}, "zip.0", "two or more"),
         ({"zip": [["hosts", "hosts"]]}, "zip.0", "two or more"),
