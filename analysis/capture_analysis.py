@@ -196,16 +196,20 @@ def analyse(
         for table in ahead(tables_of(path, decoder)):
             arrivals.update(table, mpi_flows.member)
     member = mpi_flows.member if mpi_flows.any else None
-    scopes, connected = side_by_side(
-        lambda: [arrivals.result(scope, bootstrap) for scope in ((ALL,) if member is None else (ALL, MPI))],
+    (everything, only_mpi), connected = side_by_side(
+        lambda: side_by_side(
+            lambda: arrivals.result(ALL, bootstrap),
+            lambda: None if member is None else arrivals.result(MPI, bootstrap),
+        ),
         lambda: _Connected.of(tcp, matrices, member, rank_map),
     )
     facts["notes"] += _left_out(connected.count, connected.limits)
-    whole, rates = scopes[ALL]
+    whole, rates = everything
     _add_tcp(whole, rates, connected.everything)
-    mpi = _absent(whole) if member is None else scopes[MPI][0]
-    if member is not None:
-        _add_tcp(*scopes[MPI], connected.mpi)
+    mpi = _absent(whole)
+    if only_mpi is not None:
+        mpi, mpi_rates = only_mpi
+        _add_tcp(mpi, mpi_rates, connected.mpi)
     _compare_scopes(whole, mpi)
     return CaptureAnalysis(
         file=str(path),
