@@ -10,7 +10,6 @@ from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import number, percent, quantity, size_range, sizes
 from analysis.statistics import MINIMUM_REPETITIONS, outliers, repetitions_needed
 
-_LEFT_OUT_ON_PURPOSE: Final = frozenset({"warm-up", "warmup", "control"})
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
 
@@ -133,11 +132,7 @@ def outlying_trials(reading: Reading) -> Iterator[Finding]:
 @rule
 def left_out(reading: Reading) -> Iterator[Finding]:
     """Failed, lost and cancelled trials, which no figure contains."""
-    failed = [
-        (x, n)
-        for x, p in reading.points
-        if (n := sum(c for why, c in p.excluded.items() if why not in _LEFT_OUT_ON_PURPOSE))
-    ]
+    failed = [(x, p.lost) for x, p in reading.points if p.lost]
     if not failed:
         return
     total = sum(n for _, n in failed)

@@ -33,7 +33,7 @@ def judge(reading: Reading) -> Verdict:
     """The verdict of one slice of a study."""
     axis = reading.axis
     if not reading.times:
-        failed = any(p.excluded for p in reading.study.points)
+        failed = any(p.lost for p in reading.study.points)
         sentence = "No trial finished, so there is nothing to judge." if failed else "No trial has been counted yet."
         return Verdict("failed" if failed else "unclear", sentence)
     if len({t.size for t in reading.times}) < 2:

@@ -17,6 +17,9 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 """CPU time in order of preference: per rank, or the sum over the ranks."""
 
 
+_NEVER_COUNTED: Final = ("warm", "control")
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """One configuration.
@@ -38,6 +41,11 @@ class Point:
     flows: Sequence[Mapping[str, Any]] = ()
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None
+
+    @property
+    def lost(self) -> int:
+        """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do."""
+        return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
 
     def array(self, metric: str) -> Floats:
         """Shape (repetitions,); empty where the metric is absent."""
@@ -79,15 +87,24 @@ class Study:
         return sorted(((float(p.parameters[self.axis]), p) for p in found), key=lambda pair: pair[0])
 
     def slices(self) -> list[Study]:
-        """One study per combination of the other parameters that vary, in order of appearance; itself when none does."""
+        """One study per combination of the other parameters that vary, in order of appearance; itself when none does.
+
+        A parameter that has one value at every size goes with the axis (molecules in weak scaling) and makes no slice.
+        """
         names = sorted({n for p in self.points for n in p.parameters if n != self.axis})
-        varying = [n for n in names if len({repr(p.parameters.get(n)) for p in self.points}) > 1]
+        varying = [n for n in names if not self._follows_axis(n)]
         if not varying:
             return [self]
         groups: dict[tuple[str, ...], list[Point]] = {}
         for point in self.points:
             groups.setdefault(tuple(repr(point.parameters.get(n)) for n in varying), []).append(point)
         return [self._slice(group, varying) for group in groups.values()]
+
+    def _follows_axis(self, name: str) -> bool:
+        values: dict[str, set[str]] = {}
+        for point in self.points:
+            values.setdefault(repr(point.parameters.get(self.axis)), set()).add(repr(point.parameters.get(name)))
+        return all(len(found) == 1 for found in values.values())
 
     def _slice(self, points: list[Point], varying: list[str]) -> Study:
         where = {n: points[0].parameters.get(n) for n in varying}

@@ -72,3 +72,15 @@ def test_a_sweep_of_more_parameters_falls_into_slices() -> None:
     assert [s.where for s in slices] == [{"link.bandwidth": 1e8}, {"link.bandwidth": 1e9}]
     assert [s.link_bandwidth_bps for s in slices] == [1e8, 1e9]
     assert all(len(s.points) == 2 for s in slices)
+
+
+def test_a_parameter_that_goes_with_the_size_makes_no_slice() -> None:
+    points = [
+        Point({"hosts": n, "molecules": 64 * n, "seed": seed}, {"elapsed_s": [1.0]}) for n in (2, 4) for seed in (1, 2)
+    ]
+    assert [s.where for s in Study(points, kind="weak").slices()] == [{"seed": 1}, {"seed": 2}]
+
+
+def test_warm_ups_and_controls_are_not_lost_trials() -> None:
+    excluded = {"warm-up": 1, "warmup": 1, "control": 2, "failed": 3, "cancelled": 1}
+    assert Point({"hosts": 2}, {}, excluded=excluded).lost == 4
