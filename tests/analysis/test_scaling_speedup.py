@@ -82,5 +82,5 @@ def test_a_parameter_that_goes_with_the_size_makes_no_slice() -> None:
 
 
 def test_warm_ups_and_controls_are_not_lost_trials() -> None:
-    excluded = {"warm-up": 1, "warmup": 1, "control": 2, "failed": 3, "cancelled": 1}
+    excluded = {"warm-up": 1, "warmup": 1, "control": 2, "without capture": 1, "failed": 3, "cancelled": 1}
     assert Point({"hosts": 2}, {}, excluded=excluded).lost == 4
