@@ -54,12 +54,14 @@ def _usl_basis(x: Floats) -> Floats:
 
 def _serial_share(c: Floats) -> dict[str, Floats]:
     total = c.sum(axis=1)
-    return {"t1": total, "serial_share": c[:, 0] / total}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"t1": total, "serial_share": c[:, 0] / total}
 
 
 def _gustafson_share(c: Floats) -> dict[str, Floats]:
     total = c.sum(axis=1)
-    return {"t1": 1 / total, "serial_share": c[:, 1] / total}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {"t1": 1 / total, "serial_share": c[:, 1] / total}
 
 
 def _usl_parameters(c: Floats) -> dict[str, Floats]:

@@ -132,6 +132,7 @@ def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
 
 def percentiles(value: float, draws: Floats) -> Estimate:
     """Estimate with the 95 % percentiles of its draws; an infinite end or value becomes None: not bounded."""
+    draws = draws[~np.isnan(draws)]  # a wild draw may leave no time at all, and then no share of it
     if not len(draws):
         return Estimate(value)
     low, high = np.quantile(draws, [0.025, 0.975], method="nearest")

@@ -119,3 +119,18 @@ def test_too_few_sizes_or_impossible_values_give_no_fit() -> None:
     assert usl(simulated({"elapsed_s": lambda n: 1.0}, hosts=(2, 4))) is None
     assert usl(simulated({"elapsed_s": lambda n: 0.0}, noise=0.0)) is None
     assert amdahl(Study([])) is None
+
+
+def test_wild_scatter_gives_wide_intervals_and_no_nonsense() -> None:
+    for fit in (
+        amdahl(simulated({"elapsed_s": lambda n: 5.0}, hosts=(2, 4, 8), repetitions=1, noise=0.9, seed=s))
+        for s in range(5)
+    ):
+        if fit is not None:
+            assert not any(
+                np.isnan(end)
+                for e in fit.parameters.values()
+                if e.interval
+                for end in (e.interval.low, e.interval.high)
+                if end is not None
+            )
