@@ -9,11 +9,12 @@ from typing import Any
 from dashboard import numbers
 from dashboard.axes import XAxis, groups_beside, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
+from dashboard.scaling import ScalingCharts, breakdown_metrics, fits_of
 from dashboard.tables import FLAGGED, Column, squares
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
-from experiments.models import Experiment
+from experiments.models import UNFINISHED, Experiment
 from experiments.selectors import ConfigurationRow, TrialMark, configuration_rows, published_like, swept_parameters
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
@@ -29,9 +30,13 @@ class Chart:
     element: str
     title: str
     figure: Figure
-    published: bool | None
+    published: bool | None = None
     left_out: int = 0
     """Series beyond the six that a chart can tell apart."""
+    subtitle: str = ""
+    views: Sequence[tuple[str, Figure]] = ()
+    """Other figures of the same panel under the words of their buttons; the first is `figure` itself."""
+    logarithm: bool = True
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Section:
     element: str
     title: str
     charts: Sequence[Chart]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether two panels make a row, else three do."""
+        return len(self.charts) in (1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -53,12 +63,17 @@ class Overlay:
 
 
 class Results:
-    """An experiment's configurations, and what is published about its workload. Four queries, three more per study."""
+    """An experiment's configurations, and what is published about its workload. Four queries, three more per study.
 
-    def __init__(self, experiment: Experiment) -> None:
+    `diagnosis` adds its models to the charts (experiments.diagnosis).
+    """
+
+    def __init__(self, experiment: Experiment, diagnosis: Mapping[str, Any] | None = None) -> None:
         self.experiment = experiment
+        self.diagnosis = diagnosis
         self.figures = figures_of_merit(experiment)
-        self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, *self.figures)))
+        self.parts = breakdown_metrics(experiment)
+        self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, *self.figures, *self.parts)))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept)
@@ -76,6 +91,11 @@ class Results:
         """Whether any trial measured it."""
         return any(row.values.get(metric) for row in self.rows)
 
+    @property
+    def complete(self) -> int:
+        """Configurations without a trial that is still to come."""
+        return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
+
     def sections(self) -> list[Section]:
         """Charts by heading: time first, then the traffic, then what the workload itself reports.
 
@@ -84,7 +104,7 @@ class Results:
         own = not self.experiment.published
         sections = []
         if own or any(map(self.has, TIME)):
-            sections.append(Section("scaling", "Scaling", self._time_charts()))
+            sections.append(Section("scaling", "Scaling", [*self._time_charts(), *self._scaling_charts()]))
         if own or any(map(self.has, TRAFFIC)):
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
@@ -100,6 +120,23 @@ class Results:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
+
+    def _scaling_charts(self) -> list[Chart]:
+        """Speed-up, where the time goes and efficiency, where the number of hosts varies."""
+        rows, swept, x = self._axis(TIME[0])
+        if x != "hosts" or "hosts" not in swept:
+            return []
+        weak = self.experiment.specification.get("scaling") == "weak"
+        charts = ScalingCharts(rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis)
+        against, left_out = f"against {value_words('hosts', charts.reference)} hosts", charts.left_out
+        if charts.reference == 1:
+            against = "against 1 host"
+        views = charts.time_views(self.parts)
+        return [
+            Chart("speedup", "Speed-up", charts.speed_up(), None, left_out, against, logarithm=False),
+            Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
+            Chart("efficiency", "Parallel efficiency", charts.efficiency(), None, left_out, against, logarithm=False),
+        ]
 
     def _measured(self, metric: str) -> list[ConfigurationRow]:
         return [row for row in self.rows if row.values.get(metric)]
@@ -138,7 +175,13 @@ class Results:
         description = find(metrics[0])
         quantity = quantity or description.label
         figure = over_parameter(
-            lines, published, quantity=quantity, unit=description.unit, parameter=axis.title, mark_fastest=fastest
+            lines,
+            published,
+            quantity=quantity,
+            unit=description.unit,
+            parameter=axis.title,
+            mark_fastest=fastest,
+            models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
         )
         return Chart(element, title, figure, figure.get("published"), max(0, len(groups) - MOST_SERIES))
 

@@ -30,6 +30,10 @@ LOOKS = {
     "good": Look("Good", "check", "ok"),
     "degraded": Look("Degraded", "alert-triangle", "warn"),
     "unusable": Look("Unusable", "x", "bad"),
+    # verdicts on experiments
+    "scales": Look("Scales", "check", "ok"),
+    "limited": Look("Limited", "alert-triangle", "warn"),
+    "unclear": Look("Unclear", "clock", ""),
     # others
     "published": Look("Published", "book", ""),
     "ready": Look("Ready", "check", "ok"),

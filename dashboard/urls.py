@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
-from dashboard.pages import clusters, experiment, experiments, home, new, trial, workloads
+from dashboard.pages import clusters, diagnosis, experiment, experiments, home, new, trial, workloads
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/new/apply/", new.apply_yaml, name="new-apply"),
     path("experiments/<slug:slug>/", experiment.experiment, name="experiment"),
     path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),
+    path("experiments/<slug:slug>/diagnosis/", diagnosis.diagnosis, name="experiment-diagnosis"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
     path("trials/<int:pk>/", trial.trial, name="trial"),

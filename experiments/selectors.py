@@ -133,10 +133,10 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
 
 
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
-    """Return an experiment's configurations with their trials and the raw values of ``metrics``, in three queries."""
+    """Return the configurations of the current design with their trials and the raw values of ``metrics``, in three queries."""
     rows = {
         c.pk: ConfigurationRow(c.pk, c.hash, c.hosts, c.ranks, c.parameters)
-        for c in Configuration.objects.filter(experiment=experiment)
+        for c in Configuration.objects.filter(experiment=experiment, in_design=True)
     }
     marks = Trial.objects.current().filter(experiment=experiment).order_by("kind", "repetition")
     for trial in marks.values_list(
@@ -159,6 +159,7 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
             trial__state=State.FINISHED,
             trial__kind=Kind.MEASURED,
             trial__superseded=False,
+            trial__configuration__in_design=True,
             metric__in=metrics,
             scope=scope,
         )

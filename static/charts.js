@@ -107,7 +107,7 @@
   }
 
   document.addEventListener("click", e => {
-    const twin = e.target.closest("[data-table]"), scale = e.target.closest("[data-scale]"), published = e.target.closest("[data-published]");
+    const twin = e.target.closest("[data-table]"), scale = e.target.closest("[data-scale]"), view = e.target.closest("[data-view]"), published = e.target.closest("[data-published]");
     if (published) {
       published.dataset.touched = "";
       published.setAttribute("aria-pressed", published.getAttribute("aria-pressed") !== "true");
@@ -120,6 +120,12 @@
       if (open) plot.before(table(plot)); else plot.previousElementSibling.remove();
       plot.hidden = open;
       if (!open) draw(plot);
+    }
+    if (view) {
+      const plot = view.closest(".panel").querySelector(".plot");
+      for (const b of view.parentNode.querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b === view);
+      plot.dataset.figure = view.dataset.view;
+      draw(plot);
     }
     if (scale) {
       for (const b of scale.parentNode.querySelectorAll("[data-scale]")) b.setAttribute("aria-pressed", b === scale);

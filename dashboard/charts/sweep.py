@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from dashboard.charts.fits import Fitted, fit_traces
 from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, reference, spread
 
 
@@ -16,13 +17,14 @@ def over_parameter(
     unit: str,
     parameter: str,
     mark_fastest: bool = False,
+    models: Sequence[Fitted] = (),
 ) -> Figure:
     """A figure of `quantity` (values in `unit`) over the swept `parameter`.
 
     x is numeric where every value is a number, else a category axis in the order given. With `mark_fastest` the x
     of the first line's lowest median is marked. More lines than series colours are not drawn: callers split them.
     The figure's own key "published" says whether published values are on (they are off at first where they would
-    squeeze the measured ones to a line).
+    squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range.
     """
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     published = [p for p in published if p.y]
@@ -32,6 +34,7 @@ def over_parameter(
     seen = [*measured, *(printed if overlaid else [])]
     scale = Scale.of(seen, unit)
     data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
+    data += fit_traces(models if shown else (), scale)
     for index, line in enumerate(shown):
         data += spread(line, scale, index)
     xs = _ordered([x for line in shown for x in line.x] + [x for p in published if overlaid for x in p.x])
@@ -39,7 +42,7 @@ def over_parameter(
     figure: Figure = {
         "data": data,
         "layout": {
-            "xaxis": _x_axis(xs, parameter),
+            "xaxis": x_axis(xs, parameter),
             "yaxis": {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]},
         },
     }
@@ -66,7 +69,8 @@ def _numeric(xs: Sequence[X]) -> bool:
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in xs)
 
 
-def _x_axis(xs: Sequence[X], parameter: str) -> Figure:
+def x_axis(xs: Sequence[X], parameter: str) -> Figure:
+    """An axis that shows every value: numeric where all are numbers, else categories in the order given."""
     if not xs:
         return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
     if not _numeric(xs):

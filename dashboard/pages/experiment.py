@@ -9,7 +9,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import trigger_client_event
 
+from dashboard.asked import asked
+from dashboard.diagnosis import shown
 from dashboard.drafts import as_yaml
 from dashboard.pages.home import left_s, running_entry
 from dashboard.results import Results
@@ -17,6 +20,7 @@ from dashboard.summaries import chip_state, chip_words
 from dashboard.words import flat, parameters_sentence, workload_title
 from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments
+from experiments.diagnosis import kept_diagnosis
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Trial
 from experiments.parameters import known_parameters
@@ -26,8 +30,8 @@ from experiments.selectors import Progress, progress_of
 @require_GET
 def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one experiment, its charts included."""
-    found = _find(request, slug)
-    context = {"place": "experiments", **_status(found), **_results(found), **_setup(found)}
+    found = find_experiment(request, slug)
+    context = {"place": "experiments", **_status(found), **results_of(found), **_setup(found)}
     context["may_cancel"] = not context["progress"].is_over and may_cancel(request.user, found)
     return render(request, "experiment/page.html", context)
 
@@ -35,18 +39,21 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
-    found = _find(request, slug)
+    found = find_experiment(request, slug)
     status = _status(found)
-    context: dict[str, Any] = status
-    if request.GET.get("seen") != str(status["progress"].over):
-        context = {**status, **_results(found), "changed": True}
-    return render(request, "experiment/_live.html", context)
+    complete = asked(request, "complete")
+    if request.GET.get("seen") == str(status["progress"].over):
+        return render(request, "experiment/_live.html", {**status, "complete": complete})
+    context: dict[str, Any] = {**status, **results_of(found), "changed": True}
+    response = render(request, "experiment/_live.html", context)
+    # The diagnosis is replaced only when a configuration completes: words that change with every trial cannot be read.
+    return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
 
 
 @require_POST
 def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel every trial that is not over."""
-    found = _find(request, slug)
+    found = find_experiment(request, slug)
     if not may_cancel(request.user, found):
         raise PermissionDenied
     try:
@@ -58,7 +65,8 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(found)
 
 
-def _find(request: HttpRequest, slug: str) -> Experiment:
+def find_experiment(request: HttpRequest, slug: str) -> Experiment:
+    """The experiment under this address, where the reader may see it; 404 otherwise."""
     visible = visible_experiments(request.user)
     return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)
 
@@ -93,15 +101,21 @@ def _took_s(progress: Progress) -> float | None:
     return seconds
 
 
-def _results(found: Experiment) -> dict[str, Any]:
-    results = Results(found)
+def results_of(found: Experiment) -> dict[str, Any]:
+    """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results."""
+    kept, fresh = kept_diagnosis(found)
+    results = Results(found, kept)
+    sections = results.sections()
     return {
         "results": results,
-        "sections": results.sections(),
+        "sections": sections,
         "table": results.table(),
         "key_figures": results.key_figures(),
         "failures": results.failures(),
         "overlays": results.overlays,
+        "complete": results.complete,
+        "diagnosis": shown(kept, results, sections) if kept else None,
+        "fresh": fresh,
     }
 
 

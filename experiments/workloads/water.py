@@ -200,6 +200,7 @@ class Water(Workload):
             for name in ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
         ),
     )
+    breakdown = tuple(f.id for f in figures if f.definition.startswith("MPI task timing breakdown"))
 
     def command(self, parameters: WaterParameters, *, ranks: int) -> tuple[str, ...]:
         return ("lmp", "-in", "in.water", "-log", "none")

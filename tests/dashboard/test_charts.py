@@ -21,19 +21,24 @@ def over_hosts(lines=(ELAPSED,), published=(PUBLISHED,), unit="s", **options):
 def test_public_face_is_pinned():
     assert charts.__all__ == [
         "MOST_SERIES",
+        "Best",
         "Dots",
         "Figure",
+        "Fitted",
         "Line",
         "Published",
         "Scale",
         "Spark",
         "dot_strip",
+        "efficiency",
         "interarrival_ccdf",
         "over_parameter",
         "packet_sizes",
         "size_classes",
         "sparkline",
+        "speed_up",
         "throughput_over_time",
+        "time_parts",
         "traffic_matrix",
     ]
 

@@ -1,0 +1,77 @@
+"""Models over what was measured: dashed, with their 95 % band, dotted where they leave the measured range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.charts.parts import Figure, Scale
+
+# Measured series take the first colours of the theme; fits take those that a chart with one measured series has left.
+_COLOURS = ("--s3", "--s4", "--s5")
+_DASHES = ("dash", "dashdot", "longdash")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model's value and 95 % band over sizes, in the base unit; beyond `measured` it is an extrapolation."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+    measured: tuple[float, float]
+
+    def inside(self) -> list[int]:
+        return [i for i, x in enumerate(self.x) if self.measured[0] <= x <= self.measured[1]]
+
+    def beyond(self) -> list[int]:
+        """Positions of the extrapolated part, from the last measured size on."""
+        return [i for i, x in enumerate(self.x) if x >= self.measured[1]]
+
+
+def fit_traces(fits: Sequence[Fitted], scale: Scale, *, bands: bool = True) -> list[Figure]:
+    """Dashed lines with 95 % bands; dotted where they leave the measured sizes."""
+    data: list[Figure] = []
+    for fit, colour, dash in zip(fits, _COLOURS, _DASHES, strict=False):
+        banded = [i for i, (low, high) in enumerate(zip(fit.low, fit.high, strict=True)) if None not in (low, high)]
+        if bands and banded:
+            data += _band(fit, banded, scale, colour)
+        inside = fit.inside()
+        data.append(_curve(fit, inside, scale, {"color": colour, "width": 2, "dash": dash}, fit.name))
+        beyond = fit.beyond()
+        if len(beyond) > 1:
+            look = {"color": colour, "width": 1.5, "dash": "dot"}
+            data.append(_curve(fit, beyond, scale, look, f"{fit.name}, extrapolated"))
+    return data
+
+
+def _curve(fit: Fitted, at: Sequence[int], scale: Scale, line: Figure, name: str) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "meta": "fit",
+        "x": [fit.x[i] for i in at],
+        "y": [scale(fit.y[i]) for i in at],
+        "line": line,
+        "hoverinfo": "skip",
+    }
+
+
+def _band(fit: Fitted, at: Sequence[int], scale: Scale, colour: str) -> list[Figure]:
+    edge: Figure = {
+        "type": "scatter",
+        "mode": "lines",
+        "meta": "fit",
+        "x": [fit.x[i] for i in at],
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    lower = {**edge, "y": [scale(fit.low[i] or 0.0) for i in at]}
+    return [
+        lower,
+        {**edge, "y": [scale(fit.high[i] or 0.0) for i in at], "fill": "tonexty", "fillcolor": f"{colour}/0.13"},
+    ]

@@ -1,0 +1,166 @@
+"""Scaling over the number of hosts: speed-up with its ideal and its models, efficiency, and where the time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dashboard.charts.fits import Fitted, fit_traces
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, spread
+from dashboard.charts.sweep import x_axis
+
+_PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A predicted best size and its interval, where the data bound it."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def speed_up(
+    lines: Sequence[Line], fits: Sequence[Fitted] = (), *, ideal_from: float = 1.0, best: Best | None = None
+) -> Figure:
+    """Speed-up over hosts with the ideal line from the reference size `ideal_from`, models, and the predicted best size."""
+    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not shown:
+        return _empty("Speed-up", "×")
+    scale = Scale(0, "×")
+    xs = sorted({float(x) for line in shown for x in line.x})
+    measured = [value for line in shown for trials in line.trials for value in trials]
+    fitted = [fit.y[i] for fit in fits for i in fit.inside()]
+    top = 1.2 * max([*measured, *fitted, 1.0])
+    ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
+    ideal: Figure = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "Ideal",
+        "x": ends,
+        "y": [x / ideal_from for x in ends],
+        "line": {"color": "--ink-3", "width": 1},
+        "hoverinfo": "skip",
+    }
+    data = [ideal, *fit_traces(fits, scale)]
+    for index, line in enumerate(shown):
+        data += spread(line, scale, index)
+    layout: Figure = {
+        "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
+        "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
+    }
+    layout["xaxis"]["tickvals"] = xs
+    if best is not None:
+        layout |= _predicted(best, ends[-1])
+    return {"data": data, "layout": layout}
+
+
+def _predicted(best: Best, last: float) -> Figure:
+    """The predicted best size as a band as wide as its interval; a line where the data do not bound it."""
+    bounded = best.low is not None and best.high is not None
+    low, high = (best.low, best.high) if best.low is not None and best.high is not None else (best.value, best.value)
+    shape: Figure = {
+        "type": "rect" if bounded else "line",
+        "x0": low,
+        "x1": min(high, last),
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"width": 0} if bounded else {"color": "--mark", "width": 1.5},
+        "layer": "below",
+    }
+    if bounded:
+        shape["fillcolor"] = "--mark/0.35"
+    text = f"&nbsp;predicted best: {best.value:.2g}&nbsp;"
+    right = best.value > 0.6 * last
+    return {
+        "shapes": [shape],
+        "annotations": [
+            {
+                "x": best.value,
+                "y": 0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "right" if right else "left",
+                "text": text,
+            }
+        ],
+    }
+
+
+def efficiency(lines: Sequence[Line]) -> Figure:
+    """Parallel efficiency over hosts in per cent, with a guide at one half."""
+    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not shown:
+        return _empty("Efficiency", "%")
+    data: list[Figure] = []
+    for index, line in enumerate(shown):
+        data += spread(line, Scale(-2, "%"), index)
+    xs = sorted({float(x) for line in shown for x in line.x})
+    top = max(100 * value for line in shown for trials in line.trials for value in trials)
+    return {
+        "data": data,
+        "layout": {
+            "xaxis": x_axis(xs, "Hosts"),
+            "yaxis": {"title": axis_title("Efficiency", "%"), "range": [0, 1.08 * max(top, 100)]},
+            "shapes": [
+                {
+                    "type": "line",
+                    "xref": "paper",
+                    "x0": 0,
+                    "x1": 1,
+                    "y0": 50,
+                    "y1": 50,
+                    "line": {"color": "--ink-3", "width": 1, "dash": "dash"},
+                }
+            ],
+            "annotations": [
+                {"xref": "paper", "x": 1, "xanchor": "right", "y": 50, "yanchor": "bottom", "text": "half is lost"}
+            ],
+        },
+    }
+
+
+def time_parts(sizes: Sequence[str], parts: Mapping[str, Sequence[float | None]], *, shares: bool = False) -> Figure:
+    """Stacked bars of medians in seconds per size; the largest part's share stands in it. `shares`: bars are per cent."""
+    known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
+    if not known:
+        return _empty("Time", "s")
+    totals = [sum(values[i] or 0.0 for values in known.values()) or 1.0 for i in range(len(sizes))]
+    scale = Scale(0, "%") if shares else Scale.of(totals, "s")
+    data = []
+    for (name, values), colour in zip(known.items(), _PART_COLOURS, strict=False):
+        heights = [
+            None if v is None else (100 * v / total if shares else scale(v))
+            for v, total in zip(values, totals, strict=True)
+        ]
+        words = ["" if v is None else f"{100 * v / t:.0f} %" for v, t in zip(values, totals, strict=True)]
+        data.append(
+            {
+                "type": "bar",
+                "name": name,
+                "x": list(sizes),
+                "y": heights,
+                "text": words,
+                "textposition": "inside",
+                "insidetextanchor": "middle",
+                "textangle": 0,
+                "textfont": {"color": "--ink"},
+                "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
+                "hovertemplate": f"%{{y:.4~g}} {scale.unit}, %{{text}}<extra>{name}</extra>",
+            }
+        )
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "stack",
+            "xaxis": {"title": axis_title("Hosts, not to scale", ""), "type": "category"},
+            "yaxis": {"title": axis_title("Share of the time" if shares else "Time", scale.unit)},
+        },
+    }
+
+
+def _empty(quantity: str, unit: str) -> Figure:
+    axis = {"title": axis_title("Hosts", ""), "range": [0, 1], "showticklabels": False}
+    return {"data": [], "layout": {"xaxis": axis, "yaxis": {"title": axis_title(quantity, unit), "range": [0, 1]}}}

@@ -1,0 +1,292 @@
+"""The diagnosis as its page says it: verdict, findings with links to what shows them, key figures, tables of models and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboard import numbers
+from dashboard.results import Results, Section
+from dashboard.scaling import SHORT
+from dashboard.words import parameter_label, parameters_sentence, value_words
+from experiments.metrics import find
+
+_PANELS: Final = {
+    "time": ("time", "elapsed"),
+    "speedup": ("speedup", "time", "elapsed"),
+    "where-time-goes": ("where-time-goes", "time", "cpu"),
+    "efficiency": ("efficiency", "speedup"),
+    "packets": ("packets",),
+    "throughput": ("throughput_Bps",),
+    "interarrival": ("interarrival_mean_s",),
+}
+"""Panels of the page that show what a finding calls its chart, the best first."""
+_STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
+_CONFIDENCE: Final = {
+    "strong": ("ok", "High", "no other size can be mistaken for the best"),
+    "moderate": ("warn", "Medium", ""),
+    "printed": ("", "As printed", "single values without repetitions"),
+    "weak": ("warn", "Low", ""),
+}
+
+
+@dataclass(frozen=True)
+class Find:
+    """One finding: `words` and `href` lead to what shows it; both are empty where the page has no such panel."""
+
+    statement: str
+    at: str
+    caveat: str
+    next_step: str
+    weak: str
+    words: str
+    href: str
+
+
+def shown(diagnosis: Mapping[str, Any], results: Results, sections: Sequence[Section]) -> dict[str, Any]:
+    """Everything that the fragments of the page ask for; findings point to the panels of `sections`."""
+    report = diagnosis["report"]
+    titles = {chart.element: chart.title for section in sections for chart in section.charts}
+    return {
+        "verdict": report["verdict"],
+        "finds": [_find(finding, results, titles) for finding in report["findings"]],
+        "cannot_tell": report["cannot_tell"],
+        "predicted": _predicted(diagnosis),
+        "confidence": _confidence(report["findings"]),
+        "misfit": _misfit(diagnosis),
+        "next": _next(diagnosis),
+        "models": _models(diagnosis),
+        "sizes": _sizes(diagnosis),
+        "observer": [_observer(row, results) for row in diagnosis["observer"]],
+        "trials": diagnosis["trials"],
+        "slices_left_out": diagnosis["slices_left_out"],
+    }
+
+
+def _find(finding: Mapping[str, Any], results: Results, titles: Mapping[str, str]) -> Find:
+    words, href = _evidence(finding, results, titles)
+    return Find(
+        statement=finding["statement"],
+        at=where_words(finding["where"]),
+        caveat=finding["caveat"],
+        next_step=finding["next_step"],
+        weak=_STRENGTH[finding["strength"]],
+        words=words,
+        href=href,
+    )
+
+
+def _evidence(finding: Mapping[str, Any], results: Results, titles: Mapping[str, str]) -> tuple[str, str]:
+    chart = finding["chart"]
+    if chart == "link":
+        return "Setup", "#setup"
+    if chart == "matrix":
+        return _traffic_of_a_trial(finding, results)
+    panel = next((name for name in _PANELS.get(chart, (chart,)) if name in titles), None)
+    return (titles[panel], f"#c-{panel}") if panel is not None else ("Configurations", "#configurations")
+
+
+def _traffic_of_a_trial(finding: Mapping[str, Any], results: Results) -> tuple[str, str]:
+    """Matrices are drawn per trial: the first counted one of the size that the finding speaks of."""
+    sizes = {evidence["size"] for evidence in finding["evidence"]} - {None}
+    for row in results.rows:
+        trials = row.trial_ids.get("elapsed_s", [])
+        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, finding["where"]):
+            return f"Traffic of trial {trials[0]}", f"/trials/{trials[0]}/"
+    return "Configurations", "#configurations"
+
+
+def _agrees(parameters: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    return all(parameters.get(name) == value for name, value in where.items())
+
+
+def where_words(where: Mapping[str, Any]) -> str:
+    """The slice of a larger sweep: 'MTU 1500, delay 2 ms'; '' for the whole."""
+    return parameters_sentence(where, list(where))
+
+
+def _chosen(model: Mapping[str, Any]) -> Mapping[str, Any]:
+    fit: Mapping[str, Any] = next(fit for fit in model["fits"] if fit["model"] == model["chosen"])
+    return fit
+
+
+def _time_models(diagnosis: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """(slice in words, model of the elapsed time) of every slice that has one."""
+    return [
+        (where_words(part["where"]), part["models"]["elapsed_s"])
+        for part in diagnosis["slices"]
+        if "elapsed_s" in part["models"]
+    ]
+
+
+def _predicted(diagnosis: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Key figures that only a model gives, of a study with one curve; several are told apart in the table of models."""
+    if len(diagnosis["slices"]) != 1:
+        return []
+    figures = []
+    part = diagnosis["slices"][0]
+    best = diagnosis["report"]["verdict"]["best_size"]
+    row = next((r for r in part["rows"] if r["size"] == best), None)
+    if row is not None and row["size"] != row["reference"]:
+        ideal = numbers.significant(row["ideal"], 3)
+        figures.append(("Speed-up at best", f"{_interval(row['speedup'], '×')}, ideal {ideal}×"))
+    for _, model in _time_models(diagnosis):
+        chosen = _chosen(model)
+        if chosen["best_size"] is not None:
+            name = f"Best predicted ({SHORT[chosen['model']]})"
+            figures.append((name, _best_words(chosen["best_size"], diagnosis["axis"], model["extrapolated"])))
+        usl = next((fit for fit in model["fits"] if fit["model"] == "usl"), None)
+        if usl is not None:
+            for label, parameter in (("Contention σ (USL)", "sigma"), ("Crosstalk κ (USL)", "kappa")):
+                figures.append((label, _interval_of(usl["parameters"][parameter])))
+    return figures
+
+
+def _best_words(best: Mapping[str, Any], axis: str, extrapolated: bool) -> str:
+    if best["value"] is None:
+        return f"more {axis} than were measured: the model has no optimum"
+    words = f"{numbers.significant(best['value'], 2)} {axis}"
+    if best["low"] is not None and best["high"] is not None:
+        low, high = (numbers.significant(best[end], 2) for end in ("low", "high"))
+        words += f", 95 % CI {low}–{high}"
+    elif best["low"] is not None:
+        words += f", at least {numbers.significant(best['low'], 2)}"
+    return f"{words}; extrapolated" if extrapolated else words
+
+
+def _confidence(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+    """(tone, word, why) for the best size; None where no best size was found."""
+    best = next((f for f in findings if f["rule"] == "best_size"), None)
+    if best is None:
+        return None
+    tone, word, why = _CONFIDENCE[best["strength"]]
+    return tone, word, best["caveat"] or why
+
+
+def _misfit(diagnosis: Mapping[str, Any]) -> str:
+    """Where the chosen model of the time misses by more than the repetitions scatter."""
+    for where, model in _time_models(diagnosis):
+        misfit = _chosen(model)["misfit"]
+        if misfit["p_value"] is not None and misfit["p_value"] < 0.05:
+            by = _amount(abs(misfit["residual"]), "s")
+            at = f"{misfit['size']:g} {diagnosis['axis']}" + (f", {where}" if where else "")
+            return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
+    return ""
+
+
+def _next(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "point": parameters_sentence(point["parameters"], [diagnosis["axis"], *part["where"]]),
+            "repetitions": point["repetitions"],
+            "reason": point["reason"],
+        }
+        for part in diagnosis["slices"]
+        for point in part["next"]
+    ]
+
+
+def _models(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One entry per slice and metric: the chosen model, why, and the others."""
+    entries = []
+    for part in diagnosis["slices"]:
+        for metric, model in part["models"].items():
+            entries.append(
+                {
+                    "metric": find(metric).label,
+                    "at": where_words(part["where"]),
+                    "reason": model["reason"],
+                    "criterion": model["criterion"],
+                    "fits": [_fit(fit, model, find(metric).unit, diagnosis["axis"]) for fit in model["fits"]],
+                }
+            )
+    return entries
+
+
+def _fit(fit: Mapping[str, Any], model: Mapping[str, Any], unit: str, axis: str) -> dict[str, Any]:
+    timed = unit == "s" and fit["best_size"] is not None and model["metric"] == "elapsed_s"
+    extrapolated = model["extrapolated"] and fit["model"] == model["chosen"]
+    return {
+        "title": fit["title"],
+        "chosen": fit["model"] == model["chosen"],
+        "formula": fit["formula"],
+        "unit": "" if unit in ("", "1") else unit,
+        "aicc": numbers.NOTHING if fit["aicc"] is None else numbers.grouped(fit["aicc"], 1),
+        "cv": numbers.NOTHING if fit["cv_error"] is None else f"{numbers.significant(100 * fit['cv_error'], 3)} %",
+        "best": _best_words(fit["best_size"], axis, extrapolated) if timed else "",
+    }
+
+
+def _sizes(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+    """Speed-up, efficiency, serial fraction and cost of every size with their intervals."""
+    parts = diagnosis["slices"]
+    names = list(dict.fromkeys(name for part in parts for name in part["where"]))
+    rows = [
+        {
+            "where": [value_words(name, part["where"].get(name)) for name in names],
+            "size": value_words(diagnosis["axis"], int(row["size"])),
+            "elapsed": _amount(row["elapsed"]["median"], "s"),
+            "interval": _ends(row["elapsed"]["interval"]),
+            "speedup": _interval(row["speedup"]),
+            "efficiency": _interval(row["efficiency"], " %", 100.0),
+            "karp_flatt": _interval(row["serial_fraction"]) if row["serial_fraction"] else numbers.NOTHING,
+            "cost": numbers.significant(row["cost"]["value"]),
+        }
+        for part in parts
+        for row in part["rows"]
+    ]
+    first = next((row for part in parts for row in part["rows"]), None)
+    return {
+        "names": [parameter_label(name) for name in names],
+        "rows": rows if len(rows) > 1 else [],
+        "cost_unit": first["cost_unit"] if first else "",
+        "reference": value_words(diagnosis["axis"], int(first["reference"])) if first else "",
+    }
+
+
+def _observer(row: Mapping[str, Any], results: Results) -> dict[str, Any]:
+    return {"point": parameters_sentence(row["parameters"], results.swept or ["hosts"]), **observer_words(row)}
+
+
+def observer_words(effect: Mapping[str, Any]) -> dict[str, str]:
+    """An observer effect in words: difference with its interval, both times, and what it means."""
+    relative = effect["relative"]
+    difference = f"{'+' if relative >= 0 else numbers.MINUS}{abs(100 * relative):.1f} %"
+    if effect["low"] is not None and effect["high"] is not None:
+        ends = [f"{100 * effect[end]:.1f}".replace("-", numbers.MINUS) for end in ("low", "high")]
+        difference += f" (95 % CI {ends[0]} to {ends[1]})"
+    return {
+        "difference": difference,
+        "with": _amount(effect["with_s"], "s"),
+        "without": f"{_amount(effect['without_s'], 's')}, n = {effect['controls']}",
+        "means": "within the scatter of the repetitions" if effect["within_scatter"] else "outside of their scatter",
+    }
+
+
+def _amount(value: float, unit: str) -> str:
+    number, prefixed = numbers.quantity(value, unit)
+    return f"{number}{numbers.NARROW}{prefixed}" if prefixed else number
+
+
+def _ends(interval: Mapping[str, Any] | None) -> str:
+    if interval is None or interval["low"] is None or interval["high"] is None:
+        return ""
+    return f"{numbers.significant(interval['low'], 3)}–{numbers.significant(interval['high'], 3)}"
+
+
+def _interval(estimate: Mapping[str, Any], unit: str = "", factor: float = 1.0) -> str:
+    """'1.25× (1.21–1.29)'."""
+    words = f"{numbers.significant(factor * estimate['value'], 3)}{unit}"
+    interval = estimate["interval"]
+    if interval is None:
+        return words
+    scaled = {end: None if interval[end] is None else factor * interval[end] for end in ("low", "high")}
+    ends = _ends(scaled)
+    return f"{words} ({ends})" if ends else words
+
+
+def _interval_of(parameter: Mapping[str, Any]) -> str:
+    ends = _ends(parameter)
+    value = numbers.significant(parameter["value"], 2)
+    return f"{value}, 95 % CI {ends}" if ends else value

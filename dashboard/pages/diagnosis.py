@@ -1,0 +1,21 @@
+"""The diagnosis of an experiment as a fragment of its page: made when it is asked for, with the models of the charts."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.pages.experiment import find_experiment, results_of
+from experiments.access import may_cancel
+from experiments.diagnosis import diagnosis_of
+
+
+@require_GET
+def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
+    """The diagnosis of the results as they are; charts come along with their models, out of band."""
+    found = find_experiment(request, slug)
+    diagnosis_of(found)
+    context = {"experiment": found, **results_of(found), "out_of_band": True}
+    context["may_change"] = not found.published and may_cancel(request.user, found)
+    return render(request, "experiment/_diagnosis.html", context)

@@ -1,0 +1,178 @@
+"""The charts of a study that scales with hosts: speed-up, efficiency, where the time goes, and the models over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+from dashboard.axes import groups_beside
+from dashboard.charts import Best, Figure, Fitted, Line, efficiency, speed_up, time_parts
+from dashboard.words import value_words
+from experiments import workloads
+from experiments.metrics import find
+from experiments.models import Experiment
+from experiments.selectors import ConfigurationRow
+
+TIME: Final = "elapsed_s"
+CPU: Final = "cpu_mean_rank_s"
+_SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
+SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
+"""Names of models where the space is a legend's."""
+# More bars than these say nothing.
+_MOST_BARS: Final = 24
+
+
+def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
+    """Metrics of the workload's own breakdown of its time, where it prints one."""
+    try:
+        workload = workloads.get(experiment.workload)
+    except KeyError:
+        return ()
+    return tuple(getattr(workload, "breakdown", ()))
+
+
+def fits_of(diagnosis: Mapping[str, Any] | None, metric: str) -> list[Fitted]:
+    """The chosen model of a metric as a curve; nothing where there are several slices, or only a constant was chosen."""
+    found = _model(diagnosis, metric)
+    if found is None:
+        return []
+    return [
+        _fitted(c, f"Model ({SHORT[c['model']]})")
+        for c in found["curves"]
+        if c["model"] == found["chosen"] and c["model"] != "constant"
+    ]
+
+
+def _model(diagnosis: Mapping[str, Any] | None, metric: str) -> Mapping[str, Any] | None:
+    if diagnosis is None or len(diagnosis["slices"]) != 1:
+        return None
+    model: Mapping[str, Any] | None = diagnosis["slices"][0]["models"].get(metric)
+    return model
+
+
+def _fitted(curve: Mapping[str, Any], name: str) -> Fitted:
+    first, last = curve["measured"]
+    return Fitted(name, curve["x"], curve["y"], curve["low"], curve["high"], (first, last))
+
+
+class ScalingCharts:
+    """Charts of rows that differ in their number of hosts; one series per combination of the other swept parameters."""
+
+    def __init__(
+        self,
+        rows: Sequence[ConfigurationRow],
+        swept: Sequence[str],
+        *,
+        name: str,
+        weak: bool = False,
+        diagnosis: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.diagnosis = diagnosis
+        self.weak = weak
+        self.rows = [row for row in rows if row.values.get(TIME)]
+        self.groups = {
+            group or name: sorted(members, key=lambda row: row.hosts)
+            for group, members in groups_beside(self.rows, swept, "hosts").items()
+            if members
+        }
+
+    @property
+    def left_out(self) -> int:
+        return max(0, len(self.groups) - 6)
+
+    @property
+    def reference(self) -> int:
+        """The smallest measured size."""
+        return min((row.hosts for row in self.rows), default=1)
+
+    def _lines(self, *, per_host: bool) -> list[Line]:
+        """Speed-up of every trial against the median at the group's smallest size; `per_host`: divided by the ideal."""
+        lines = []
+        for name, rows in self.groups.items():
+            base, smallest = median(rows[0].values[TIME]), rows[0].hosts
+            trials = []
+            for row in rows:
+                ideal = row.hosts / smallest
+                factor = (ideal if self.weak else 1.0) / (ideal if per_host else 1.0)
+                trials.append([base / value * factor for value in row.values[TIME] if value > 0])
+            lines.append(Line(name, [row.hosts for row in rows], trials))
+        return lines
+
+    def speed_up(self) -> Figure:
+        return speed_up(
+            self._lines(per_host=False), self._model_speed_ups(), ideal_from=self.reference, best=self._best()
+        )
+
+    def efficiency(self) -> Figure:
+        return efficiency(self._lines(per_host=True))
+
+    def _model_speed_ups(self) -> list[Fitted]:
+        """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
+        found = _model(self.diagnosis, TIME)
+        if found is None or not self.rows:
+            return []
+        rows = next(iter(self.groups.values()))
+        base, smallest = median(rows[0].values[TIME]), rows[0].hosts
+        curves = [c for c in found["curves"] if c["model"] == found["chosen"] or c["model"] in _SHOWN_LAWS]
+        curves.sort(key=lambda c: c["model"] != found["chosen"])
+        return [
+            self._as_speed_up(
+                c, base, smallest, f"{SHORT[c['model']]}{', chosen' if c['model'] == found['chosen'] else ''}"
+            )
+            for c in curves[:3]
+        ]
+
+    def _as_speed_up(self, curve: Mapping[str, Any], base: float, smallest: int, name: str) -> Fitted:
+        factors = [base * (x / smallest if self.weak else 1.0) for x in curve["x"]]
+
+        def through(times: Sequence[float | None]) -> list[float | None]:
+            return [None if t is None or t <= 0 else f / t for t, f in zip(times, factors, strict=True)]
+
+        first, last = curve["measured"]
+        middle = [f / t for t, f in zip(curve["y"], factors, strict=True)]
+        low, high = through(curve["high"]), through(curve["low"])  # the slowest is the smallest speed-up
+        return Fitted(name, curve["x"], middle, low, high, (first, last))
+
+    def _best(self) -> Best | None:
+        found = _model(self.diagnosis, TIME)
+        if found is None:
+            return None
+        chosen = next(fit for fit in found["fits"] if fit["model"] == found["chosen"])
+        best = chosen["best_size"]
+        drawn = max(found["curves"][0]["x"])
+        if best is None or best["value"] is None or best["value"] > drawn:
+            return None
+        return Best(best["value"], best["low"], best["high"])
+
+    def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
+        """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
+        rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
+        labels = self._labels(rows)
+        cpu = [row.median(CPU) for row in rows]
+        off = [max(0.0, (row.median(TIME) or 0.0) - (c or 0.0)) for row, c in zip(rows, cpu, strict=True)]
+        own: dict[str, Sequence[float | None]] = {
+            "On the CPU, mean of the ranks": cpu,
+            "Off the CPU: waiting, sending": off,
+        }
+        views = [("Seconds", time_parts(labels, own)), ("Share", time_parts(labels, own, shares=True))]
+        printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
+        if any(v is not None for values in printed.values() for v in values):
+            views.append(("By the workload", time_parts(self._labels(self.rows[:_MOST_BARS]), _largest(printed))))
+        return views
+
+    def _labels(self, rows: Sequence[ConfigurationRow]) -> list[str]:
+        if len(self.groups) < 2:
+            return [value_words("hosts", row.hosts) for row in rows]
+        of = {row.pk: name for name, members in self.groups.items() for row in members}
+        return [f"{row.hosts}, {of[row.pk]}" for row in rows]
+
+
+def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:
+    """The parts by their labels, the smallest ones together as "other" where there are more than can be told apart."""
+    ordered = sorted(parts.items(), key=lambda item: -sum(v or 0.0 for v in item[1]))
+    found: dict[str, Sequence[float | None]] = {find(m).label: values for m, values in ordered[: most - 1]}
+    rest = [values for _, values in ordered[most - 1 :]]
+    if rest:
+        found["Everything else"] = [sum(v or 0.0 for v in column) for column in zip(*rest, strict=True)]
+    return found

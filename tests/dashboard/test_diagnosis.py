@@ -1,0 +1,97 @@
+"""The diagnosis on the page of an experiment: made lazily, kept, and linked to what shows it."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Experiment, Measurement, State, Trial
+
+# The best at two hosts, apart from its neighbours; controls without capture a little faster.
+ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
+
+
+@pytest.fixture
+def measured(submit, empty_redis) -> Experiment:
+    experiment = submit(repetitions=5, control=True)
+    for trial in experiment.trials.select_related("configuration"):
+        hosts = trial.configuration.hosts
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
+        elapsed = 0.98 * ELAPSED[hosts][0] if trial.kind == "control" else ELAPSED[hosts][trial.repetition - 1]
+        values = {"elapsed_s": elapsed, "cpu_mean_rank_s": 9.0 / hosts}
+        if trial.kind != "control":
+            values |= {"packets": 1000.0 * hosts**2}
+        Measurement.objects.bulk_create(Measurement(trial=trial, metric=m, value=v) for m, v in values.items())
+    return experiment
+
+
+@pytest.fixture
+def fragment(page, measured) -> str:
+    return page.get(reverse("experiment-diagnosis", args=[measured.slug])).content.decode()
+
+
+def test_the_page_it_does_not_wait_for_models(page, measured, monkeypatch):
+    monkeypatch.setattr("experiments.diagnosis.find", lambda *_: pytest.fail("computed in the page"))
+    html = page.get(measured.get_absolute_url()).content.decode()
+    assert 'aria-busy="true"' in html
+    assert 'hx-trigger="load, rankwire:diagnose' in html
+
+
+def test_the_page_it_shows_a_kept_diagnosis_at_once(page, measured, fragment, django_assert_num_queries):
+    with django_assert_num_queries(12):
+        html = page.get(measured.get_absolute_url()).content.decode()
+    assert "Scaling stops at 2 hosts" in html
+    assert 'hx-trigger="rankwire:diagnose' in html
+
+
+def test_it_says_verdict_findings_figures_and_limits(fragment):
+    for words in (
+        "Scaling stops at 2 hosts",
+        "Limited",
+        "Elapsed time is best at 2 hosts",
+        "Best predicted",
+        "Contention σ",
+        "Confidence",
+        "What this cannot tell",
+        "Karp–Flatt",
+        "Observer effect",
+    ):
+        assert words in fragment
+
+
+def test_every_finding_it_points_to_something_on_the_page(page, measured, fragment):
+    html = page.get(measured.get_absolute_url()).content.decode()
+    targets = re.findall(r'class="ev" href="#([^"]+)"', fragment)
+    assert len(targets) >= 3
+    assert all(f'id="{target}"' in html for target in targets)
+
+
+def test_its_models_it_brings_into_the_charts(fragment):
+    speed_up = fragment.partition('id="figure-speedup"')[2].partition("</script>")[0]
+    assert "USL, chosen" in speed_up
+    assert "predicted best" in speed_up
+
+
+def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fragment):
+    address = reverse("experiment-live", args=[measured.slug])
+    again = measured.trials.filter(kind="measured", repetition=5, configuration__hosts=4)
+    again.update(state=State.RUNNING)
+    answer = page.get(address, {"seen": "17", "complete": "2"})
+    assert "HX-Trigger" not in answer.headers
+    again.update(state=State.FAILED)
+    answer = page.get(address, {"seen": "16", "complete": "2"})
+    assert "rankwire:diagnose" in answer.headers["HX-Trigger"]
+
+
+@pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])
+def test_published_results_it_diagnoses_as_well(page, empty_redis, slug):
+    answer = page.get(reverse("experiment-diagnosis", args=[slug]))
+    assert answer.status_code == 200
+    assert 'class="verdict"' in answer.content.decode()
+
+
+def test_the_published_water_table_it_reads_like_its_reader(page, empty_redis):
+    html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
+    assert "Scaling stops at 4 hosts" in html
+    assert "As printed" in html
+    assert "What would settle it" not in html

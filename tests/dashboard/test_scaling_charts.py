@@ -1,0 +1,82 @@
+"""Speed-up, efficiency and parts of the time as figures."""
+
+import pytest
+
+from dashboard.charts import Best, Fitted, Line, efficiency, over_parameter, speed_up, time_parts
+
+from .figures import checked
+
+MEASURED = Line("Measured", [2, 4, 8], [[1.0, 1.0], [1.7, 1.9], [1.4]])
+MODEL = Fitted("USL", [2, 4, 8, 10], [1, 1.8, 1.5, 1.2], [None] * 4, [None] * 4, (2, 8))
+
+
+def named(figure, name):
+    return next(trace for trace in figure["data"] if trace.get("name") == name)
+
+
+def test_speed_up_it_draws_the_ideal_from_the_smallest_measured_size():
+    ideal = named(speed_up([MEASURED], ideal_from=2), "Ideal")
+    assert ideal["x"] == [2, 8]
+    assert ideal["y"] == [1, 4]
+
+
+def test_a_model_it_is_dotted_and_called_extrapolated_beyond_the_measured_sizes():
+    figure = speed_up([MEASURED], [MODEL])
+    assert named(figure, "USL")["x"] == [2, 4, 8]
+    beyond = named(figure, "USL, extrapolated")
+    assert beyond["x"] == [8, 10]
+    assert beyond["line"]["dash"] == "dot"
+
+
+def test_a_model_it_has_a_band_only_where_the_data_give_one():
+    banded = Fitted("USL", [2, 4], [1, 1.8], [0.9, 1.7], [1.1, 1.9], (2, 4))
+    fill = [trace for trace in speed_up([MEASURED], [banded])["data"] if "fill" in trace]
+    assert [trace["y"] for trace in fill] == [[1.1, 1.9]]
+    assert not any("fill" in trace for trace in speed_up([MEASURED], [MODEL])["data"])
+
+
+@pytest.mark.parametrize(("best", "kind"), [(Best(4.2, 3.9, 4.6), "rect"), (Best(4.2, 3.9, None), "line")])
+def test_the_predicted_best_it_is_as_wide_as_its_interval(best, kind):
+    layout = speed_up([MEASURED], best=best)["layout"]
+    assert layout["shapes"][0]["type"] == kind
+    assert "4.2" in layout["annotations"][0]["text"]
+
+
+def test_efficiency_it_is_per_cent_of_every_trial():
+    dots = efficiency([Line("Measured", [2, 4], [[1.0], [0.8, 0.9]])])["data"][0]
+    assert dots["y"] == pytest.approx([100, 80, 90])
+
+
+def test_parts_of_the_time_it_stacks_with_their_shares():
+    figure = time_parts(["2", "4"], {"On the CPU": [3.0, 1.0], "Off the CPU": [1.0, None]})
+    assert figure["layout"]["barmode"] == "stack"
+    assert [trace["text"] for trace in figure["data"]] == [["75 %", "100 %"], ["25 %", ""]]
+    shares = time_parts(["2"], {"On the CPU": [3.0], "Off the CPU": [1.0]}, shares=True)
+    assert [trace["y"] for trace in shares["data"]] == [[75], [25]]
+
+
+def test_a_metric_it_carries_its_model_in_the_axis_unit():
+    figure = over_parameter(
+        [Line("Measured", [2, 8], [[20_000], [80_000]])],
+        quantity="Packets",
+        unit="packets",
+        parameter="Hosts",
+        models=[Fitted("Model", [2, 8], [20_000, 80_000], [None] * 2, [None] * 2, (2, 8))],
+    )
+    assert named(figure, "Model")["y"] == [20, 80]
+
+
+@pytest.mark.parametrize("figure", [speed_up([]), efficiency([]), time_parts([], {})])
+def test_without_trials_it_shows_axes_alone(figure):
+    assert figure["data"] == []
+    assert figure["layout"]["yaxis"]["title"]["text"]
+
+
+def test_its_figures_they_are_what_plotly_takes():
+    banded = Fitted("USL", [2, 4], [1, 1.8], [0.9, 1.7], [1.1, 1.9], (2, 4))
+    for figure in (
+        speed_up([MEASURED], [banded, MODEL], best=Best(4.2, 3.9, 4.6)),
+        efficiency([MEASURED]),
+        time_parts(["2"], {"On the CPU": [3.0]}),
+    ):
+        checked(figure)
