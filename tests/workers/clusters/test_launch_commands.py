@@ -10,6 +10,9 @@ from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.base import WRAPPER
+from workers.launchers.slurm import SlurmLauncher, agent_script
+from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
+from workers.launchers.ssh import SshLauncher
 
 WATER = Job(
     program=("lmp", "-in", "in.water"),
@@ -21,6 +24,7 @@ WATER = Job(
     environment={"OMP_NUM_THREADS": "1", "A": "two words"},
     btl_ports=(30000, 100),
 )
+SSH = {"hosts": ["n1", "n2", "n3"]}
 RANK = ["/usr/bin/python3", "-I", "-S", str(WRAPPER), "/trial/ranks", "lmp", "-in", "in.water"]
 
 
@@ -58,13 +62,67 @@ def test_the_local_launcher_pins_mpi_to_the_loopback_interface() -> None:
     assert launchers.get("local").argv(job) == [*command, *RANK]
 
 
+def test_the_ssh_launcher_starts_the_first_host_which_reaches_the_others() -> None:
+    launcher = launchers.get("ssh", {**SSH, "interface": "eth2"})
+    command = words("""
+        mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot
+        --mca plm rsh --mca plm_rsh_agent /trial/rsh --mca plm_rsh_no_tree_spawn 1 --mca ras ^slurm
+        --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth2
+        --mca btl_tcp_port_min_v4 30000 --mca btl_tcp_port_range_v4 100
+        --mca oob_tcp_if_include eth2 --mca oob_tcp_dynamic_ipv4_ports 21000-21015
+    """)
+    exports = ["-x", "A=two words", "-x", "OMP_NUM_THREADS=1"]
+    assert launcher.argv(WATER) == [*command, *exports, *RANK]
+
+
+def test_hydra_launches_mpich_and_its_relatives() -> None:
+    command = words("mpiexec.hydra -launcher ssh -launcher-exec /trial/rsh -hosts n1,n2 -ppn 2 -n 4")
+    exports = ["-genv", "A", "two words", "-genv", "OMP_NUM_THREADS", "1"]
+    for library in ("mpich", "intelmpi", "mvapich2"):
+        assert launchers.get("ssh", {**SSH, "mpi": library}).argv(WATER) == [*command, *exports, *RANK]
+
+
+def test_hosts_are_reached_by_an_ssh_that_never_asks() -> None:
+    launcher = launchers.get("ssh", {**SSH, "user": "lab", "port": 2222, "key": "/k", "config": "/c"})
+    assert isinstance(launcher, SshLauncher)
+    *ssh, start = launcher.connection("n1")
+    assert ssh == words("""
+        ssh -T -F /c -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3
+        -o IdentitiesOnly=yes -p 2222 -l lab -i /k -a n1
+    """)
+    assert start.startswith("exec python3 -I -S -c 'import os, sys")
+    assert launcher.settings.between_hosts == ("ssh", "-x", "-o", "BatchMode=yes", "-p", "2222", "-l", "lab")
+
+
+def test_slurm_is_asked_for_nodes_of_our_own() -> None:
+    settings = {"partition": "short", "account": "lab", "time_limit": "30", "options": ["--nice=10"]}
+    launcher = launchers.get("slurm", settings)
+    assert isinstance(launcher, SlurmLauncher)
+    assert sbatch_argv(launcher.settings, 4) == words("""
+        sbatch --parsable --job-name=rankwire --no-requeue --exclusive --nodes=4 --output=/dev/null --chdir=/
+        --partition=short --account=lab --time=30 --nice=10
+    """)
+    assert launcher.connection("12", "n3")[:-2] == words("""
+        srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist=n3 --cpu-bind=none --mpi=none --mem=0
+        python3 -I -S
+    """)
+    assert squeue_argv(["7", "12"]) == words("squeue --noheader --states=all --jobs=7,12 --format=%i|%T|%r|%N")
+    assert agent_script("12").splitlines()[-1] == (
+        'exec srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist="$node" --cpu-bind=none --mpi=none --mem=0 '
+        '--input=none sh -c "$*"'
+    )
+
+
 def test_the_registry_knows_its_kinds_and_says_so() -> None:
-    assert launchers.kinds() == ("testbed", "local")
-    assert [launchers.get(kind).kind for kind in launchers.kinds()] == list(launchers.kinds())
-    with pytest.raises(ClusterUnavailable, match="“cloud”, only testbed, local"):
+    assert launchers.kinds() == ("testbed", "local", "ssh", "slurm")
+    settings = {"ssh": SSH}
+    assert [launchers.get(kind, settings.get(kind)).kind for kind in launchers.kinds()] == list(launchers.kinds())
+    with pytest.raises(ClusterUnavailable, match="“cloud”, only testbed, local, ssh, slurm"):
         launchers.get("cloud")
 
 
 def test_host_names_follow_the_kind() -> None:
     assert launchers.get("testbed").host_names(3) == ("n1", "n2", "n3")
     assert launchers.get("local").host_names(1) == ("localhost",)
+    assert launchers.get("ssh", SSH).host_names(2) == ("n1", "n2")
+    assert launchers.get("slurm").host_names(2) == ("node1", "node2")

@@ -1,0 +1,159 @@
+"""Clusters of real hosts, made of virtual ones: an sshd in each, and a Slurm with one slurmd per host.
+
+The worker's ssh reaches them as it would a cluster behind a gateway: with a ProxyCommand that enters the network of n1.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.workers.clusters.trials import output_of, start_tool
+from workers.launchers import Session
+
+RELAY = Path(__file__).parent / "relay.py"
+LIMIT_S = 20.0
+SLURM_CONF = """\
+ClusterName=rankwire
+SlurmctldHost=n1
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/backfill
+SelectType=select/linear
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmctldTimeout=60
+SlurmdTimeout=60
+KillWait=2
+MinJobAge=300
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool-%n
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd-%n.pid
+SlurmctldLogFile={directory}/slurmctld.log
+SlurmdLogFile={directory}/slurmd-%n.log
+NodeName={hosts} CPUs=2 State=UNKNOWN
+PartitionName=short Nodes=ALL Default=YES MaxTime=10 MaxNodes=4 State=UP
+PartitionName=tiny Nodes=n1 MaxTime=1 State=UP
+"""
+
+
+class SshHosts:
+    """sshd in every host of a test-bed, and what a worker needs to reach them."""
+
+    def __init__(self, testbed: Session, directory: Path) -> None:
+        self.testbed = testbed
+        self.directory = directory
+        self.key = self._make_key("worker")
+        self.config = directory / "ssh_config"
+        self.inner_config = directory / "ssh_config_on_hosts"
+        self._write_client_files()
+        output_of(testbed, "mkdir", "-p", "-m", "755", "/run/sshd")
+        for host in testbed.hosts:
+            self._start_sshd(host)
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Cluster.settings of an ssh cluster of all hosts."""
+        return {
+            "hosts": list(self.testbed.hosts),
+            "user": "root",
+            "key": str(self.key),
+            "config": str(self.config),
+            "agent": ["ssh", "-F", str(self.inner_config), "-i", str(self.key)],
+            "interface": "eth0",
+            "shared_cores": True,
+            **more,
+        }
+
+    def _make_key(self, name: str) -> Path:
+        path = self.directory / name
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=20)
+        return path
+
+    def _write_client_files(self) -> None:
+        shutil.copy(self.key.with_suffix(".pub"), self.directory / "authorized_keys")
+        known = []
+        for host in self.testbed.hosts:
+            public = self._make_key(f"host-{host}").with_suffix(".pub").read_text().split()
+            known.append(f"{host} {public[0]} {public[1]}")
+        (self.directory / "known_hosts").write_text("\n".join(known) + "\n")
+        enter = ["nsenter", f"--target={self.testbed.keeper.pid}", "--net", "--mount", "nsenter", "--net=/run/netns/n1"]
+        plain = [f"UserKnownHostsFile {self.directory / 'known_hosts'}", "GlobalKnownHostsFile /dev/null"]
+        proxy = f"ProxyCommand {' '.join(enter)} {sys.executable} {RELAY} %h %p"
+        self.config.write_text("\n".join([*plain, proxy, ""]))
+        self.inner_config.write_text("\n".join([*plain, ""]))
+
+    def _start_sshd(self, host: str) -> None:
+        config = self.directory / f"sshd-{host}"
+        config.write_text(
+            f"HostKey {self.directory / f'host-{host}'}\nAuthorizedKeysFile {self.directory / 'authorized_keys'}\n"
+            f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
+            f"KbdInteractiveAuthentication no\nSetEnv SLURM_CONF={self.directory / 'slurm.conf'}\nMaxStartups 100\n"
+        )
+        start_tool(self.testbed, "/usr/sbin/sshd", "-D", "-e", "-f", str(config), host=host)
+        wait(lambda: ":22 " in output_of(self.testbed, "ss", "-Hltn", host=host), f"sshd of {host} listens")
+
+
+class Slurm:
+    """munged, slurmctld in n1 and a slurmd in every host; n1 is the login host too."""
+
+    def __init__(self, hosts: SshHosts) -> None:
+        self.hosts = hosts
+        self.testbed, directory = hosts.testbed, hosts.directory
+        self.configuration = directory / "slurm.conf"
+        names = self.testbed.hosts
+        self.configuration.write_text(
+            SLURM_CONF.format(directory=directory, hosts=f"n[1-{len(names)}]" if len(names) > 1 else names[0])
+        )
+        (directory / "state").mkdir()
+        key = directory / "munge.key"
+        key.write_bytes(b"k" * 64)
+        key.chmod(0o400)
+        output_of(self.testbed, "mkdir", "-p", "-m", "755", "/run/munge")
+        munge = ["--foreground", "--force", f"--key-file={key}", f"--pid-file={directory / 'munged.pid'}"]
+        munge += [f"--log-file={directory / 'munged.log'}", f"--seed-file={directory / 'munged.seed'}"]
+        start_tool(self.testbed, "/usr/sbin/munged", *munge)
+        wait(lambda: "STATUS" in self.ask("sh", "-c", "munge -n | unmunge"), "munged answers")
+        self.controller, _ = start_tool(self.testbed, *self._daemon("/usr/sbin/slurmctld", "-D"), host="n1")
+        self.daemons = {}
+        for host in names:
+            # Reads the configuration's NodeAddr by the host's name, which the test-bed's /etc/hosts knows.
+            self.daemons[host], _ = start_tool(
+                self.testbed, *self._daemon("/usr/sbin/slurmd", "-D", "-N", host), host=host
+            )
+        idle = " ".join([str(len(names)), "idle"])
+        wait(lambda: idle in self.ask("sinfo", "-h", "-p", "short", "-o", "%D %T"), "all nodes are idle", self.logs)
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Cluster.settings of this Slurm, its commands run on n1."""
+        ssh = self.hosts.settings()
+        login = {"host": "n1", **{name: ssh[name] for name in ("user", "key", "config")}}
+        return {"login": login, "partition": "short", "interface": "eth0", "shared_cores": True, **more}
+
+    def ask(self, *argv: str) -> str:
+        """What one of Slurm's commands says in n1."""
+        return output_of(self.testbed, "env", f"SLURM_CONF={self.configuration}", *argv, host="n1")
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text()[-1500:] for path in self.hosts.directory.glob("*.log")) + self.ask("sinfo")
+
+    def _daemon(self, *argv: str) -> list[str]:
+        return ["env", f"SLURM_CONF={self.configuration}", *argv]
+
+
+def wait(condition: Callable[[], object], what: str, explain: Callable[[], str] = str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {LIMIT_S:g} s in vain until {what}\n{explain()}"
+        time.sleep(0.05)

@@ -1,0 +1,131 @@
+"""What Slurm says, understood: states of jobs, refusals, and silence, which is never a success."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from workers.errors import ClusterUnavailable
+from workers.launchers.settings import SlurmSettings
+from workers.launchers.slurm_queue import (
+    Answer,
+    JobState,
+    SlurmQueue,
+    parse_sacct,
+    parse_scontrol,
+    parse_squeue,
+    refusal,
+)
+
+SILENCE = Answer(1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
+
+
+class Recorded(SlurmQueue):
+    """Answers squeue with the given texts in turn, everything else with silence."""
+
+    def __init__(self, *texts: str | Answer, **settings: object) -> None:
+        super().__init__(SlurmSettings.model_validate(settings))
+        self.texts = list(texts)
+        self.asked: list[str] = []
+
+    def run(self, argv: Sequence[str], text: str = "") -> Answer:
+        program = argv[0]
+        self.asked.append(program)
+        if program != "squeue":
+            return SILENCE
+        answer = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+        return answer if isinstance(answer, Answer) else Answer(0, answer, "")
+
+
+def wait(queue: SlurmQueue) -> tuple[JobState, list[str]]:
+    heard: list[str] = []
+    return queue.wait_for_start("12", lambda what: heard.append(what) if what else None, lambda _s: None), heard
+
+
+def test_a_pending_job_is_shown_as_pending_until_it_runs() -> None:
+    state, heard = wait(Recorded("12|PENDING|Resources|\n", "12|CONFIGURING|None|n[1-4]\n", "12|RUNNING|None|n[1-4]\n"))
+    assert (state.state, state.nodes) == ("RUNNING", "n[1-4]")
+    assert heard == ["Slurm job 12: PENDING (Resources)", "Slurm job 12: CONFIGURING"]
+
+
+def test_a_requeued_job_waits_again() -> None:
+    state, heard = wait(Recorded("12|REQUEUED|None|\n", "12|PENDING|BeginTime|\n", "12|RUNNING|None|n1\n"))
+    assert state.running
+    assert heard == ["Slurm job 12: REQUEUED", "Slurm job 12: PENDING (BeginTime)"]
+
+
+@pytest.mark.parametrize("end", ["NODE_FAIL", "BOOT_FAIL", "CANCELLED", "COMPLETED", "TIMEOUT", "OUT_OF_MEMORY"])
+def test_a_job_that_ended_before_we_came_is_no_success(end: str) -> None:
+    with pytest.raises(ClusterUnavailable, match=f"^Slurm job 12 cannot run: {end}"):
+        wait(Recorded(f"12|{end}|None|n1\n"))
+
+
+def test_waiting_that_nothing_cures_ends_at_once() -> None:
+    with pytest.raises(ClusterUnavailable, match="cannot run: PENDING .AssocMaxNodePerJobLimit"):
+        wait(Recorded("12|PENDING|AssocMaxNodePerJobLimit|\n"))
+
+
+def test_silence_is_unknown_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 20))
+    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: float(next(clock)))
+    heard: list[str] = []
+    with pytest.raises(ClusterUnavailable, match="no answer about job 12: its state is unknown"):
+        Recorded(SILENCE).wait_for_start("12", heard.append, lambda _s: None)
+    assert "Slurm job 12: unknown, Slurm gives no answer" in heard
+
+
+def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 20))
+    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: float(next(clock)))
+    with pytest.raises(ClusterUnavailable, match="did not start within 100 s"):
+        wait(Recorded("12|PENDING|Priority|\n", pending_limit_s=100))
+
+
+@pytest.mark.parametrize(
+    ("squeue", "sentence"),
+    [
+        ("12|NODE_FAIL|None|n[1-4]\n", "Slurm job 12 on n[1-4] ended: NODE_FAIL."),
+        ("12|TIMEOUT|TimeLimit|n1\n", "Slurm job 12 on n1 ended: TIMEOUT (TimeLimit)."),
+        ("12|PENDING|BeginTime|\n", "Slurm took job 12 back into the queue (PENDING (BeginTime)): what ran is lost."),
+        ("", "Slurm gives no answer about job 12: its state is unknown."),
+    ],
+)
+def test_the_end_of_a_running_job_is_told_by_slurm(squeue: str, sentence: str) -> None:
+    assert Recorded(squeue).why_ended("12") == sentence
+
+
+def test_one_question_serves_all_jobs() -> None:
+    queue = Recorded("7|RUNNING|None|n1\n12|PENDING|Priority|\n")
+    assert {job: state.state for job, state in queue.states(["12", "7"]).items()} == {"7": "RUNNING", "12": "PENDING"}
+    assert queue.asked == ["squeue"]
+
+
+def test_accounting_and_controller_are_understood() -> None:
+    assert parse_sacct("12|CANCELLED by 0|n[1-2]\n")["12"] == JobState("12", "CANCELLED", "", "n[1-2]")
+    line = "JobId=12 JobName=rankwire JobState=FAILED Reason=NonZeroExitCode Dependency=(null) NodeList=n1 BatchHost=n1"
+    assert parse_scontrol(line)["12"] == JobState("12", "FAILED", "NonZeroExitCode", "n1")
+    assert parse_squeue("slurm_load_jobs error: Invalid job id specified\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("complaint", "reason"),
+    [
+        (
+            "sbatch: error: invalid partition specified: gpu\n"
+            "sbatch: error: Batch job submission failed: Invalid partition name specified",
+            "Invalid partition name specified (gpu)",
+        ),
+        (
+            "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's "
+            "size and/or time limits)",
+            "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits) (lab)",
+        ),
+        (
+            "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+            "Invalid account or account/partition combination specified (gpu) (lab)",
+        ),
+    ],
+)
+def test_a_refusal_is_given_in_slurms_words(complaint: str, reason: str) -> None:
+    assert refusal(Answer(1, "", complaint), SlurmSettings(partition="gpu", account="lab")) == reason

@@ -1,0 +1,109 @@
+"""A real Slurm: munged, slurmctld, and one slurmd per virtual host; its commands are run on n1 over ssh."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.clusters.real_hosts import Slurm
+from tests.workers.clusters.trials import PlainLink, run
+from workers import launchers
+from workers.errors import ClusterUnavailable, HostsLost
+from workers.launchers import Job, Session
+from workers.usage import read_rank_usage
+
+HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); print(MPI.Get_processor_name())"
+
+
+@pytest.fixture(scope="module")
+def session(slurm: Slurm) -> Iterator[Session]:
+    with launchers.get("slurm", slurm.settings()).open(host_count=3, link=PlainLink()) as session:
+        yield session
+
+
+def refusal(settings: dict[str, object], **options: object) -> str:
+    with pytest.raises(ClusterUnavailable) as caught:
+        launchers.get("slurm", settings).open(host_count=1, link=PlainLink(), **options).close()
+    return str(caught.value)
+
+
+def test_it_runs_trials_on_the_nodes_that_slurm_allots(session: Session, make_job: Callable[..., Job]) -> None:
+    for _ in range(2):
+        job = make_job(session, "/usr/bin/python3", "-c", HELLO)
+        with session.capture() as capture:
+            status, out, err = run(session, job)
+            assert capture.stop().captured > 0
+        assert status == 0, err
+        assert sorted(out.split()) == ["n1", "n2", "n3"]
+        assert [usage.host for usage in read_rank_usage(job.report_dir)] == ["n1", "n2", "n3"]
+    assert session.facts["slurm_job"].isdigit()
+
+
+def test_it_shows_a_pending_job_and_cancels_it_when_told(session: Session, slurm: Slurm) -> None:
+    heard: list[str] = []
+
+    class Enough(Exception):
+        pass
+
+    def listen(what: str) -> None:
+        heard.append(what)
+        if "Resources" in what or "Priority" in what:
+            raise Enough
+
+    with pytest.raises(Enough):  # all nodes are taken by the module's session
+        launchers.get("slurm", slurm.settings()).open(host_count=3, link=PlainLink(), tell=listen)
+    assert any("PENDING" in what for what in heard)
+    assert slurm.ask("squeue", "-h", "-t", "PENDING") == ""
+
+
+def test_it_gives_the_nodes_back(session: Session, slurm: Slurm, eventually: Callable[..., object]) -> None:
+    session.close()
+    eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
+
+
+def test_the_nodes_come_back_when_the_worker_is_killed(
+    slurm: Slurm, make_job: Callable[..., Job], eventually: Callable[..., object]
+) -> None:
+    session = launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink())
+    session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
+    for keeper in session.keepers.values():
+        os.kill(keeper.pid, 9)
+    session.close()
+    eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
+
+
+def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+    with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sleep", "984")
+        process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+        number = session.facts["slurm_job"]
+        slurm.ask("scancel", number)
+        with pytest.raises(HostsLost, match=rf"^Slurm job {number} on n\[1-2\] ended: CANCELLED"):
+            process.wait(30.0)
+
+
+def test_it_names_an_unknown_partition(slurm: Slurm) -> None:
+    sentence = refusal(slurm.settings(partition="gpu"))
+    assert "Slurm did not accept the job: " in sentence
+    assert "invalid partition" in sentence.lower()
+    assert "gpu" in sentence
+
+
+def test_it_names_a_limit_that_waiting_does_not_cure(slurm: Slurm) -> None:
+    settings = slurm.settings(partition="tiny", time_limit="5:00:00")
+    assert "PartitionTimeLimit" in refusal(settings)
+    assert slurm.ask("squeue", "-h") == ""
+
+
+def test_it_names_an_impossible_request(slurm: Slurm) -> None:
+    assert "Slurm did not accept the job: " in refusal(slurm.settings(constraint="no-such-feature"))
+
+
+def test_it_names_a_login_host_that_cannot_be_reached(slurm: Slurm) -> None:
+    settings = slurm.settings()
+    sentence = refusal({**settings, "login": {**settings["login"], "port": 2299}})
+    assert "Connection refused" in sentence or "Connection closed" in sentence
+    assert Path("/etc/slurm/slurm.conf").exists() is False, "the tests' Slurm is their own"

@@ -1,0 +1,185 @@
+"""A cluster of real hosts, reached with a real ssh: sshd runs in every virtual host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.clusters.real_hosts import SshHosts
+from tests.workers.clusters.trials import PlainLink, capinfos, run
+from workers import launchers
+from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
+from workers.launchers import Job, Session
+from workers.usage import read_rank_usage
+
+HELLO = (
+    "from mpi4py import MPI; c = MPI.COMM_WORLD; n = c.allreduce(1); "
+    "open(f'out{c.rank}', 'w').write(open('in.txt').read()); print('hello', c.rank, MPI.Get_processor_name(), n)"
+)
+
+
+@pytest.fixture(scope="module")
+def session(ssh_hosts: SshHosts) -> Iterator[Session]:
+    with launchers.get("ssh", ssh_hosts.settings()).open(host_count=3, link=PlainLink()) as session:
+        yield session
+
+
+def scratch_directories() -> set[str]:
+    return {path.name for path in Path("/tmp").glob("rankwire-*")}  # noqa: S108 - the default of the setting
+
+
+def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
+    session: Session, make_job: Callable[..., Job]
+) -> None:
+    job = make_job(session, "/usr/bin/python3", "-c", HELLO)
+    (job.workdir / "in.txt").write_text("input")
+    with session.capture() as capture:
+        status, out, err = run(session, job)
+        report = capture.stop()
+        stored = capture.save(job.workdir / "c.pcapng.zst")
+    assert status == 0, err
+    assert sorted(out.splitlines()) == ["hello 0 n1 3", "hello 1 n2 3", "hello 2 n3 3"]
+    assert (job.workdir / "out0").read_text() == "input", "what the first host wrote is fetched"
+    usages = read_rank_usage(job.report_dir)
+    assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
+    assert all(usage.cpu_s > 0 for usage in usages)
+    assert report.captured == capinfos(stored.path)[0] > 0
+
+
+def test_it_samples_every_host_and_describes_them(session: Session) -> None:
+    before, after = session.sample(), session.sample()
+    assert [host.host for host in after.hosts] == ["n1", "n2", "n3"]
+    assert after.hosts[1].rx_packets >= before.hosts[1].rx_packets > 0
+    environment = session.environment(Path("lmp"))
+    assert environment["interface"]["name"] == "eth0"
+    assert environment["program"]["path"] == "/usr/bin/lmp"
+    assert "libmpi.so.40.30.4" in environment["program"]["libraries"]
+    assert session.environment(Path("lmp")) == environment
+
+
+def test_it_runs_mpich_too(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+    with launchers.get("ssh", ssh_hosts.settings(mpi="mpich")).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sh", "-c", "echo rank $PMI_RANK of $PMI_SIZE on $(hostname)")
+        status, out, err = run(session, job)
+        assert status == 0, err
+        assert sorted(out.splitlines()) == ["rank 0 of 2 on n1", "rank 1 of 2 on n2"]
+        assert [usage.host for usage in read_rank_usage(job.report_dir)] == ["n1", "n2"]
+
+
+def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+    with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
+        assert session.recorded_hosts == ("n1", "n2")
+        captures = [session.capture(host=host) for host in session.recorded_hosts]
+        job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
+        assert run(session, job)[0] == 0
+        reports = [capture.stop() for capture in captures]
+        for capture in captures:
+            capture.close()
+    # Two hosts and one wire: each has seen every packet of the other.
+    assert reports[0].captured == reports[1].captured > 0
+
+
+def test_it_ends_the_ranks_of_every_host(session: Session, make_job: Callable[..., Job]) -> None:
+    job = make_job(session, "sh", "-c", "touch up; exec sleep 987")
+    process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+    assert process.wait(1.0) is None
+    assert process.terminate(2.0) != 0
+    assert not sleepers("987")
+
+
+def sleepers(length: str) -> list[str]:
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=10).stdout
+    return [line for line in found.splitlines() if line == f"sleep {length}"]
+
+
+def test_it_leaves_nothing_on_the_hosts(
+    ssh_hosts: SshHosts, make_job: Callable[..., Job], eventually: Callable[..., object]
+) -> None:
+    before = scratch_directories()
+    with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sleep", "986")
+        session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+        eventually(lambda: len(sleepers("986")) == 2)
+        assert len(scratch_directories() - before) == 1
+        os.kill(session.keepers["n1"].pid, 9)  # the connection, as when the worker dies
+    eventually(lambda: not sleepers("986"))
+    eventually(lambda: scratch_directories() == before, explain=scratch_directories)
+
+
+def test_it_says_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+    with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sleep", "985")
+        process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+        os.kill(session.keepers["n1"].pid, 9)
+        with pytest.raises(HostsLost, match="n1 ended"):
+            process.wait(20.0)
+
+
+def refusal(settings: dict[str, object], host_count: int = 1) -> str:
+    with pytest.raises(ClusterUnavailable) as caught:
+        launchers.get("ssh", settings).open(host_count=host_count, link=PlainLink()).close()
+    return str(caught.value)
+
+
+def test_it_names_an_unreachable_host(ssh_hosts: SshHosts) -> None:
+    assert refusal(ssh_hosts.settings(port=2299)) == "Host n1 cannot be used: Connection refused."
+
+
+def test_it_names_a_host_whose_name_nobody_knows(ssh_hosts: SshHosts) -> None:
+    sentence = refusal({"hosts": ["no-such-host.invalid"]})
+    assert sentence == "Host no-such-host.invalid cannot be used: its name cannot be resolved."
+
+
+def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=20)
+    sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
+    assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
+
+
+def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(ssh_hosts.config.read_text().replace("known_hosts\n", "nobody\n"))
+    assert "its host key is not the known one" in refusal(ssh_hosts.settings(config=str(config)))
+
+
+def test_it_names_a_host_without_python(ssh_hosts: SshHosts) -> None:
+    assert "Host n1 cannot be used: it has no python9" in refusal(ssh_hosts.settings(python="python9"))
+
+
+def test_it_names_a_missing_program_and_its_host(session: Session, make_job: Callable[..., Job]) -> None:
+    job = make_job(session, "no-such-program")
+    with pytest.raises(LaunchFailed, match=r"^The program no-such-program is not installed on host n1\.$"):
+        session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+
+
+def test_it_says_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Path) -> None:
+    closed = tmp_path / "dumpcap"
+    closed.write_text('#!/bin/sh\necho "sudo: a password is required" >&2\nexit 1\n')
+    closed.chmod(0o755)
+    settings = ssh_hosts.settings(capture_command=[str(closed)])
+    with (
+        launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session,
+        pytest.raises(CaptureUnavailable, match=r"on host n1 .*a password is required"),
+    ):
+        session.capture()
+
+
+def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts: SshHosts) -> None:
+    assert refusal(ssh_hosts.settings(scratch="/proc")).startswith("n1: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "hosts: Field required"),
+        ({"hosts": ["-oProxyCommand=evil"]}, "hosts.0: String should match"),
+        ({"hosts": ["n1"], "hots": 1}, "hots: Extra inputs are not permitted"),
+        ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: String should match"),
+    ],
+)
+def test_it_refuses_settings_that_make_no_sense(settings: dict[str, object], words: str) -> None:
+    assert words in refusal(settings)
