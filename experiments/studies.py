@@ -40,7 +40,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         kind=experiment.specification.get("scaling", "strong"),
         cores=conditions.get("cores") if kind in _SHARED_CORES else None,
         link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
-        link_certified=any(t.certificate for t in trials),
+        link_certified=_kept(trials),
         capture_at="bridge" if kind == Cluster.Kind.TESTBED else "host" if kind else "",
     )
 
@@ -92,6 +92,7 @@ def _point(
         excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
+        link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
         flows=traffic.get("flows", ()),
         host_matrix=traffic.get("matrices", {}).get("hosts"),
         rank_matrix=traffic.get("matrices", {}).get("ranks"),
@@ -112,6 +113,12 @@ def _why_not_counted(trial: Trial) -> str:
     if trial.state != State.FINISHED:
         return str(State(trial.state).label).lower()
     return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
+
+
+def _kept(trials: Sequence[Trial]) -> bool:
+    """Return whether every counted trial's link was measured and found to be what was asked for."""
+    certificates = [t.certificate for t in trials if t.state == State.FINISHED and t.kind == Kind.MEASURED]
+    return bool(certificates) and all(c and c.get("kept") for c in certificates)
 
 
 def _only(values: Any) -> Any:
