@@ -11,11 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from analysis.capture_analysis import CaptureAnalysis, ScopeAnalysis, analyse
+    from analysis.capture_analysis import CaptureAnalysis, analyse
     from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
     from analysis.live import Follower, LiveCounters, follow
     from analysis.packets import PacketTable
     from analysis.reading import read_capture
+    from analysis.scopes import ScopeAnalysis
     from analysis.trust import DropCounters, Trust
 
 _HOME = {
@@ -27,7 +28,7 @@ _HOME = {
     "Follower": "analysis.live",
     "LiveCounters": "analysis.live",
     "PacketTable": "analysis.packets",
-    "ScopeAnalysis": "analysis.capture_analysis",
+    "ScopeAnalysis": "analysis.scopes",
     "Trust": "analysis.trust",
     "UnreadableCapture": "analysis.errors",
     "UnsupportedCapture": "analysis.errors",

@@ -12,41 +12,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis import interarrival, legacy, trust
+from analysis import legacy, trust
 from analysis.concurrency import Alongside, ahead, side_by_side
 from analysis.flows import Limits
-from analysis.interarrival import GapStore, InterarrivalResult
 from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
-from analysis.packets import PacketTable
-from analysis.rates import RateAccumulator, ScopeRates
+from analysis.rates import ScopeRates
 from analysis.reading import DecoderName, Progress, tables_of
+from analysis.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
 from analysis.tcp import TcpAccumulator
 from analysis.trust import DropCounters, Trust, TrustAccumulator
 
 MOST_FLOWS: Final = 10_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
 _NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeAnalysis:
-    """All metrics of one scope; shapes as in CaptureAnalysis."""
-
-    metrics: dict[str, float] = field(default_factory=dict)
-    not_available: dict[str, str] = field(default_factory=dict)
-    series: dict[str, Any] = field(default_factory=dict)
-    interarrival: dict[str, Any] = field(default_factory=dict)
-    size_histogram: dict[str, list[int]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "metrics": self.metrics,
-            "not_available": self.not_available,
-            "series": self.series,
-            "interarrival": self.interarrival,
-            "size_histogram": self.size_histogram,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,67 +82,6 @@ class CaptureAnalysis:
         }
 
 
-class MpiFlows:
-    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open with a BTL handshake."""
-
-    def __init__(self, ports: tuple[int, int] | None) -> None:
-        self._ports = ports
-        self._known = 0
-        self.member = np.zeros(1024, np.bool_)
-        self.found_late = False
-        """A flow turned out to be MPI after packets of it had been accumulated as other traffic."""
-
-    def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
-        """Learn from a table; returns membership per flow index."""
-        flows = len(table.flow_endpoints)
-        if flows > len(self.member):
-            self.member = np.concatenate([self.member, np.zeros(2 * flows - len(self.member), np.bool_)])
-        if self._ports is None:
-            opened = table.flow[table.btl_handshakes[:, 0]]
-            self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
-            self.member[opened] = True
-        else:
-            low, high = self._ports
-            ends = table.flow_endpoints[self._known :][:, (1, 3)]
-            in_range = ((ends >= low) & (ends <= high)).any(axis=1)
-            self.member[self._known : flows] = in_range & (table.flow_protocol[self._known :] == 6)
-        self._known = flows
-        return self.member
-
-    @property
-    def any(self) -> bool:
-        return bool(self.member.any())
-
-
-class _Arrivals:
-    """Rates and gaps of both scopes while a capture is read."""
-
-    def __init__(self) -> None:
-        self.rates = RateAccumulator()
-        self.gaps = (GapStore(), GapStore())
-
-    def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
-        for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
-            store.add(gaps)
-
-    def result(self, scope: int, bootstrap: int) -> tuple[ScopeAnalysis, ScopeRates]:
-        rates = self.rates.scope(scope)
-        metrics, missing = rates.result()
-        sizes, packets = rates.size_histogram()
-        histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
-        found = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
-        reason = rates.without_time()
-        if reason is not None:
-            missing.update(interarrival.absent(reason))
-            return found, rates
-        arrivals = InterarrivalResult(self.gaps[scope], rates.counts(), rates.bin_ns, rates.duration_ns)
-        arrivals.compute(bootstrap)
-        metrics.update(arrivals.metrics)
-        missing.update(arrivals.not_available)
-        found.interarrival.update(arrivals.details)
-        return found, rates
-
-
 def analyse(
     path: str | Path,
     *,
@@ -182,28 +100,12 @@ def analyse(
     with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates.
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
-    facts: dict[str, Any] = {}
-    arrivals, signs, mpi_flows = _Arrivals(), TrustAccumulator(mtu), MpiFlows(mpi_ports)
-    tcp, matrices = TcpAccumulator(), MatrixAccumulator()
-    with Alongside() as connections:
-        for table in ahead(tables_of(path, decoder, facts=facts, progress=progress)):
-            duplicate = signs.update(table)
-            connections.submit(functools.partial(tcp.update, table, duplicate))
-            arrivals.update(table, mpi_flows.update(table))
-            matrices.update(table, duplicate)
-    if mpi_flows.found_late:  # rare: exactness is worth a second reading
-        arrivals = _Arrivals()
-        for table in ahead(tables_of(path, decoder)):
-            arrivals.update(table, mpi_flows.member)
-    member = mpi_flows.member if mpi_flows.any else None
+    reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports))
+    reading.read(path, decoder, progress)
     (everything, only_mpi), connected = side_by_side(
-        lambda: side_by_side(
-            lambda: arrivals.result(ALL, bootstrap),
-            lambda: None if member is None else arrivals.result(MPI, bootstrap),
-        ),
-        lambda: _Connected.of(tcp, matrices, member, rank_map),
+        functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
     )
-    facts["notes"] += _left_out(connected.count, connected.limits)
+    reading.facts["notes"] += _left_out(connected.count, connected.limits)
     whole, rates = everything
     _add_tcp(whole, rates, connected.everything)
     mpi = _absent(whole)
@@ -213,15 +115,77 @@ def analyse(
     _compare_scopes(whole, mpi)
     return CaptureAnalysis(
         file=str(path),
-        capture=facts,
+        capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(whole, facts, drops, signs, rates),
+        trust=_trust(whole, reading.facts, drops, reading.signs, rates),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
     )
+
+
+Measured = tuple[dict[str, float], dict[str, str]]
+"""Metrics, and why others are not available."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """What the connections say, gathered beside the rates."""
+
+    count: int
+    limits: Limits
+    everything: Measured
+    mpi: Measured
+    flows: list[dict[str, Any]]
+    matrices: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One capture on its way through every accumulator."""
+
+    signs: TrustAccumulator
+    mpi_flows: MpiFlows
+    facts: dict[str, Any] = field(default_factory=dict)
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
+    matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
+
+    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None) -> None:
+        with Alongside() as connections:
+            for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress)):
+                duplicate = self.signs.update(table)
+                connections.submit(functools.partial(self.tcp.update, table, duplicate))
+                self.arrivals.update(table, self.mpi_flows.update(table))
+                self.matrices.update(table, duplicate)
+        if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+            self.arrivals = Arrivals()
+            for table in ahead(tables_of(path, decoder)):
+                self.arrivals.update(table, self.mpi_flows.member)
+
+    @property
+    def _member(self) -> npt.NDArray[np.bool_] | None:
+        return self.mpi_flows.member if self.mpi_flows.any else None
+
+    def scopes(self, bootstrap: int) -> tuple[Described, Described | None]:
+        """All traffic, and MPI traffic if there is any."""
+        return side_by_side(
+            lambda: self.arrivals.result(ALL, bootstrap),
+            lambda: None if self._member is None else self.arrivals.result(MPI, bootstrap),
+        )
+
+    def connected(self, rank_map: Mapping[tuple[str, int], int] | None) -> _Connected:
+        flow_set, member = self.tcp.result(), self._member
+        return _Connected(
+            count=len(flow_set),
+            limits=flow_set.limits,
+            everything=flow_set.metrics(),
+            mpi=({}, {}) if member is None else flow_set.metrics(member),
+            flows=flow_set.flows(limit=MOST_FLOWS),
+            matrices=self.matrices.result(flow_set, rank_map=rank_map),
+        )
 
 
 def _left_out(connections: int, limits: Limits) -> list[str]:
@@ -236,40 +200,6 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     if limits.sampled_share < 1:
         notes.append(f"quantiles of TCP are those of {limits.sampled_share:.1%} of the samples")
     return notes
-
-
-Measured = tuple[dict[str, float], dict[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Connected:
-    """What the connections say, gathered beside the rates."""
-
-    count: int
-    limits: Limits
-    everything: Measured
-    mpi: Measured
-    flows: list[dict[str, Any]]
-    matrices: dict[str, Any]
-
-    @classmethod
-    def of(
-        cls,
-        tcp: TcpAccumulator,
-        matrices: MatrixAccumulator,
-        member: npt.NDArray[np.bool_] | None,
-        rank_map: Mapping[tuple[str, int], int] | None,
-    ) -> _Connected:
-        flow_set = tcp.result()
-        mpi = ({}, {}) if member is None else flow_set.metrics(member)
-        return cls(
-            len(flow_set),
-            flow_set.limits,
-            flow_set.metrics(),
-            mpi,
-            flow_set.flows(limit=MOST_FLOWS),
-            matrices.result(flow_set, rank_map=rank_map),
-        )
 
 
 def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from analysis.errors import CaptureError
 
@@ -48,6 +49,7 @@ def frame_range(text: str) -> tuple[int, int]:
 
 
 def positive(text: str) -> int:
+    """A whole number above 0; argparse.ArgumentTypeError otherwise."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
     return int(text)
@@ -64,6 +66,26 @@ def build_parser() -> argparse.ArgumentParser:
     common.add_argument("--mpi-ports", type=port_range, metavar="LO-HI", help="TCP ports of the MPI library")
     common.add_argument("--mtu", type=positive, metavar="BYTES", help="of the links, to recognise super-segments")
 
+    _add_measuring(commands, common)
+    packets = commands.add_parser("packets", help="decoded packets as Parquet or CSV, by the name of OUTPUT")
+    packets.add_argument("file", metavar="FILE")
+    packets.add_argument("output", metavar="OUTPUT")
+    packets.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
+
+    dissect = commands.add_parser("dissect", parents=[json_option], help="the full dissection of a few packets")
+    dissect.add_argument("file", metavar="FILE")
+    dissect.add_argument("--frames", type=frame_range, metavar="FIRST-LAST")
+    dissect.add_argument("--filter", metavar="EXPRESSION", help="a Wireshark display filter")
+    dissect.add_argument("--limit", type=positive, default=50, metavar="N")
+
+    compare = commands.add_parser("compare", parents=[common], help="every metric of two captures side by side")
+    compare.add_argument("a", metavar="A")
+    compare.add_argument("b", metavar="B")
+    return parser
+
+
+def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
+    """The commands that show one analysis from several sides."""
     stats = commands.add_parser("stats", parents=[common], help="every metric of the catalogue")
     stats.add_argument("files", nargs="+", metavar="FILE")
     stats.add_argument("--legacy", action="store_true", help="the report of 2011 beside the sound figures")
@@ -82,22 +104,6 @@ def build_parser() -> argparse.ArgumentParser:
     series.add_argument("--scope", choices=("all", "mpi"), default="all")
     for command in (flows, matrix, series):
         command.add_argument("file", metavar="FILE")
-
-    packets = commands.add_parser("packets", help="decoded packets as Parquet or CSV, by the name of OUTPUT")
-    packets.add_argument("file", metavar="FILE")
-    packets.add_argument("output", metavar="OUTPUT")
-    packets.add_argument("--decoder", choices=("auto", "native", "pyshark"), default="auto")
-
-    dissect = commands.add_parser("dissect", parents=[json_option], help="the full dissection of a few packets")
-    dissect.add_argument("file", metavar="FILE")
-    dissect.add_argument("--frames", type=frame_range, metavar="FIRST-LAST")
-    dissect.add_argument("--filter", metavar="EXPRESSION", help="a Wireshark display filter")
-    dissect.add_argument("--limit", type=positive, default=50, metavar="N")
-
-    compare = commands.add_parser("compare", parents=[common], help="every metric of two captures side by side")
-    compare.add_argument("a", metavar="A")
-    compare.add_argument("b", metavar="B")
-    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

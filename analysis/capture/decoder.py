@@ -10,6 +10,7 @@ import numpy as np
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
 from analysis.kernels import decode as kernel
+from analysis.kernels import endpoints
 from analysis.packets import PacketTable
 
 NATIVE_LINK_TYPES: Final = frozenset(
@@ -36,13 +37,13 @@ class Decoder:
     """Decodes chunk after chunk; indices of hosts and flows stay the same over all of them."""
 
     def __init__(self) -> None:
-        self._tables = np.zeros(1, kernel.TABLES)
+        self._tables = np.zeros(1, endpoints.TABLES)
         self._host_names: tuple[str, ...] = ()
         self._handshakes = np.empty((1024, 3), np.int64)
-        self._host_slots = np.zeros(_HOST_SLOTS, kernel.SLOT)
-        self._hosts = np.empty(MOST_HOSTS, kernel.HOST)
-        self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, kernel.SLOT)
-        self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, kernel.FLOW)
+        self._host_slots = np.zeros(_HOST_SLOTS, endpoints.SLOT)
+        self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
+        self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
+        self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, endpoints.FLOW)
         self._tell_addresses()
 
     def _tell_addresses(self) -> None:
@@ -61,11 +62,11 @@ class Decoder:
 
     def _enlarge_flows(self, slots: int) -> None:
         """Tables for ``slots / 2`` flows, half full at most; entered flows are carried over."""
-        flows = np.empty(slots // 2, kernel.FLOW)
+        flows = np.empty(slots // 2, endpoints.FLOW)
         flows[: len(self._flows)] = self._flows
-        self._flows, self._flow_slots = flows, np.zeros(slots, kernel.SLOT)
+        self._flows, self._flow_slots = flows, np.zeros(slots, endpoints.SLOT)
         self._tell_addresses()
-        kernel.reenter_flows(self._tables.ctypes.data)
+        endpoints.reenter_flows(self._tables.ctypes.data)
 
     def decode(self, data: Buffer, block: Block, first: int, last: int) -> None:
         """Decode rows ``first`` to ``last`` of the block, whose bytes lie in ``data``."""

@@ -1,0 +1,124 @@
+"""Hash tables of the hosts and flows seen so far, reached by the address of one record (see kernels.raw)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.kernels import jit
+from analysis.kernels.pointers import record_at
+from analysis.kernels.raw import signed
+from analysis.packets import NO_HOST
+
+TABLES = np.dtype(
+    [
+        ("hosts", "i8"),
+        ("flows", "i8"),
+        ("handshakes", "i8"),
+        ("unparsed", "i8"),
+        ("not_ip", "i8"),
+        ("addresses_not_kept", "i8"),
+        ("packets_beyond_flow_limit", "i8"),
+        ("host_slots", "i8"),
+        ("host_slot_count", "i8"),
+        ("host_list", "i8"),
+        ("host_room", "i8"),
+        ("flow_slots", "i8"),
+        ("flow_slot_count", "i8"),
+        ("flow_list", "i8"),
+        ("flow_room", "i8"),
+    ]
+)
+"""Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
+HOST = np.dtype([("high", "u8"), ("low", "u8")])
+"""An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
+FLOW = np.dtype([("key", "u8"), ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("protocol", "u8")])
+SLOT = np.dtype([("entry", "i4")])
+
+tables_at = record_at(TABLES)
+host_at = record_at(HOST)
+flow_at = record_at(FLOW)
+slot_at = record_at(SLOT)
+
+_HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
+_32 = np.uint64(32)
+_29 = np.uint64(29)
+
+
+@jit
+def mix(value: np.uint64, word: np.uint64) -> np.uint64:
+    mixed = (value ^ word) * _HASH
+    return mixed ^ (mixed >> _29)
+
+
+@jit
+def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
+    """Index of the address, entered when new; NO_HOST when the table is full."""
+    known = tables_at(tables, 1, 0)
+    mask = known.host_slot_count - 1
+    place = signed(mix(high, low * _HASH)) & mask
+    entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
+    while entry != 0:
+        host = host_at(known.host_list, known.host_room, entry - 1)
+        if host.low == low and host.high == high:
+            return entry - 1
+        place = (place + 1) & mask
+        entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
+    if known.hosts == known.host_room:
+        known.addresses_not_kept += 1
+        return signed(NO_HOST)
+    host = host_at(known.host_list, known.host_room, known.hosts)
+    host.high = high
+    host.low = low
+    slot_at(known.host_slots, known.host_slot_count, place).entry = known.hosts + 1
+    known.hosts += 1
+    return signed(known.hosts - 1)
+
+
+@jit
+def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64:
+    """The same for both directions."""
+    this = np.uint64((source << 16) | sport)
+    that = np.uint64((destination << 16) | dport)
+    return (this << _32) | that if this <= that else (that << _32) | this
+
+
+@jit
+def find_flow(source: int, sport: int, destination: int, dport: int, protocol: int, tables: int) -> int:
+    """Index of the unordered 5-tuple, entered when new; -1 when the table is full."""
+    known = tables_at(tables, 1, 0)
+    key = flow_key(source, sport, destination, dport)
+    mask = known.flow_slot_count - 1
+    place = signed(mix(key, np.uint64(protocol))) & mask
+    entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
+    while entry != 0:
+        flow = flow_at(known.flow_list, known.flow_room, entry - 1)
+        if flow.key == key and flow.protocol == protocol:
+            return entry - 1
+        place = (place + 1) & mask
+        entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
+    if known.flows == known.flow_room:
+        known.packets_beyond_flow_limit += 1
+        return -1
+    flow = flow_at(known.flow_list, known.flow_room, known.flows)
+    flow.key = key
+    flow.protocol = protocol
+    flow.a = source
+    flow.a_port = sport
+    flow.b = destination
+    flow.b_port = dport
+    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1
+    known.flows += 1
+    return signed(known.flows - 1)
+
+
+@jit
+def reenter_flows(tables: int) -> None:
+    """Enter all flows into a new, empty slot table."""
+    known = tables_at(tables, 1, 0)
+    mask = known.flow_slot_count - 1
+    for index in range(known.flows):
+        flow = flow_at(known.flow_list, known.flow_room, index)
+        place = signed(mix(flow.key, flow.protocol)) & mask
+        while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
+            place = (place + 1) & mask
+        slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1
