@@ -1,0 +1,197 @@
+"""What each of several changes gave: the ladder of ordered steps, and effects alone and together.
+
+The study of Eadline and Layton (2006) changed one thing after another and wrote down every step; it also warns that parameters depend on
+each other. The ladder is the first, the effects are the second. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import exp, fsum, log
+from statistics import median
+from typing import Any, Final
+
+from analysis.statistics import Interval, ratio_interval
+
+DEPENDENT: Final = 1.05
+"""Together more than 5 % away from the product of both alone: the effects depend on each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trialled:
+    """One configuration and its values of the metric, one per trial; at least one."""
+
+    parameters: Mapping[str, Any]
+    values: Sequence[float]
+
+    @property
+    def value(self) -> float:
+        return median(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How many times better: above 1 is better whatever the metric's direction. The interval is None for single values."""
+
+    factor: float
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the ladder, in the order in which it was taken."""
+
+    number: int
+    value: float
+    changed: Mapping[str, tuple[Any, Any]]
+    """Parameter -> (before, after), against the previous step; empty for the first."""
+    against_previous: Gain | None
+    against_first: Gain | None
+    is_best_so_far: bool
+    best_so_far: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
+    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change."""
+    counter = _counters(steps)
+    found: list[Step] = []
+    best: float | None = None
+    for index, step in enumerate(steps):
+        previous = steps[index - 1] if index else None
+        leads = best is None or (step.value > best if higher_is_better else step.value < best)
+        best = step.value if leads or best is None else best
+        found.append(
+            Step(
+                number=index + 1,
+                value=step.value,
+                changed={} if previous is None else _changes(previous, step, counter),
+                against_previous=None if previous is None else gain(step, previous, higher_is_better=higher_is_better),
+                against_first=None if previous is None else gain(step, steps[0], higher_is_better=higher_is_better),
+                is_best_so_far=leads,
+                best_so_far=best,
+            )
+        )
+    return found
+
+
+def gain(of: Trialled, over: Trialled, *, higher_is_better: bool) -> Gain:
+    """Return how many times better ``of`` is; ValueError for values that are not positive."""
+    better, worse = (of, over) if higher_is_better else (over, of)
+    if min(*of.values, *over.values) <= 0:
+        raise ValueError("a gain needs positive values")
+    return Gain(better.value / worse.value, ratio_interval(better.values, worse.values))
+
+
+def _counters(steps: Sequence[Trialled]) -> set[str]:
+    names = {name for step in steps for name in step.parameters}
+    return {name for name in names if [s.parameters.get(name) for s in steps] == list(range(1, len(steps) + 1))}
+
+
+def _changes(before: Trialled, after: Trialled, ignored: set[str]) -> dict[str, tuple[Any, Any]]:
+    names = [name for name in after.parameters if name not in ignored]
+    pairs = {name: (before.parameters.get(name), after.parameters[name]) for name in names}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One parameter changed alone: geometric mean of the gains over all pairs of configurations that differ in nothing else."""
+
+    parameter: str
+    before: Any
+    after: Any
+    gain: float
+    smallest: float
+    largest: float
+    pairs: int
+
+    @property
+    def depends(self) -> bool:
+        """Whether it helps beside some values of the others and harms beside others."""
+        return self.smallest < 1 < self.largest
+
+
+@dataclass(frozen=True, slots=True)
+class JointEffect:
+    """Two parameters changed together, against the product of both alone from the same start; geometric means."""
+
+    parameters: tuple[str, str]
+    before: tuple[Any, Any]
+    after: tuple[Any, Any]
+    together: float
+    product: float
+    squares: int
+    """How often all four configurations were measured."""
+
+    @property
+    def interaction(self) -> float:
+        """Together / product: 1 when the effects are independent."""
+        return self.together / self.product
+
+    @property
+    def dependent(self) -> bool:
+        return not 1 / DEPENDENT < self.interaction < DEPENDENT
+
+
+def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
+    """Return the effect of every change of one parameter alone, in order of appearance; empty where no two points differ in one."""
+    gains: dict[tuple[str, str, str], list[float]] = {}
+    ends: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+    for a, b in combinations(points, 2):
+        changed = _changes(a, b, set())
+        if len(changed) == 1:
+            ((name, (before, after)),) = changed.items()
+            key = (name, repr(before), repr(after))
+            ends[key] = (before, after)
+            gains.setdefault(key, []).append(gain(b, a, higher_is_better=higher_is_better).factor)
+    return [
+        Effect(key[0], *ends[key], gain=_geometric_mean(each), smallest=min(each), largest=max(each), pairs=len(each))
+        for key, each in gains.items()
+    ]
+
+
+def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
+    """Return two changes together against both alone, wherever all four configurations of such a square are there."""
+    by_parameters = {_key(p.parameters): p for p in points}
+    found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    ends: dict[tuple[str, ...], Any] = {}
+    for a, b in combinations(points, 2):
+        changed = _changes(a, b, set())
+        if len(changed) != 2:
+            continue
+        (x, (x1, x2)), (y, (y1, y2)) = changed.items()
+        only_x = by_parameters.get(_key({**a.parameters, x: x2}))
+        only_y = by_parameters.get(_key({**a.parameters, y: y2}))
+        # The square is met from both of its diagonals; one start of it is enough.
+        if only_x is None or only_y is None or points.index(a) > min(points.index(only_x), points.index(only_y)):
+            continue
+        together, alone_x, alone_y = (
+            gain(point, a, higher_is_better=higher_is_better).factor for point in (b, only_x, only_y)
+        )
+        key = (x, y, repr((x1, x2)), repr((y1, y2)))
+        ends[key] = ((x1, y1), (x2, y2))
+        found.setdefault(key, []).append((together, alone_x * alone_y))
+    return [
+        JointEffect(
+            parameters=(key[0], key[1]),
+            before=ends[key][0],
+            after=ends[key][1],
+            together=_geometric_mean([t for t, _ in squares]),
+            product=_geometric_mean([p for _, p in squares]),
+            squares=len(squares),
+        )
+        for key, squares in found.items()
+    ]
+
+
+def _key(parameters: Mapping[str, Any]) -> str:
+    return repr(sorted(parameters.items(), key=lambda item: item[0]))
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return exp(fsum(map(log, values)) / len(values))

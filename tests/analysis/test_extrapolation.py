@@ -1,0 +1,80 @@
+"""From few nodes and searches to many: equations that are found again, their intervals, and the mark outside."""
+
+import numpy as np
+import pytest
+
+from analysis.extrapolation import extrapolate, fit_phase, times_faster
+from analysis.scaling import Point, Study
+
+SIZES = (1, 2, 4, 6, 10)
+
+
+def study(phases, *, scatter=0.01, repetitions=3, sizes=SIZES):
+    rng = np.random.default_rng(1)
+    points = [
+        Point(
+            {"nodes": n},
+            {name: list(law(n) * rng.normal(1, scatter, repetitions)) for name, law in phases.items()},
+        )
+        for n in sizes
+    ]
+    return Study(points, axis="nodes", time_metric="run_s")
+
+
+PULL = {"first_s": lambda n: 0.2 + 4.0 * n, "later_s": lambda n: 1.5}
+
+
+def test_a_shared_link_it_finds_linear_and_a_search_constant():
+    first, later = (fit_phase(study(PULL), name) for name in PULL)
+    assert (first.title, later.title) == ("linear", "constant")
+    assert first.parameters["N"].value == pytest.approx(4.0, rel=0.02)
+    assert later.parameters["constant"].value == pytest.approx(1.5, rel=0.02)
+
+
+def test_a_tree_it_finds_logarithmic():
+    fit = fit_phase(study({"first_s": lambda n: 2.0 + 3.0 * np.log2(n)}), "first_s")
+    assert fit.title == "logarithmic"
+
+
+def test_the_phases_it_adds_up_with_an_interval_that_holds_the_truth():
+    first, later = (fit_phase(study(PULL), name) for name in PULL)
+    found = extrapolate(first, later, nodes=100, searches=1000, measured_searches=3)
+    truth = (0.2 + 400) + 999 * 1.5
+    assert found.total_s.value == pytest.approx(found.first_s.value + found.later_s.value)
+    assert found.total_s.value == pytest.approx(truth, rel=0.02)
+    assert found.total_s.interval.low < truth < found.total_s.interval.high
+    assert found.beyond_nodes
+    assert found.beyond_searches
+
+
+def test_inside_of_the_measured_range_it_marks_nothing():
+    first, later = (fit_phase(study(PULL), name) for name in PULL)
+    found = extrapolate(first, later, nodes=5, searches=3, measured_searches=3)
+    assert not found.beyond_nodes
+    assert not found.beyond_searches
+
+
+def test_two_methods_it_compares_with_an_interval():
+    slow = [fit_phase(study(PULL), name) for name in PULL]
+    fast = [fit_phase(study({"f": lambda n: 4.2, "l": lambda n: 1.5}), name) for name in ("f", "l")]
+    at = {"nodes": 10, "searches": 1, "measured_searches": 3}
+    ratio = times_faster(extrapolate(*slow, **at), extrapolate(*fast, **at))
+    assert ratio.interval.low < 40.2 / 4.2 < ratio.interval.high
+    assert ratio.value == pytest.approx(40.2 / 4.2, rel=0.03)
+
+
+def test_single_trials_it_judges_by_their_distance_from_the_line():
+    first, later = (fit_phase(study(PULL, scatter=0.02, repetitions=1), name) for name in PULL)
+    found = extrapolate(first, later, nodes=20, searches=10, measured_searches=3)
+    assert found.total_s.interval.low < 0.2 + 80 + 9 * 1.5 < found.total_s.interval.high
+
+
+def test_two_sizes_it_fits_nothing_to():
+    assert fit_phase(study(PULL, sizes=(1, 2)), "first_s") is None
+
+
+@pytest.mark.parametrize("target", [{"nodes": 0, "searches": 1}, {"nodes": 1, "searches": 0}])
+def test_an_impossible_target_it_refuses(target):
+    first, later = (fit_phase(study(PULL), name) for name in PULL)
+    with pytest.raises(ValueError, match="at least one"):
+        extrapolate(first, later, **target, measured_searches=3)
