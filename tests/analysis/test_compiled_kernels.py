@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,16 @@ def test_every_change_of_a_kernel_has_a_directory_of_its_own(monkeypatch: pytest
     assert plain == kernels._fingerprint()
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     assert kernels._fingerprint() != plain
+
+
+@pytest.mark.timeout(120)  # compiles every kernel anew
+def test_after_warming_up_an_analysis_compiles_nothing(tmp_path: Path, mpi_capture: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    for command in (["analysis.warm_up"], ["analysis", "stats", "--json", str(mpi_capture)]):
+        argv = [sys.executable, "-m", *command]
+        subprocess.run(argv, check=True, env=environment, timeout=100, stdout=subprocess.DEVNULL)
+        compiled = sorted(path.name for path in tmp_path.rglob("*.nbc"))
+        if command == ["analysis.warm_up"]:
+            warmed_up = compiled
+    assert len(compiled) > 10
+    assert compiled == warmed_up

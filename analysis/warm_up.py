@@ -1,0 +1,74 @@
+"""Compile every kernel before somebody waits for it: ``python -m analysis.warm_up``, part of setting up.
+
+A first analysis compiles for a quarter of a minute; later processes load the machine code (``analysis.kernels``).
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from pathlib import Path
+
+from analysis.capture_analysis import analyse
+
+_HANDSHAKE = struct.pack("<II", 1, 0) + b"OPAL-TCP-BTL".ljust(16, b"\0")
+_SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
+
+
+def _frame(from_a: bool, seq: int, ack: int, flags: int, options: bytes = b"", payload: bytes = b"") -> bytes:
+    """One TCP segment between two hosts, checksums left out."""
+    ends, ports = ((10, 0, 0, 1), (10, 0, 0, 2)), (40_000, 1024)
+    source, target = (0, 1) if from_a else (1, 0)
+    offset = (20 + len(options)) // 4
+    tcp = struct.pack("!HHIIBBHHH", ports[source], ports[target], seq, ack, offset << 4, flags, 500, 0, 0)
+    tcp += options + payload
+    ip = struct.pack(
+        "!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), seq, 0, 64, 6, 0, bytes(ends[source]), bytes(ends[target])
+    )
+    return bytes(12) + b"\x08\x00" + ip + tcp
+
+
+def _conversation() -> list[bytes]:
+    """A connection that opens, greets like MPI, sends data, loses some and repeats it."""
+    opening = [
+        _frame(True, 0, 0, 0x02, _SYN_OPTIONS),
+        _frame(False, 0, 1, 0x12, _SYN_OPTIONS),
+        _frame(True, 1, 1, 0x18, payload=_HANDSHAKE),
+        _frame(False, 1, 25, 0x18, payload=_HANDSHAKE),
+    ]
+    data = [_frame(True, 25 + 100 * (k % 90), 25, 0x18, payload=bytes(100)) for k in range(100)]
+    answers = [_frame(False, 25, 25 + 100 * k, 0x10) for k in range(90)]
+    return [*opening, *data, *answers]
+
+
+def _pcap(frames: list[bytes]) -> bytes:
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
+    for number, frame in enumerate(frames):
+        parts.append(struct.pack("<IIII", number // 100, number % 100 * 10_000_000, len(frame), len(frame)) + frame)
+    return b"".join(parts)
+
+
+def _pcapng(frames: list[bytes]) -> bytes:
+    parts = [
+        struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28),
+        struct.pack("<IIHHII", 1, 20, 1, 0, 0, 20),
+    ]
+    for number, frame in enumerate(frames):
+        padded = frame + bytes(-len(frame) % 4)
+        length = 32 + len(padded)
+        head = struct.pack("<IIIIIII", 6, length, 0, 0, number * 10_000, len(frame), len(frame))
+        parts.append(head + padded + struct.pack("<I", length))
+    return b"".join(parts)
+
+
+def warm_up() -> None:
+    """Run every kernel once on a made-up capture in both formats."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "warm-up"
+        for data in (_pcap(_conversation()), _pcapng(_conversation())):
+            path.write_bytes(data)
+            analyse(path)
+
+
+if __name__ == "__main__":
+    warm_up()
