@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import structlog
-from django.db import OperationalError
-from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from experiments.errors import OutputError, StaleTrial
 from experiments.files import trial_directory
@@ -19,6 +17,7 @@ from workers import leftovers
 from workers.errors import HostsLost, TrialFailed
 from workers.heart import Heart, Stopped
 from workers.launchers import SessionPool
+from workers.patience import patiently
 from workers.results import collect
 from workers.run import TrialRun
 from workers.sentences import storage_failure
@@ -56,7 +55,7 @@ def execute(trial: Trial) -> None:
                 run.launcher_kind, host_count=run.hosts, link=run.link, settings=run.cluster_settings, tell=run.tell
             ) as session:
                 measured = run.measure(session)
-            trial.start_analysing()
+            patiently(trial.start_analysing)
             result = collect(run, measured)
             _store(lambda: trial.finish(result))
         except StaleTrial as error:
@@ -86,21 +85,11 @@ def _fail_by_surprise(trial: Trial, error: Exception) -> None:
 
 
 def _store(write: Callable[[], object]) -> None:
-    """Write to PostgreSQL, waiting out an outage: what was measured must not be lost for a restart of the database."""
-
-    @retry(
-        retry=retry_if_exception_type(OperationalError),
-        wait=wait_exponential(multiplier=0.2, max=5),
-        stop=stop_after_delay(600),
-        reraise=True,
-    )
-    def attempt() -> None:
-        write()
-
+    """Write the end of a trial. Another worker's is not ours to end."""
     try:
-        attempt()
+        patiently(write)
     except StaleTrial as error:
-        log.warning("trial_given_up", trial=str(error))
+        log.warning("trial_given_up", reason=str(error))
 
 
 def _clear(directory: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_job_that_ended_before_we_came_is_no_success(end: str) -> None:
 
 
 def test_waiting_that_nothing_cures_ends_at_once() -> None:
-    with pytest.raises(ClusterUnavailable, match="cannot run: PENDING .AssocMaxNodePerJobLimit"):
+    with pytest.raises(ClusterUnavailable, match=r"cannot run: PENDING .AssocMaxNodePerJobLimit"):
         wait(Recorded("12|PENDING|AssocMaxNodePerJobLimit|\n"))
 
 

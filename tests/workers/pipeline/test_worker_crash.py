@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import psutil
 import pytest
@@ -31,19 +30,25 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
-def network_namespaces() -> set[str]:
-    """The network namespaces that any process of this machine lives in."""
-    found = set()
-    for process in Path("/proc").glob("[0-9]*/ns/net"):
-        try:
-            found.add(os.readlink(process))  # noqa: PTH115 (the link's text is the name)
-        except OSError:
-            continue
-    return found
+def family(worker: CeleryWorker) -> list[psutil.Process]:
+    """All the worker has started, at any remove. Other tests' workers on this machine are none of our business."""
+    return psutil.Process(worker.pid).children(recursive=True)
 
 
-def processes_named(*names: str) -> set[int]:
-    return {p.pid for p in psutil.process_iter(["name"]) if p.info["name"] in names}
+def own_namespaces(processes: list[psutil.Process]) -> set[str]:
+    """The network namespaces that these processes made, by the text of their links."""
+    return {found for process in processes if (found := namespace(process.pid)) is not None} - {namespace(os.getpid())}
+
+
+def namespace(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115 (the link's text is the name)
+    except OSError:
+        return None
+
+
+def inhabited() -> set[str | None]:
+    return {namespace(pid) for pid in psutil.pids()}
 
 
 @pytest.mark.parametrize("moment", [State.PREPARING, State.RUNNING])
@@ -53,8 +58,6 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     empty_redis: object,
     start_celery_worker: Callable[..., CeleryWorker],
 ) -> None:
-    watched = ("mpirun", "orted", "lmp", "dumpcap", "unshare")
-    processes_before, namespaces_before = processes_named(*watched), network_namespaces()
     experiment = submit(**LONG_WATER, retries=1)
     worker = start_celery_worker()
     queue.ring(experiment.cluster_id)
@@ -62,11 +65,16 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     wait_until(lambda: trials.filter(state=moment).exists(), f"the trial is {moment}")
     if moment == State.RUNNING:
         wait_until(lambda: trials.get().progress.get("packets"), "packets flow")
+    processes = family(worker)
+    namespaces = own_namespaces(processes)
+    if moment == State.RUNNING:
+        assert {"mpirun", "lmp", "dumpcap"} <= {process.name() for process in processes}
+        assert len(namespaces) == 3, "two hosts and the bridge"
 
     worker.kill()
 
-    wait_until(lambda: processes_named(*watched) <= processes_before, "every process of the trial is gone")
-    wait_until(lambda: network_namespaces() <= namespaces_before, "every namespace of the trial is gone")
+    wait_until(lambda: not any(process.is_running() for process in processes), "every process of the trial is gone")
+    wait_until(lambda: not namespaces & inhabited(), "every namespace of the trial is gone")
     wait_until(reaper.reap, "the reaper finds the lost trial")
     lost, again = trials.order_by("attempt")
     assert (lost.state, lost.superseded) == (State.LOST, True)

@@ -1,0 +1,22 @@
+"""Waiting out an outage of PostgreSQL: what was measured must not be lost for a restart of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db import OperationalError, close_old_connections
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
+
+
+@retry(
+    retry=retry_if_exception_type(OperationalError),
+    wait=wait_exponential(multiplier=0.2, max=5),
+    stop=stop_after_delay(600),
+    # A connection that broke answers every further question with the same error until it is closed.
+    before_sleep=lambda _state: close_old_connections(),
+    reraise=True,
+)
+def patiently(write: Callable[[], object]) -> None:
+    """Call ``write`` until the database takes it, for ten minutes at most. Safe for changes of state only: they are
+    conditional, so one that arrived although its answer was lost is refused the second time (StaleTrial)."""
+    write()
