@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
-from dashboard.pages import clusters, diagnosis, experiment, experiments, home, new, trial, workloads
+from dashboard.pages import clusters, compare, diagnosis, experiment, experiments, home, new, trial, workloads
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -25,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("trials/<int:pk>/live/", trial.live, name="trial-live"),
     path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
     path("trials/<int:pk>/files/<str:name>", trial.download, name="artifact"),
+    path("compare/", compare.compare_page, name="compare"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("workloads/", workloads.workloads, name="workloads"),
 ]

@@ -3,6 +3,7 @@
 RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
 ├── ReadOnly           a published experiment was to be changed
+├── CannotCompare      what was chosen cannot be laid side by side
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 └── OutputError        a workload's output does not hold what its parser needs
 """
@@ -47,6 +48,10 @@ class InvalidSpec(RepositoryError):
 
 class ReadOnly(RepositoryError):
     """Published results are cited, never changed."""
+
+
+class CannotCompare(RepositoryError):
+    """Too few, too many, unknown, or nothing in common."""
 
 
 class StaleTrial(RepositoryError):

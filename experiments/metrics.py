@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from analysis.catalogue import METRICS, Metric
@@ -138,6 +138,22 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
         source=workload.title,
         section="run",
     )
+
+
+def described(identifier: str) -> Metric:
+    """Return the description of a metric; one that no catalogue knows any more keeps its name and has no direction."""
+    try:
+        return find(identifier)
+    except KeyError:
+        return Metric(identifier, identifier, "", "neutral", "", "an earlier version", "run")
+
+
+def in_order(identifiers: Iterable[str]) -> list[str]:
+    """Return metrics as readers expect them: the published table's six, the workloads' own, then the catalogue's order."""
+    shown = [*HEADLINE, "", *(name for name in METRICS if name not in HEADLINE)]
+    order = {name: number for number, name in enumerate(shown)}
+    own = order[""]
+    return sorted(identifiers, key=lambda name: (order.get(name, own), name))
 
 
 def _workload(slug: str, specification: Mapping[str, Any] | None) -> Workload | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval
@@ -125,14 +127,24 @@ def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
     expected = n * (total + 1) / 2
     observed = abs(ranks[:n].sum() - expected)
     if comb(total, n) <= _EXACT_UP_TO:
-        picks = np.array(list(combinations(range(total), n)))
-        sums = ranks[picks].sum(axis=1)
+        sums = ranks[_arrangements(total, n)].sum(axis=1)
         return float(np.mean(np.abs(sums - expected) >= observed - 1e-9)), "exact permutation test of ranks"
-    rng = np.random.default_rng(_SEED)
-    shuffled = rng.permuted(np.broadcast_to(ranks, (_PERMUTATIONS, total)), axis=1)[:, :n].sum(axis=1)
+    shuffled = ranks[_shuffles(total, n)].sum(axis=1)
     beyond = int(np.sum(np.abs(shuffled - expected) >= observed - 1e-9))
     # the arrangement at hand counts as one of them, or p could be 0 (Phipson and Smyth 2010)
     return (beyond + 1) / (_PERMUTATIONS + 1), f"permutation test of ranks, {_PERMUTATIONS} permutations"
+
+
+@lru_cache(maxsize=8)
+def _arrangements(total: int, n: int) -> npt.NDArray[np.int64]:
+    # kept, because a page compares some sixty metrics of the same trials
+    return np.array(list(combinations(range(total), n)))
+
+
+@lru_cache(maxsize=8)
+def _shuffles(total: int, n: int) -> npt.NDArray[np.int64]:
+    rng = np.random.default_rng(_SEED)
+    return rng.permuted(np.broadcast_to(np.arange(total), (_PERMUTATIONS, total)), axis=1)[:, :n].copy()
 
 
 def adjust(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.trials import TrialViewSet
 
@@ -34,6 +35,7 @@ router.register("trials", TrialViewSet, basename="trial")
 app_name = "api"
 urlpatterns = [
     path("", include(router.urls)),
+    path("compare/", CompareView.as_view(), name="compare"),
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     re_path(r"^.*$", Nowhere.as_view()),
 ]

@@ -29,6 +29,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 ADDRESSES = {
+    "/api/v1/compare/": {"get"},
     "/api/v1/experiments/": {"get", "post"},
     "/api/v1/experiments/{slug}/": {"get", "put"},
     "/api/v1/experiments/{slug}/findings/": {"get"},

@@ -1,0 +1,60 @@
+"""``/api/v1/compare/``: two to eight trials, configurations or experiments side by side."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dashboard.api import schema
+from experiments.comparison import compare
+from experiments.errors import CannotCompare
+from experiments.models import Measurement
+
+_PARAMETERS: Final = [
+    OpenApiParameter("of", str, required=True, many=True, description="`e:slug`, `c:key` or `t:key`; two to eight."),
+    OpenApiParameter("baseline", str, description="One of them; the first when left out."),
+    OpenApiParameter("at", str, description="Position among the common points, from 0."),
+    OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
+]
+
+
+class CompareView(APIView):
+    """The same comparison as the page /compare/ shows."""
+
+    @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """Differences of configuration and environment, and every metric with ratio, interval, test and effect size."""
+        refuse_unknown(request, {each.name for each in _PARAMETERS})
+        scope = clean(request, "scope") or "all"
+        if scope not in Measurement.Scope.values:
+            raise ValidationError({"scope": [f"is none of {', '.join(Measurement.Scope.values)}"]})
+        tokens = [t for text in request.query_params.getlist("of") for t in text.replace("\x00", "").split(",")]
+        try:
+            found = compare(
+                request.user, tokens, baseline=clean(request, "baseline"), at=clean(request, "at"), scope=scope
+            )
+        except CannotCompare as error:
+            raise ValidationError({"of": [str(error)]}) from None
+        return Response(found.to_dict())
+
+
+def clean(request: Request, name: str) -> str:
+    """The value of ``name``, trimmed and without NUL, which PostgreSQL refuses."""
+    return str(request.query_params.get(name, "")).replace("\x00", "").strip()
+
+
+def refuse_unknown(request: Request, known: set[str]) -> None:
+    """A misspelt name must not answer with something else. Raise ValidationError."""
+    wrong: dict[str, Any] = {
+        name: [f"is not known here; known: {', '.join(sorted(known))}"]
+        for name in request.query_params
+        if name not in known
+    }
+    if wrong:
+        raise ValidationError(wrong)

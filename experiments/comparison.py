@@ -1,0 +1,374 @@
+"""Trials, configurations and experiments side by side, whatever project they belong to: what was set, on what it ran, what came out.
+
+Experiments are paired by the values of every parameter that any of them sweeps, so that never two different configurations
+are pooled in one column; what is compared is one point that all members have.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from analysis.statistics import Comparison, Summary, compare_groups, summarise
+from experiments.access import visible_experiments, visible_trials
+from experiments.errors import CannotCompare
+from experiments.metrics import described, in_order
+from experiments.models import Configuration, Environment, Experiment, Kind, Measurement, State, Trial
+
+FEWEST: Final = 2
+MOST: Final = 8
+LABELS: Final = "ABCDEFGH"
+TIME: Final = "elapsed_s"
+DRAWN: Final = (TIME, "cpu_mean_rank_s", "packets")
+"""The metrics that are laid over one another at every common point."""
+_LONGEST_TOKEN: Final = 110
+
+Point = tuple[Any, ...]
+Names = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Member:
+    """One side of a comparison. ``token`` names it in addresses: ``e:slug``, ``c:key`` or ``t:key``."""
+
+    token: str
+    label: str
+    name: str
+    url: str
+    experiment: Experiment
+    configurations: list[Configuration]
+    trial: int | None = None
+    counted: dict[int, list[Trial]] = field(default_factory=dict)
+    """Configuration key -> the trials that its values come from."""
+    left_out: int = 0
+    """Trials without result, which no value comes from."""
+
+    def at(self, names: Names, point: Point) -> Configuration | None:
+        return next((c for c in self.configurations if point_of(c, names) == point), None)
+
+    def trials_at(self, names: Names, point: Point) -> list[Trial]:
+        found = self.at(names, point)
+        return self.counted.get(found.pk, []) if found else []
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting or fact with each member's value in words, and whether they differ."""
+
+    name: str
+    values: tuple[Any, ...]
+
+    @property
+    def differs(self) -> bool:
+        return len({repr(value) for value in self.values}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """One metric: a summary per member (None where it was not measured), and each other member against the baseline."""
+
+    metric: str
+    label: str
+    unit: str
+    direction: str
+    summaries: tuple[Summary | None, ...]
+    against: tuple[Comparison | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The answer. ``points`` are those that all members have, ``at`` is the chosen one, over the parameters ``names``."""
+
+    members: list[Member]
+    baseline: Member
+    names: Names
+    points: list[Point]
+    at: Point
+    settings: list[Difference]
+    environment: list[Difference]
+    rows: list[MetricRow]
+    series: dict[str, dict[Point, list[list[float]]]]
+    """Metric -> point -> one list of values per member."""
+
+    def change_over_points(self, metric: str = TIME) -> dict[Point, list[Comparison | None]]:
+        """Each member against the baseline at every common point, corrected over all of them."""
+        base = self.members.index(self.baseline)
+        groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in self.members}
+        for number, point in enumerate(self.points):
+            for member, values in zip(self.members, self.series[metric].get(point, []), strict=False):
+                if values:
+                    groups[member.label][str(number)] = values
+        found = {(c.metric, c.group): c for c in compare_groups(groups, baseline=self.members[base].label)}
+        return {
+            point: [found.get((str(number), member.label)) for member in self.members]
+            for number, point in enumerate(self.points)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            "members": [
+                {
+                    "of": m.token,
+                    "label": m.label,
+                    "name": m.name,
+                    "experiment": m.experiment.slug,
+                    "trials": len(m.trials_at(self.names, self.at)),
+                    "without_result": m.left_out,
+                }
+                for m in self.members
+            ],
+            "baseline": self.baseline.token,
+            "paired_by": list(self.names),
+            "points": [dict(zip(self.names, point, strict=True)) for point in self.points],
+            "at": dict(zip(self.names, self.at, strict=True)),
+            "configuration": [{"name": d.name, "values": list(d.values), "differs": d.differs} for d in self.settings],
+            "environment": [{"name": d.name, "values": list(d.values)} for d in self.environment if d.differs],
+            "metrics": [_row_as_data(row) for row in self.rows],
+        }
+
+
+def _row_as_data(row: MetricRow) -> dict[str, Any]:
+    return {
+        "metric": row.metric,
+        "label": row.label,
+        "unit": row.unit,
+        "direction": row.direction,
+        "values": [None if s is None else asdict(s) for s in row.summaries],
+        "comparisons": [
+            None if c is None else {**c.to_dict(), "words": verdict_words(c, row.direction)} for c in row.against
+        ],
+    }
+
+
+def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "", scope: str = "all") -> Compared:
+    """Compare what ``user`` may see under ``tokens`` in at most eight queries.
+
+    ``at`` is the position of a common point (text of a whole number), the first when left out. Raise CannotCompare.
+    """
+    members = _members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
+    chosen = next((m for m in members if m.token == baseline), None)
+    if chosen is None and baseline:
+        raise CannotCompare(f"The baseline {baseline!r} is not among what is compared.")
+    _load_trials(members)
+    names, points = common_points(members)
+    point = points[_position(at, len(points))]
+    trials = [member.trials_at(names, point) for member in members]
+    return Compared(
+        members=members,
+        baseline=chosen or members[0],
+        names=names,
+        points=points,
+        at=point,
+        settings=_settings(members, names, point),
+        environment=_environment(trials),
+        rows=_rows(members, chosen or members[0], _values(trials, scope)),
+        series=_series(members, names, points),
+    )
+
+
+def verdict_words(comparison: Comparison, direction: str) -> str:
+    """Return "better" or "worse" where the metric has a direction, else "more" or "less"; never "equal"."""
+    if comparison.verdict not in ("higher", "lower"):
+        return comparison.verdict
+    if direction not in ("higher", "lower"):
+        return "more" if comparison.verdict == "higher" else "less"
+    return "better" if comparison.verdict == direction else "worse"
+
+
+def _position(at: str, count: int) -> int:
+    if not at:
+        return 0
+    if not at.isdecimal() or len(at) > 6 or int(at) >= count:
+        raise CannotCompare(f"There is no common point {at!r}; there are {count}, counted from 0.")
+    return int(at)
+
+
+def _members(user: Any, tokens: Sequence[str]) -> list[Member]:
+    if not FEWEST <= len(tokens) <= MOST:
+        raise CannotCompare(
+            f"Choose {FEWEST} to {MOST} trials, configurations or experiments; these are {len(tokens)}."
+        )
+    slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
+    configurations = [int(key) for kind, key in map(_parsed, tokens) if kind == "c"]
+    trials = [int(key) for kind, key in map(_parsed, tokens) if kind == "t"]
+    visible = visible_experiments(user).select_related("cluster", "project")
+    found: dict[str, Member] = {}
+    for experiment in visible.filter(slug__in=slugs) if slugs else ():
+        found[f"e:{experiment.slug}"] = _member(f"e:{experiment.slug}", experiment, experiment.name)
+    mine = Configuration.objects.filter(experiment__in=visible_experiments(user))
+    for row in mine.filter(pk__in=configurations).select_related("experiment__cluster") if configurations else ():
+        found[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
+    asked = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
+    for trial in asked if trials else ():
+        member = _member(f"t:{trial.pk}", trial.experiment, f"Trial {trial.pk}", [trial.configuration])
+        member.trial, member.url = trial.pk, trial.get_absolute_url()
+        found[member.token] = member
+    missing = [token for token in tokens if token not in found]
+    if missing:
+        raise CannotCompare(f"Not there, or not for you to see: {', '.join(missing)}.")
+    members = [found[token] for token in tokens]
+    _load_designs(members)
+    for label, member in zip(LABELS, members, strict=False):
+        member.label = label
+    return members
+
+
+def _member(token: str, experiment: Experiment, name: str, rows: Sequence[Configuration] = ()) -> Member:
+    return Member(token, "", name, experiment.get_absolute_url(), experiment, list(rows))
+
+
+def _parsed(token: str) -> tuple[str, str]:
+    kind, _, key = token.partition(":")
+    number = kind in ("c", "t") and key.isascii() and key.isdecimal() and len(key) < 19
+    slug = kind == "e" and 0 < len(key) <= _LONGEST_TOKEN and key.replace("-", "").replace("_", "").isalnum()
+    if not (number or slug):
+        raise CannotCompare(f"{token[:_LONGEST_TOKEN]!r} is none of e:slug, c:number and t:number.")
+    return kind, str(int(key)) if number else key
+
+
+def _load_designs(members: Sequence[Member]) -> None:
+    """Give the experiments their configurations, in one query."""
+    whole = {m.experiment.pk: m for m in members if m.token.startswith("e:")}
+    if whole:
+        for row in Configuration.objects.filter(experiment__in=list(whole), in_design=True):
+            whole[row.experiment_id].configurations.append(row)
+
+
+def _load_trials(members: Sequence[Member]) -> None:
+    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
+    keys = {c.pk for m in members for c in m.configurations}
+    rows = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED).only(
+        "pk", "configuration_id", "environment_id", "state", "superseded", "trust"
+    )
+    by_configuration: dict[int, list[Trial]] = defaultdict(list)
+    for trial in rows.order_by("repetition", "attempt"):
+        by_configuration[trial.configuration_id].append(trial)
+    for member in members:
+        for configuration in member.configurations:
+            own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
+            current = [t for t in own if member.trial or not t.superseded]
+            member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
+            member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
+
+
+def point_of(configuration: Configuration, names: Names) -> Point:
+    return tuple(_hashable(configuration.parameters.get(name)) for name in names)
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
+def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
+    """Return the parameters that any experiment sweeps and the points over them that all members have, in the first's order."""
+    swept: list[str] = []
+    for member in members:
+        values: dict[str, set[str]] = defaultdict(set)
+        for row in member.configurations:
+            for name, value in row.parameters.items():
+                values[name].add(repr(value))
+        swept += [name for name, different in values.items() if len(different) > 1 and name not in swept]
+    names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
+    held = [{point_of(row, names) for row in member.configurations} for member in members]
+    points = list(dict.fromkeys(point_of(row, names) for row in members[0].configurations))
+    common = [point for point in points if all(point in each for each in held)]
+    if not common:
+        by = f" of {', '.join(names)}" if names else ""
+        raise CannotCompare(
+            f"There is no combination{by} that all of these have; compare single configurations instead."
+        )
+    try:
+        return names, sorted(common)
+    except TypeError:  # words beside numbers: the design's own order
+        return names, common
+
+
+def _settings(members: Sequence[Member], names: Names, point: Point) -> list[Difference]:
+    rows = [m.at(names, point) for m in members]
+    given = [dict(row.parameters) if row else {} for row in rows]
+    keys = list(dict.fromkeys(key for each in given for key in each))
+    found = [
+        Difference("workload", tuple(m.experiment.workload for m in members)),
+        Difference("cluster", tuple(m.experiment.cluster.name if m.experiment.cluster else None for m in members)),
+        *(Difference(key, tuple(each.get(key) for each in given)) for key in keys),
+    ]
+    return sorted(found, key=lambda d: not d.differs)
+
+
+def _environment(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
+    keys = {t.environment_id for each in trials for t in each if t.environment_id}
+    facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
+    seen: list[dict[str, list[str]]] = []
+    for each in trials:
+        own: dict[str, list[str]] = defaultdict(list)
+        for key in dict.fromkeys(t.environment_id for t in each if t.environment_id):
+            for name, value in facts[key].items():
+                if value not in own[name]:
+                    own[name].append(value)
+        seen.append(own)
+    names = sorted({name for own in seen for name in own})
+    found = [Difference(n, tuple(" / ".join(own[n]) if n in own else None for own in seen)) for n in names]
+    return sorted(found, key=lambda d: not d.differs)
+
+
+def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as pairs of dotted name and value in words."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
+    """Metric -> values, per member."""
+    owner: dict[int, list[int]] = defaultdict(list)
+    for number, each in enumerate(trials):
+        for trial in each:
+            owner[trial.pk].append(number)
+    found: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
+    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).order_by("trial_id")
+    for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
+        for number in owner[trial_id]:
+            found[number][metric].append(value)
+    return found
+
+
+def _series(
+    members: Sequence[Member], names: Names, points: Sequence[Point]
+) -> dict[str, dict[Point, list[list[float]]]]:
+    series: dict[str, dict[Point, list[list[float]]]] = {
+        metric: {point: [[] for _ in members] for point in points} for metric in DRAWN
+    }
+    place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
+    for number, member in enumerate(members):
+        for point in points:
+            for trial in member.trials_at(names, point):
+                place[trial.pk].append((point, number))
+    rows = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").order_by("trial_id")
+    for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
+        for point, number in place[trial_id]:
+            series[metric][point][number].append(value)
+    return series
+
+
+def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str, list[float]]]) -> list[MetricRow]:
+    groups = {member.label: own for member, own in zip(members, values, strict=True)}
+    found = {(c.metric, c.group): c for c in compare_groups(groups, baseline=baseline.label)}
+    rows = []
+    for metric in in_order({name for own in values for name in own}):
+        described_as = described(metric)
+        rows.append(
+            MetricRow(
+                metric,
+                described_as.label,
+                described_as.unit,
+                described_as.direction,
+                tuple(summarise(own[metric]) if own.get(metric) else None for own in values),
+                tuple(found.get((metric, member.label)) for member in members),
+            )
+        )
+    return rows
