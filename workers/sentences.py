@@ -15,7 +15,7 @@ from workers.usage import RankUsage
 TAIL_LINES: Final = 12
 TAIL_BYTES: Final = 8192
 _NOISE: Final = re.compile(
-    r"plm:rsh: Warning: setpgid\(\d+,\d+\) failed in parent"  # a race inside Open MPI that harms nothing
+    r"plm:(rsh|ssh): Warning: setpgid\(\d+,\d+\) failed in parent"  # a race inside Open MPI that harms nothing
     r"|srun: cluster configuration lacks support for cpu binding"
 )
 _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}

@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 QUESTION_LIMIT_S = 10.0
-MPI_PARAMETERS = ("/etc/openmpi/openmpi-mca-params.conf", "~/.openmpi/mca-params.conf")
+MPI_PARAMETERS = (
+    "/etc/openmpi/openmpi-mca-params.conf",
+    "/etc/openmpi/prte-mca-params.conf",  # of PRRTE, which starts the ranks since Open MPI 5
+    "~/.openmpi/mca-params.conf",
+    "~/.prte/mca-params.conf",
+)
 
 
 def facts(program: str | None, path: str) -> dict[str, Any]:

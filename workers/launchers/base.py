@@ -76,7 +76,8 @@ class Link(Protocol):
 class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
-    `interface`: what the session found out to be the hosts' way to each other, where it had to.
+    `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
+    version of the hosts' Open MPI, likewise.
     """
 
     program: tuple[str, ...]
@@ -89,6 +90,7 @@ class Job:
     btl_ports: tuple[int, int] = BTL_PORTS
     wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
     interface: str | None = None
+    open_mpi: int | None = None
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""
@@ -254,7 +256,7 @@ class Launcher(ABC):
 
     @abstractmethod
     def argv(self, job: Job) -> list[str]:
-        """The launch command, exactly as it is run. Pure."""
+        """The launch command, exactly as it is run. Pure, but for asking once which MPI library this machine has."""
 
     @abstractmethod
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:

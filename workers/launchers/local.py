@@ -42,7 +42,7 @@ class LocalLauncher(Launcher):
             *("mpirun", "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
-            *openmpi.parameters(openmpi.transport(job, INTERFACE)),
+            *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed()),
             *openmpi.exports(job),
             *job.wrapped_program(),
         ]

@@ -22,16 +22,14 @@ class Place:
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
-    """mpirun of Open MPI 4; its own support of Slurm is switched off, our agent reaches the nodes."""
-    network = openmpi.transport(job, place.interface or "")
-    if place.interface is None:
-        network = {name: value for name, value in network.items() if not name.endswith("_if_include")}
-    remote = {"plm": "rsh", "plm_rsh_agent": place.agent, "plm_rsh_no_tree_spawn": "1", "ras": "^slurm"}
+    """mpirun of Open MPI; its own support of Slurm is switched off, our agent reaches the nodes."""
+    version = job.open_mpi or openmpi.OLDEST
     return [
         *(place.program or "mpirun", "--allow-run-as-root"),
         *openmpi.placement(job),
         *(openmpi.shared_cores() if place.shared_cores else ()),
-        *openmpi.parameters({**remote, **network}),
+        *openmpi.daemons(place.agent, version, slurm=False),
+        *openmpi.transport(job, place.interface, version),
         *openmpi.exports(job),
         *job.wrapped_program(),
     ]

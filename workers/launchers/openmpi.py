@@ -1,31 +1,98 @@
-"""The arguments of Open MPI's mpirun that all clusters share. TESTBED.md tells what each costs when it is missing."""
+"""The arguments of Open MPI's mpirun that all clusters share. TESTBED.md tells what each costs when it is missing.
+
+Since version 5 PRRTE, a project of its own, starts the ranks: what concerns its daemons has another option and partly
+other names. `version` is the major version; everything but `installed` is pure.
+"""
 
 from __future__ import annotations
 
+import functools
+import re
+import subprocess
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from workers.launchers.base import Job
+from workers.testbed.probe import find_program
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
+OLDEST = 4  # what a library is taken for that does not tell
+QUESTION_LIMIT_S = 10.0
 
 
-def parameters(settings: Mapping[str, str]) -> list[str]:
+class Runtime(NamedTuple):
+    """How the part of Open MPI that starts ranks wants to be told: option, component for agents, interface."""
+
+    option: str
+    component: str
+    interface: str
+
+
+ORTE = Runtime("--mca", "rsh", "oob_tcp_if_include")
+PRRTE = Runtime("--prtemca", "ssh", "prte_if_include")
+
+
+def runtime(version: int) -> Runtime:
+    """The runtime that belongs to a version of the library."""
+    return ORTE if version < 5 else PRRTE
+
+
+def major(text: str) -> int | None:
+    """The major version out of what `mpirun --version` says; None where it is not Open MPI's."""
+    match = re.search(r"\(Open MPI\) (\d+)\.", text)
+    return None if match is None else int(match[1])
+
+
+def installed() -> int:
+    """The major version of the mpirun of this machine, asked once per process."""
+    program = find_program("mpirun")
+    return OLDEST if program is None else _asked(program)
+
+
+@functools.lru_cache(maxsize=4)
+def _asked(program: str) -> int:
+    try:
+        told = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return OLDEST
+    return major(told) or OLDEST
+
+
+def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
     """`--mca NAME VALUE` for each."""
-    return [word for name, value in settings.items() for word in ("--mca", name, value)]
+    return [word for name, value in settings.items() for word in (option, name, value)]
 
 
-def transport(job: Job, interface: str) -> dict[str, str]:
-    """MPI messages over TCP on one interface and known ports, whatever faster way the library might find."""
+def daemons(agent: str, version: int, *, slurm: bool = True) -> list[str]:
+    """mpirun itself starts its daemons on all other hosts: `agent HOST COMMAND...`; `slurm` False: not as Slurm says."""
+    own = runtime(version)
+    settings = {
+        "plm": own.component,
+        f"plm_{own.component}_agent": agent,
+        f"plm_{own.component}_no_tree_spawn": "1",
+    }
+    return parameters(settings if slurm else {**settings, "ras": "^slurm"}, own.option)
+
+
+def transport(job: Job, interface: str | None, version: int) -> list[str]:
+    """MPI messages over TCP on one interface (None: the library chooses) and known ports, whatever faster way the
+    library might find; its daemons on the same interface and on ports of their own."""
     first, count = job.btl_ports
-    return {
+    own = runtime(version)
+    messages = {
         "pml": "ob1",
         "btl": "tcp,self",
         "btl_tcp_if_include": interface,
         "btl_tcp_port_min_v4": str(first),
         "btl_tcp_port_range_v4": str(count),
-        "oob_tcp_if_include": interface,
-        "oob_tcp_dynamic_ipv4_ports": OOB_PORTS,
     }
+    control = {own.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    return [
+        *parameters({name: value for name, value in messages.items() if value is not None}),
+        *parameters({name: value for name, value in control.items() if value is not None}, own.option),
+    ]
 
 
 def shared_cores() -> list[str]:

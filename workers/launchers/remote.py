@@ -18,7 +18,7 @@ from typing import Any
 from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.environment import describe
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
-from workers.launchers import mpi
+from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Session
 from workers.launchers.remote_capture import RemoteCapture
 from workers.launchers.settings import HostSettings
@@ -71,6 +71,7 @@ class RemoteSession(Session):
             for keeper in self.keepers.values():
                 keeper.connect(scratch)
             self.interface = self.settings.interface or self._find_interface()
+            self.open_mpi = self._find_open_mpi()
             self._write_tools(agent)
         except BaseException:
             self.close()
@@ -190,6 +191,7 @@ class RemoteSession(Session):
             wrapper=(self.settings.python, "-I", "-S", str(self.scratch / "rank.py")),
             environment={**self.settings.environment, **job.environment},
             interface=self.interface,
+            open_mpi=self.open_mpi,
         )
 
     def _relocated(self, word: str) -> str:
@@ -238,6 +240,13 @@ class RemoteSession(Session):
                 f"Host {self.hosts[0]} knows no way to {self.hosts[1]}: set the cluster's setting “interface”."
             )
         return match[1]
+
+    def _find_open_mpi(self) -> int | None:
+        """The major version of the launch command, asked with all that it may need to start."""
+        if self.settings.mpi != "openmpi":
+            return None
+        variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
+        return openmpi.major(self.first.output(["env", *variables, self.settings.mpirun or "mpirun", "--version"]))
 
     def _capture_filter(self) -> str | None:
         """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""

@@ -56,12 +56,13 @@ class TestbedLauncher(Launcher):
         return host_names(host_count)
 
     def argv(self, job: Job) -> list[str]:
-        remote = {"plm": "rsh", "plm_rsh_agent": str(fabric.REMOTE_SHELL), "plm_rsh_no_tree_spawn": "1"}
+        version = job.open_mpi or openmpi.installed()
         return [
             *("mpirun", "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
-            *openmpi.parameters({**remote, **openmpi.transport(job, commands.HOST_INTERFACE)}),
+            *openmpi.daemons(str(fabric.REMOTE_SHELL), version),
+            *openmpi.transport(job, commands.HOST_INTERFACE, version),
             *openmpi.exports(job),
             *job.wrapped_program(),
         ]

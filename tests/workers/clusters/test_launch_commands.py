@@ -23,6 +23,7 @@ WATER = Job(
     report_dir=Path("/trial/ranks"),
     environment={"OMP_NUM_THREADS": "1", "A": "two words"},
     btl_ports=(30000, 100),
+    open_mpi=4,
 )
 SSH = {"hosts": ["n1", "n2", "n3"]}
 RANK = ["/usr/bin/python3", "-I", "-S", str(WRAPPER), "/trial/ranks", "lmp", "-in", "in.water"]
@@ -52,6 +53,7 @@ def test_the_local_launcher_pins_mpi_to_the_loopback_interface() -> None:
         hosts=launchers.get("local").host_names(1),
         workdir=WATER.workdir,
         report_dir=WATER.report_dir,
+        open_mpi=4,
     )
     command = words("""
         mpirun --allow-run-as-root -np 4 --host localhost:4 --map-by slot --bind-to none --mca mpi_yield_when_idle 1
