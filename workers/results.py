@@ -45,12 +45,17 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     return TrialResult(
         measurements={"all": all_traffic, "mpi": packets.mpi_metrics},
         not_available=packets.not_available,
-        trust=packets.trust,
-        trust_reasons=packets.reasons,
+        trust=_worse(packets.trust, "degraded" if measured.link_reasons else ""),
+        trust_reasons=(*measured.link_reasons, *packets.reasons),
         environment=measured.environment,
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
     )
+
+
+def _worse(*verdicts: str) -> str:
+    """Return the worst of several verdicts; "" says nothing."""
+    return max(verdicts, key=("", "good", "degraded", "unusable").index)
 
 
 def _analyse(run: TrialRun, measured: Measured) -> _Packets:

@@ -199,6 +199,13 @@ class Trial(models.Model):
             return False
         return True
 
+    def certify(self, certificate: Mapping[str, Any]) -> None:
+        """Keep what the link was measured to be, also when the trial is refused for it."""
+        mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state=State.PREPARING)
+        if not mine.update(certificate=storable(certificate)):
+            raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
+        self.certificate = storable(certificate)
+
     def start_running(self, *, command: Sequence[str], conditions: Mapping[str, Any]) -> None:
         """The hosts are ready and the launch command starts now."""
         self._move(State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions))

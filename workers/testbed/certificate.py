@@ -36,6 +36,8 @@ class Certificate:
 
     kept: bool
     reasons: tuple[str, ...]
+    earlier: tuple[str, ...]
+    """What earlier attempts found outside of its tolerance and a later one did not."""
     rows: tuple[Row, ...]
     round_trips: tuple[dict[str, Any], ...]
     attempts: int
@@ -53,14 +55,16 @@ def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
     began = time.monotonic()
     found: list[Row] = []
     trips: list[dict[str, Any]] = []
+    earlier: list[str] = []
     most_attempts = 1
     for source, target in paths(plan):
-        rows, trip, attempts = _certify_path(keeper, plan, source, target)
+        rows, trip, attempts = _certify_path(keeper, plan, source, target, earlier)
         found += rows
         trips.append({"source": plan.hosts[source - 1], "target": plan.hosts[target - 1], **trip})
         most_attempts = max(most_attempts, attempts)
     reasons = tuple(verdict.sentence(row) for row in found if row.kept is False)
-    return Certificate(not reasons, reasons, tuple(found), tuple(trips), most_attempts, time.monotonic() - began)
+    duration_s = time.monotonic() - began
+    return Certificate(not reasons, reasons, tuple(earlier), tuple(found), tuple(trips), most_attempts, duration_s)
 
 
 def paths(plan: Plan) -> list[tuple[int, int]]:
@@ -74,7 +78,9 @@ def paths(plan: Plan) -> list[tuple[int, int]]:
     return [(1, number) for number in list(different.values())[:MAX_PATHS]]
 
 
-def _certify_path(keeper: LocalKeeper, plan: Plan, source: int, target: int) -> tuple[list[Row], dict[str, Any], int]:
+def _certify_path(
+    keeper: LocalKeeper, plan: Plan, source: int, target: int, earlier: list[str]
+) -> tuple[list[Row], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
     asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
     counted = [(0, 0), (0, 0)]
@@ -89,8 +95,11 @@ def _certify_path(keeper: LocalKeeper, plan: Plan, source: int, target: int) -> 
             *verdict.rows(names[0], names[1], asked[0], ways[0]),
             *verdict.rows(names[1], names[0], asked[1], ways[1]),
         ]
-        if all(row.kept is not False for row in rows):
+        outside = [verdict.sentence(row) for row in rows if row.kept is False]
+        if not outside:
             break
+        if attempts < ATTEMPTS:
+            earlier += outside
     return rows, trip, attempts
 
 

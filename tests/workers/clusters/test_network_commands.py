@@ -5,20 +5,22 @@ from __future__ import annotations
 import pytest
 
 from workers.testbed import commands
-from workers.testbed.commands import Plan
+from workers.testbed.plan import Plan
 
 PLAN = Plan(hosts=("n1", "n2"), mtu=9000, bandwidth_bps=1e9)
 
 
 def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
-    assert commands.bridge(PLAN) == [
+    assert commands.bridges(PLAN) == [
         "link set dev lo up",
         "link add name br0 mtu 9000 type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
         "link set dev br0 up",
     ]
-    assert commands.host_interfaces(PLAN, 2, merging_limited=True) == [
+    assert commands.host_wire(PLAN, 2) == [
+        "link add name n2 mtu 9000 txqueuelen 1000 type veth peer name eth0 mtu 9000 address 02:00:00:00:00:02 netns n2"
+    ]
+    assert commands.host_interface(PLAN, 2, merging_limited=True) == [
         "link set dev lo up",
-        "link add name eth0 mtu 9000 address 02:00:00:00:00:02 type veth peer name n2 mtu 9000 netns hub",
         "link set dev eth0 gro_max_size 1",
         "addr add 10.77.0.2/24 dev eth0",
         "link set dev eth0 up",
@@ -28,6 +30,7 @@ def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
         "link set dev n1 master br0 up",
         "link set dev n2 master br0 up",
     ]
+    assert commands.hub_shaping(PLAN) == []
 
 
 @pytest.mark.parametrize(
@@ -41,11 +44,11 @@ def test_a_host_gets_one_shaped_interface_and_a_port_on_the_bridge() -> None:
 def test_the_burst_is_a_few_frames_and_never_less_than_two(bandwidth_bps: float, mtu: int, burst_bytes: int) -> None:
     plan = Plan(hosts=("n1",), mtu=mtu, bandwidth_bps=bandwidth_bps)
     rate = f"rate {bandwidth_bps:.0f}bit burst {burst_bytes}b"
-    assert commands.shaping(plan) == [f"qdisc add dev eth0 root tbf {rate} limit 33554432b"]
+    assert commands.host_shaping(plan, 1) == [f"qdisc add dev eth0 root tbf {rate} limit 33554432b"]
 
 
 def test_an_unlimited_link_is_not_shaped() -> None:
-    assert commands.shaping(Plan(hosts=("n1",), bandwidth_bps=None)) == []
+    assert commands.host_shaping(Plan(hosts=("n1",), bandwidth_bps=None), 1) == []
 
 
 def test_receive_offload_stays_on_only_where_it_can_be_kept_from_merging() -> None:
