@@ -19,6 +19,7 @@ from workers.capture import Capture, CaptureReport
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.heart import Heart
 from workers.launchers import Job, Process, Session
+from workers.patience import patiently
 from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
 from workers.usage import RankUsage, read_rank_usage
@@ -41,6 +42,8 @@ class Measured:
     no_capture: str = ""
     """Why there is no capture; empty when there is one."""
     inputs: list[Path] = field(default_factory=list)
+    link_reasons: tuple[str, ...] = ()
+    """What of the link was not as asked for, by its certificate."""
 
 
 class TrialRun:
@@ -77,19 +80,20 @@ class TrialRun:
                 f"{self.workload.title} needs the package {' and '.join(missing)}, which is not installed."
             )
         inputs = self._write_inputs()
+        link_reasons = self._certify(session)
         job = self._job(session)
         environment = session.environment(Path(job.program[0]))
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
             others = self._capture_elsewhere(session, stack) if capture is not None else {}
-            self.trial.start_running(
-                command=session.argv(job), conditions={**session.facts, "link_asked": self.link.describe()}
-            )
+            conditions = {**session.facts, "link_asked": self.link.describe()}
+            patiently(lambda: self.trial.start_running(command=session.argv(job), conditions=conditions))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
                 samples = self._watch(session, process, capture)
             finally:
                 process.terminate(TERM_GRACE_S)
+            self._require_network(session, thorough=True)
             report = capture.stop() if capture is not None else None
             capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
             for host, other in others.items():
@@ -98,8 +102,36 @@ class TrialRun:
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
         return Measured(
-            process.elapsed_s, usages, samples, environment, report, capture_file, no_capture=no_capture, inputs=inputs
+            process.elapsed_s,
+            usages,
+            samples,
+            environment,
+            report,
+            capture_file,
+            no_capture=no_capture,
+            inputs=inputs,
+            link_reasons=link_reasons,
         )
+
+    def _certify(self, session: Session) -> tuple[str, ...]:
+        """Measure the link unless it is known; keep what was found; return what is not as asked. Raise TrialFailed."""
+        if self.spec.certificate == "skip":
+            return ()
+        self.tell("measuring the link")
+        certificate = session.certify()
+        if certificate is None:
+            return ()
+        found = certificate.to_dict()
+        patiently(lambda: self.trial.certify(found))
+        reasons = tuple(certificate.reasons)
+        if reasons and self.spec.certificate == "require":
+            raise TrialFailed(f"The link is not what was asked for: {'; '.join(reasons)}.")
+        return reasons
+
+    def _require_network(self, session: Session, *, thorough: bool = False) -> None:
+        """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""
+        if problems := session.network_problems(thorough=thorough):
+            raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
 
     def _write_inputs(self) -> list[Path]:
         work = self.directory / "work"
@@ -158,6 +190,7 @@ class TrialRun:
                 raise TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
             if now >= next_sample:
                 next_sample = now + 1.0
+                self._require_network(session)
                 samples.append(session.sample())
                 self.heart.show(self._progress(process, samples, capture))
         samples.append(session.sample())
