@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -16,9 +16,7 @@ from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.expressions import Expression
 from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, Link, canonical, sentence
-
-if TYPE_CHECKING:
-    from experiments.spec import ExperimentSpec
+from experiments.spec_fields import ExperimentSpec
 
 ETHERNET_HEADER_BYTES = 14
 Kind = Literal["warmup", "measured", "control"]

@@ -7,86 +7,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import ValidationError
 
 from experiments import design, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.expressions import Expression
-from experiments.parameters import (
-    LINK_PARAMETERS,
-    Capture,
-    Count,
-    Duration,
-    Link,
-    Part,
-    canonical,
-    known_parameters,
-    sentence,
-)
+from experiments.parameters import LINK_PARAMETERS, Capture, Link, canonical, sentence
 from experiments.plain_data import problems as problems_of_plain_data
 from experiments.ranges import expand_values
+from experiments.spec_fields import ExperimentSpec
 from experiments.yaml_lines import YamlDocument
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
 MAX_TRIALS: Final = 10_000
-
-
-class ExperimentSpec(Part):
-    """One version of an experiment. Field descriptions are the help texts of the form."""
-
-    name: str = Field(min_length=1, max_length=120)
-    description: str = Field("", max_length=4000)
-    tags: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
-    workload: str
-    parameters: dict[str, Any] = Field(
-        default_factory=dict, description="Parameters that stay the same in every trial."
-    )
-    sweep: dict[str, Any] = Field(default_factory=dict, description="Parameters that vary: a list or a range for each.")
-    zip: tuple[tuple[str, ...], ...] = Field((), description="Groups of swept parameters that advance together.")
-    where: str | None = Field(None, description="Keep only the configurations for which this holds.")
-    scaling: Literal["strong", "weak", "throughput"] = "strong"
-    grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
-    cluster: str = "testbed"
-    link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
-    certificate: Literal["degrade", "require", "skip"] = Field(
-        "degrade",
-        description="A link that is not as asked: trials count as degraded, or are refused; or the link is not measured.",
-    )
-    capture: Capture = Capture()  # type: ignore[call-arg]
-    repetitions: Count = Field(3, ge=1, le=1000)
-    warmups: Count = Field(0, ge=0, le=100)
-    control: bool = Field(
-        False, description="One repetition without capture per configuration, to measure the observer effect."
-    )
-    order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
-    seed: Count = Field(2007, ge=0, le=2**31 - 1)
-    time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
-    retries: Count = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
-
-    @field_validator("name", "workload", "cluster")
-    @classmethod
-    def _no_blank(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("is empty")
-        return value.strip()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data that ``parse`` turns into an equal specification; defaults are left out."""
-        return self.model_dump(mode="json", exclude_defaults=True)
-
-    def values(self) -> dict[str, list[Any]]:
-        """Return every swept parameter with its canonical values."""
-        return {
-            name: [canonical(self.workload, name, v, self.parameters) for v in expand_values(written)]
-            for name, written in self.sweep.items()
-        }
-
-    def known_parameters(self) -> set[str]:
-        """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
-        return known_parameters(self.workload, self.parameters)
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
