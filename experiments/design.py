@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
@@ -20,6 +20,12 @@ from experiments.spec_fields import ExperimentSpec
 
 ETHERNET_HEADER_BYTES = 14
 Kind = Literal["warmup", "measured", "control"]
+
+_FIRST_LINK_PARAMETERS: Final = frozenset(("bandwidth", "delay", "jitter", "loss", "mtu"))
+# Those that came when configurations were already stored: at its default each means the network that ran before it existed.
+_LATER_DEFAULTS: Final = {
+    f"link.{name}": field.default for name, field in Link.model_fields.items() if name not in _FIRST_LINK_PARAMETERS
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +98,16 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
 
 
 def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
-    """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes."""
-    canonical_form = {"workload": workload, "parameters": {name: _plain(value) for name, value in parameters.items()}}
+    """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes.
+
+    A link parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials.
+    """
+    said = {
+        name: _plain(value)
+        for name, value in parameters.items()
+        if name not in _LATER_DEFAULTS or value != _LATER_DEFAULTS[name]
+    }
+    canonical_form = {"workload": workload, "parameters": said}
     return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -53,6 +53,14 @@ def test_it_writes_every_parameter_in_base_units_defaults_included() -> None:
         "link.jitter": 0.001,
         "link.loss": 0.0,
         "link.mtu": 1500,
+        "link.distribution": "uniform",
+        "link.loss_burst": 1.0,
+        "link.queue": None,
+        "link.topology": "one site",
+        "link.rates": "",
+        "link.congestion_control": None,
+        "link.tcp_buffer": None,
+        "link.emulator": "auto",
     }
 
 
@@ -116,5 +124,24 @@ def test_it_never_changes_a_hash_that_is_stored() -> None:
     assert expand(specification(sweep={"hosts": [4]})).configurations[0].hash == PINNED_HASH
 
 
+def test_it_keeps_the_hash_of_a_configuration_stored_before_a_link_parameter_existed() -> None:
+    (plan,) = expand(specification(sweep={"hosts": [4]})).configurations
+    stored = {name: value for name, value in plan.parameters.items() if name not in LATER_LINK_PARAMETERS}
+    assert len(stored) == len(plan.parameters) - len(LATER_LINK_PARAMETERS)
+    assert configuration_hash("water", stored) == plan.hash
+    for name, value in LATER_LINK_PARAMETERS.items():
+        assert configuration_hash("water", {**plan.parameters, name: value}) != plan.hash
+
+
 PINNED_FIRST_ROUND = [4, 1, 2, 7, 0, 5, 6, 3]
+LATER_LINK_PARAMETERS = {
+    "link.distribution": "normal",
+    "link.loss_burst": 2.0,
+    "link.queue": 65536,
+    "link.topology": "star",
+    "link.rates": "1000000000",
+    "link.congestion_control": "reno",
+    "link.tcp_buffer": 65536,
+    "link.emulator": "netem",
+}
 PINNED_HASH = "d32dc82a2c701006f7c024140a1c4ba721fcf8b4f22a7b8c491a304bc9f54ad8"
