@@ -1,0 +1,134 @@
+"""A metric over two parameters: heat map with its values in the cells, contour, and how far apart two maps are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+
+from dashboard import numbers
+from dashboard.charts.parts import Figure, Scale, axis_title
+
+Cells = Sequence[Sequence[float | None]]
+"""Values by row (y) and column (x); None where nothing was measured."""
+
+# From here on along a colour scale, cells are so saturated that text reads better in the colour of the surface.
+_DARK = 0.55
+_DARK_OF_HALF = 0.6
+_PERCENT_FLOOR = 5.0
+
+
+def heat_map(
+    x: Sequence[str],
+    y: Sequence[str],
+    cells: Cells,
+    *,
+    x_title: str,
+    y_title: str,
+    scale: Scale,
+    ends: tuple[float, float],
+) -> Figure:
+    """Cells coloured by the logarithm of their value between `ends`, which several maps share; rows and columns are settings."""
+    low, high = (log10(end) for end in ends)
+    span = high - low or 1.0
+    z = [[None if value is None else log10(value) for value in row] for row in cells]
+    text = [["" if value is None else numbers.significant(scale(value), 3) for value in row] for row in cells]
+    places = [[None if value is None else (value - low) / span for value in row] for row in z]
+    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} ({scale.unit})"), "colorscale": "--seq"}
+    trace |= {
+        "zmin": low,
+        "zmax": low + span,
+        "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {scale.unit}<extra></extra>",
+    }
+    return _figure(trace, x, y, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
+
+
+def apart_map(
+    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str
+) -> Figure:
+    """How far `cells` lie from `reference`, in percent: blue below it, orange above, zero in the middle."""
+    z = [
+        [None if a is None or not b else 100 * (a / b - 1) for a, b in zip(row, other, strict=True)]
+        for row, other in zip(cells, reference, strict=True)
+    ]
+    text = [["" if v is None else _percent(v) for v in row] for row in z]
+    most = max((abs(v) for row in z for v in row if v is not None), default=0.0)
+    most = max(_PERCENT_FLOOR, most)
+    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
+    trace["hovertemplate"] = "%{x}, %{y}: %{text}<extra></extra>"
+    inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
+    return _figure(trace, x, y, text, inks, x_title, y_title)
+
+
+def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale) -> Figure:
+    """Lines of equal value between the measured cells, each with its value; straight between neighbours, no model."""
+    z = [[None if value is None else scale(value) for value in row] for row in cells]
+    text = [["" if value is None else numbers.significant(value, 3) for value in row] for row in z]
+    trace: Figure = {
+        **_cells(x, y, z, text, f"{y_title} by {x_title} ({scale.unit})"),
+        "type": "contour",
+        "colorscale": "--seq",
+        "connectgaps": False,
+        "line": {"smoothing": 0, "width": 1.5, "color": "--ink-2"},
+        "contours": {
+            "coloring": "heatmap",
+            "showlabels": True,
+            "labelfont": {"size": 12, "color": "--ink"},
+            "labelformat": ".3~g",
+        },
+        "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {scale.unit}<extra></extra>",
+    }
+    for only_of_cells in ("xgap", "ygap"):
+        del trace[only_of_cells]
+    return {"data": [trace], "layout": _layout(x_title, y_title)}
+
+
+def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence[str]], name: str) -> Figure:
+    return {
+        "type": "heatmap",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "z": [list(row) for row in z],
+        "text": [list(row) for row in text],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverongaps": False,
+    }
+
+
+def _figure(
+    trace: Figure,
+    x: Sequence[str],
+    y: Sequence[str],
+    text: Sequence[Sequence[str]],
+    inks: Sequence[Sequence[str]],
+    x_title: str,
+    y_title: str,
+) -> Figure:
+    notes = [
+        {"x": x[column], "y": y[row], "text": words, "font": {"size": 12, "color": inks[row][column]}}
+        for row, line in enumerate(text)
+        for column, words in enumerate(line)
+        if words
+    ]
+    return {"data": [trace], "layout": {**_layout(x_title, y_title), "annotations": notes}}
+
+
+def _layout(x_title: str, y_title: str) -> Figure:
+    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
+    return {
+        "hovermode": "closest",
+        "margin": {"l": 58, "r": 8, "t": 6, "b": 40},
+        "xaxis": {**bare, "title": axis_title(x_title, "")},
+        "yaxis": {**bare, "title": axis_title(y_title, "")},
+    }
+
+
+def _on(place: float | None, dark: float) -> str:
+    """The ink that reads on a cell `place` along its scale; the scales of both themes are made for this."""
+    return "--surface" if place is not None and place > dark else "--ink"
+
+
+def _percent(value: float) -> str:
+    return f"{'+' if value > 0 else numbers.MINUS if value < 0 else ''}{abs(value):.1f}{numbers.NARROW}%"

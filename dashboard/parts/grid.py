@@ -1,0 +1,192 @@
+"""A metric over two swept parameters as maps and as families of lines, published values beside it, x as asked or as measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboard.axes import XAxis, x_parameter
+from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
+from dashboard.charts.maps import Cells, apart_map, contour, heat_map
+from dashboard.parts.measured import Measured, Source, swept
+from dashboard.words import parameter_label, parameters_sentence, value_words
+from experiments.certificates import QUANTITIES, achieved_links
+from experiments.metrics import Metric, find
+from experiments.selectors import ConfigurationRow
+
+MOST_GROUPS: Final = 6
+LEAST_FILLED: Final = 0.75
+"""Share of the cells that must be measured: a diagonal of points is no map."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The rows of one map: all that differ in `x` and `y` alone."""
+
+    title: str
+    x: str
+    y: str
+    rows: Sequence[ConfigurationRow]
+
+    def values(self, name: str) -> list[Any]:
+        """The settings of one axis, in order."""
+        return sorted({row.parameters[name] for row in self.rows})
+
+    def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
+        """Medians by y and x, for rows in the order of `self.rows`."""
+        found = {
+            (own.parameters[self.y], own.parameters[self.x]): row.median(metric)
+            for own, row in zip(self.rows, rows, strict=True)
+            if row is not None
+        }
+        return [[found.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
+
+
+def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the maps and lines of every group; None unless two parameters form a grid, or one of the link was swept."""
+    metric = measured.deciding
+    if metric is None:
+        return None
+    rows = measured.own.with_metric(metric)
+    names = [name for name in swept(rows) if _ordered(rows, name)]
+    if not names:
+        return None
+    x = x_parameter(rows, names)
+    description = find(metric, measured.own.experiment.specification)
+    grids = _grids(rows, x, names)[:MOST_GROUPS]
+    maps = [_maps(grid, measured, description) for grid in grids]
+    lines = _line_charts(measured, rows, x, names, description) if maps or x in QUANTITIES else []
+    if not maps and not lines:
+        return None
+    return {"metric": description.label, "maps": maps, "lines": lines, "x": parameter_label(x).lower()}
+
+
+def _ordered(rows: Sequence[ConfigurationRow], name: str) -> bool:
+    return all(isinstance(row.parameters.get(name), int | float) for row in rows)
+
+
+def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
+    """Every grid over x: beside a link's x only other parameters of the link make maps, the rest tells the maps apart."""
+    beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
+    found = []
+    for y in beside:
+        for rest, group in _by_rest(rows, [name for name in swept(rows) if name not in (x, y)]).items():
+            grid = Grid(rest, x, y, group)
+            columns, lines = len(grid.values(x)), len(grid.values(y))
+            if columns > 1 and lines > 1 and len(group) >= LEAST_FILLED * columns * lines:
+                found.append(grid)
+    return found
+
+
+def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str, list[ConfigurationRow]]:
+    groups: dict[str, list[ConfigurationRow]] = {}
+    for row in rows:
+        groups.setdefault(parameters_sentence(row.parameters, names), []).append(row)
+    return groups
+
+
+def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
+    """The maps of one grid: measured (and as contour), published and how far apart, on one colour scale."""
+    own = grid.cells(grid.rows, metric.id)
+    references = [
+        (source, grid.cells(_matching(source, grid.rows, metric.id), metric.id)) for source in measured.published
+    ]
+    references = [(source, cells) for source, cells in references if any(v is not None for row in cells for v in row)]
+    everything = [v for cells in (own, *(c for _, c in references)) for row in cells for v in row if v]
+    scale = Scale.of(everything, metric.unit)
+    look = {
+        "x": [_bare(grid.x, value) for value in grid.values(grid.x)],
+        "y": [_bare(grid.y, value) for value in grid.values(grid.y)],
+        "x_title": parameter_label(grid.x),
+        "y_title": parameter_label(grid.y),
+    }
+    ends = (min(everything), max(everything))
+    name = f"{grid.title}, " if grid.title else ""
+    panels = [
+        _panel(
+            f"{name}{measured.own.name.lower()}",
+            f"{scale.unit}, medians",
+            {
+                "Map": heat_map(**look, cells=own, scale=scale, ends=ends),
+                "Contour": contour(**look, cells=own, scale=scale),
+            },
+        )
+    ]
+    for source, cells in references:
+        panels.append(
+            _panel(
+                f"{name}{source.name.lower()}",
+                f"{scale.unit}, as printed",
+                {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends)},
+            )
+        )
+        apart = {"Ratio": apart_map(**look, cells=own, reference=cells)}
+        panels.append(_panel(f"{name}difference", f"measured against {source.name.lower()}", apart))
+    return {"title": grid.title, "panels": panels, "width": "c4" if references else "c6"}
+
+
+def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, Any]:
+    return {"title": title[:1].upper() + title[1:], "subtitle": subtitle, "views": list(views.items())}
+
+
+def _bare(name: str, value: Any) -> str:
+    return value_words(name, value)
+
+
+def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
+    """The source's row with the same settings as each row, in everything that either of the two varies."""
+    theirs = source.with_metric(metric)
+    names = sorted({*swept(theirs), *swept(rows)})
+
+    def key(row: ConfigurationRow) -> tuple[Any, ...]:
+        return tuple(row.parameters.get(name, 0 if name in QUANTITIES else None) for name in names)
+
+    known = {key(row): row for row in theirs}
+    return [known.get(key(row)) for row in rows]
+
+
+def _line_charts(
+    measured: Measured, rows: Sequence[ConfigurationRow], x: str, names: Sequence[str], metric: Metric
+) -> list[dict[str, Any]]:
+    """One chart per group with a line for each setting of a second link parameter; x as asked, and as its certificate says."""
+    varied = [name for name in swept(rows) if name != x]
+    beside = next((name for name in varied if name in QUANTITIES and name in names), None)
+    achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
+    charts = []
+    for rest, group in list(_by_rest(rows, [name for name in varied if name != beside]).items())[:MOST_GROUPS]:
+        families = _by_rest(group, [beside] if beside else [])
+        if len({row.parameters[x] for row in group}) < 2:
+            continue
+        families = dict(list(families.items())[:MOST_SERIES])
+        views = {"As asked": _lines(measured, families, x, metric, None)}
+        known = [row for row in group if x in achieved.get(row.pk, {})]
+        if len(known) == len(group):
+            views["As measured"] = _lines(measured, families, x, metric, achieved)
+        charts.append(_panel(rest or metric.label, "every trial, medians and ranges", views))
+    return charts
+
+
+def _lines(
+    measured: Measured,
+    families: Mapping[str, Sequence[ConfigurationRow]],
+    x: str,
+    metric: Metric,
+    achieved: Mapping[int, Mapping[str, float]] | None,
+) -> Figure:
+    rows = [row for family in families.values() for row in family]
+    axis = XAxis.of(x, rows)
+    lines, published = [], []
+    for name, family in families.items():
+        ordered = sorted(family, key=lambda row: row.parameters[x])
+        xs = axis.values(ordered)
+        if achieved is not None:
+            xs = [axis.scale(achieved[row.pk][x]) if axis.scale else achieved[row.pk][x] for row in ordered]
+        lines.append(Line(name or measured.own.name, xs, [row.values.get(metric.id, []) for row in ordered]))
+        for source in measured.published:
+            known = [r for r in _matching(source, ordered, metric.id) if r is not None]
+            if known:
+                label = f"{source.name}, {name}" if name else source.name
+                published.append(Published(label, *axis.medians(known, metric.id)))
+    title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
+    return over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)

@@ -1,0 +1,79 @@
+"""The network as a parameter: its certificate is kept, and a trial on a network that is not the one asked for says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from experiments.models import State, Trial
+from workers import pipeline
+from workers.testbed import verdict
+
+GOOD = "print('answer 42')"
+# Rank 0 ends only when rank 1 does, long after the test has cut the wire between them.
+LONG = "import time; print('answer 42', flush=True); time.sleep(60)"
+WIDE_AREA = {"topology": "two sites", "bandwidth": "300 Mbit/s", "delay": "2 ms"}
+TWO_HOSTS = {"hosts": 2}
+
+RunAll = Callable[..., list[Trial]]
+
+
+@pytest.fixture(autouse=True)
+def _workload(script_workload: object) -> None:
+    """Every test here runs scripts."""
+
+
+def test_it_keeps_one_certificate_for_all_trials_on_the_same_link(run_all: RunAll) -> None:
+    first, second = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, link=WIDE_AREA, repetitions=2)
+    assert first.state == second.state == State.FINISHED, first.message
+    assert first.certificate == second.certificate
+    assert first.certificate["kept"], first.certificate["reasons"]
+    asked = {row["quantity"]: row["asked"] for row in first.certificate["rows"]}
+    assert (asked["bandwidth"], asked["delay"], asked["loss"], asked["path MTU"]) == (3e8, 0.002, 0.0, 1500)
+    assert "tbf" in first.conditions["back_end"]
+    assert first.conditions["link_asked"].startswith("two sites, 300 Mbit/s, 2 ms delay")
+
+
+def test_a_link_outside_its_tolerance_degrades_the_trial_with_the_reason(
+    run_all: RunAll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdict, "BANDWIDTH_TOLERANCE", -1.0)
+    (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, link={"bandwidth": "50 Mbit/s"})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.trust == "degraded"
+    assert "the bandwidth from n1 to n2 is" in trial.trust_reasons[0]
+
+
+def test_an_experiment_can_refuse_links_that_are_not_as_asked(run_all: RunAll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "DELAY_TOLERANCE_S", -1.0)
+    monkeypatch.setattr(verdict, "DELAY_TOLERANCE", -1.0)
+    (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, certificate="require")
+    assert trial.state == State.FAILED
+    assert trial.message.startswith("The link is not what was asked for: the delay from n1 to n2 is")
+    assert trial.certificate["kept"] is False
+
+
+def test_a_link_can_be_left_unmeasured(run_all: RunAll) -> None:
+    (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, certificate="skip")
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.certificate is None
+
+
+def test_an_emulator_killed_in_mid_trial_fails_it(run_all: RunAll, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = pipeline.TrialRun._watch
+
+    def kill_then_watch(run: object, session: object, process: object, capture: object) -> object:
+        keeper = psutil.Process(session.keeper.pid)  # type: ignore[attr-defined]
+        (emulator,) = [child for child in keeper.children(recursive=True) if "relay.py" in " ".join(child.cmdline())]
+        emulator.kill()
+        return started(run, session, process, capture)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pipeline.TrialRun, "_watch", kill_then_watch)
+    began = time.monotonic()
+    (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": LONG}, link=WIDE_AREA, certificate="skip")
+    assert trial.state == State.FAILED
+    assert "The network emulator relay (killed by signal 9) ended" in trial.message
+    assert time.monotonic() - began < 50, "it waited for the program instead of the wire"
