@@ -24,8 +24,8 @@ PEAK_WINDOWS: Final[dict[str, int]] = {
 }
 MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
-MOST_BINS: Final = 1 << 22
-"""Packets are counted per 100 us for 7 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
+MOST_BINS: Final = 1 << 21
+"""Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
 _SIZES: Final = 1 << 16
 _NO_PACKETS: Final = "no packets"
 

@@ -32,7 +32,7 @@ from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
 HANG_S = 10
 COMPILING_S = 120
-MEMORY_BYTES = 400_000_000
+MEMORY_BYTES = 500_000_000
 """A mutant of a few kilobytes may not make the process grow by more than this."""
 EXTREMES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
