@@ -51,6 +51,7 @@ _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
 _WIRE = "frames of the capture, original length"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
 
+# fmt: off
 _RUN: Final[list[Row]] = [
     ("elapsed_s", "Elapsed time", "s", "lower", "Wall time of the MPI launch command.", "monotonic clock of the launcher"),
     ("cpu_user_s", "CPU time, user", "s", "lower", "User CPU time summed over ranks.", _RUSAGE),
@@ -154,6 +155,8 @@ _STRUCTURES: Final[list[Metric]] = [
     Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),
     Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "METRICS.md section 8", "legacy", shape="table"),
 ]
+
+# fmt: on
 
 _HEADLINE: Final = (
     "cpu_mean_rank_s",
