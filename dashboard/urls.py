@@ -4,6 +4,9 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
 from dashboard.pages import clusters, compare, diagnosis, experiment, experiments, home, new, trial, workloads
+from dashboard.pages.gallery import run as run_study
+from dashboard.pages.gallery import studies
+from dashboard.pages.parts import parts
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -18,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/new/apply/", new.apply_yaml, name="new-apply"),
     path("experiments/<slug:slug>/", experiment.experiment, name="experiment"),
     path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),
+    path("experiments/<slug:slug>/parts/", parts, name="experiment-parts"),
     path("experiments/<slug:slug>/diagnosis/", diagnosis.diagnosis, name="experiment-diagnosis"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
@@ -26,6 +30,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
     path("trials/<int:pk>/files/<str:name>", trial.download, name="artifact"),
     path("compare/", compare.compare_page, name="compare"),
+    path("studies/", studies, name="studies"),
+    path("studies/<slug:stem>/run/", run_study, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("workloads/", workloads.workloads, name="workloads"),
 ]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, Parameters, Parsed, Phases, Workload
 from experiments.workloads.command import Command
 from experiments.workloads.concurrent_readers import ConcurrentReaders
 from experiments.workloads.data_staging import DataStaging
@@ -18,7 +18,18 @@ from experiments.workloads.netpipe import NetPipe
 from experiments.workloads.pingpong import PingPong
 from experiments.workloads.water import Water
 
-__all__ = ["FigureOfMerit", "Mismatch", "Parameters", "Parsed", "Workload", "get", "missing_packages", "registry"]
+__all__ = [
+    "FigureOfMerit",
+    "LoadTest",
+    "Mismatch",
+    "Parameters",
+    "Parsed",
+    "Phases",
+    "Workload",
+    "get",
+    "missing_packages",
+    "registry",
+]
 
 _WORKLOADS: dict[str, Workload] = {
     workload.slug: workload

@@ -35,6 +35,44 @@ class Parsed:
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class LoadTest:
+    """Which of its figures say how a service bears load: what an operating envelope is made of."""
+
+    load: str
+    """Parameter that counts the jobs at the same time."""
+    wall: str
+    """Figure: wall time of a job, s."""
+    uses: Mapping[str, str]
+    """Figures by resource: share of it in use, 0 to 1, at its largest."""
+    throughput: str
+    """Figure in bit/s: with the bandwidth of the link, the use of the link."""
+    same_processors: tuple[str, ...] = ()
+    """Of the resources those that are one where all hosts are virtual ones of one machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Which of its figures part a run into a first step per node that loads data, and later ones that have it."""
+
+    nodes: str
+    """Figure: number of nodes."""
+    first: str
+    """Figure: time of the first step, s."""
+    later: str
+    """Figure: time of a later step, s."""
+    run: str
+    """Figure: time of the whole run, s."""
+    aggregate: str
+    """Figure: bandwidth of all nodes together, B/s."""
+    steps: str
+    """Parameter that counts the steps of a node."""
+    method: str
+    """Parameter whose values are compared."""
+    baseline: str
+    """Value of it that the others are compared with."""
+
+
 class Mismatch(ValueError):
     """Values that are each allowed but do not go together; ``parameter`` is the one to change."""
 
@@ -59,6 +97,11 @@ class Workload(ABC):
     figures: tuple[FigureOfMerit, ...]
     outputs: tuple[str, ...] = ()
     """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
+
+    load_test: ClassVar[LoadTest | None] = None
+    phases: ClassVar[Phases | None] = None
+    gflops: ClassVar[str | None] = None
+    """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""
 
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""

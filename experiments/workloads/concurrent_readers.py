@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from pydantic import Field
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.fields import Bytes, Seconds
 
 PROGRAMS: Final = Path(__file__).parent.parent / "programs"
@@ -111,6 +111,16 @@ class ConcurrentReaders(Workload):
     parameters_type = ReadersParameters
     figures = _figures()
     outputs = (RESULT,)
+    load_test = LoadTest(
+        load="jobs",
+        wall="concurrent-readers.job_wall_s",
+        uses={
+            "client CPU": "concurrent-readers.client_cpu_max_share",
+            "server CPU": "concurrent-readers.server_cpu_max_share",
+        },
+        throughput="concurrent-readers.server_throughput_bps",
+        same_processors=("client CPU", "server CPU"),
+    )
 
     def command(self, parameters: ReadersParameters, *, ranks: int) -> tuple[str, ...]:
         # Not isolated (-I): the program imports the file that lies beside it.

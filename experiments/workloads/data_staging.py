@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import Field
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Phases, Workload
 from experiments.workloads.fields import Bytes
 
 PROGRAMS: Final = Path(__file__).parent.parent / "programs"
@@ -98,6 +98,16 @@ class DataStaging(Workload):
     parameters_type = StagingParameters
     figures = _figures()
     outputs = (RESULT,)
+    phases = Phases(
+        nodes="data-staging.nodes",
+        first="data-staging.first_search_s",
+        later="data-staging.later_search_s",
+        run="data-staging.run_s",
+        aggregate="data-staging.aggregate_bandwidth_Bps",
+        steps="searches",
+        method="staging",
+        baseline="pull",
+    )
 
     def command(self, parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:
         # Not isolated (-I): the program imports the file that lies beside it.

@@ -34,6 +34,7 @@ class Hpl(Workload):
             "Scaled residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N); HPL accepts values below 16.",
         ),
     )
+    gflops = "hpl.gflops"
     outputs = (linpack.OUTPUT, _PLAIN_OUTPUT)
 
     def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:

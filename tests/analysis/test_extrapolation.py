@@ -36,6 +36,10 @@ def test_a_tree_it_finds_logarithmic():
     assert fit.title == "logarithmic"
 
 
+def test_equal_times_it_leaves_constant():
+    assert fit_phase(study({"first_s": lambda n: 0.1}, scatter=0.0), "first_s").title == "constant"
+
+
 def test_the_phases_it_adds_up_with_an_interval_that_holds_the_truth():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     found = extrapolate(first, later, nodes=100, searches=1000, measured_searches=3)

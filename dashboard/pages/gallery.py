@@ -1,0 +1,109 @@
+"""The study gallery: what was published, what was measured here, and one click to run it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.results import Results, published_name
+from dashboard.summaries import chip_state, chip_words
+from dashboard.words import workload_title
+from experiments import workloads
+from experiments.access import may_submit, visible_experiments, visible_projects
+from experiments.design import expand
+from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT, built_in
+from experiments.models import Cluster, Experiment, Project, State
+from experiments.selectors import progress_of
+from experiments.spec import ExperimentSpec, parse_yaml
+from workers import queue
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A built-in experiment: its file's stem and its specification."""
+
+    stem: str
+    spec: ExperimentSpec
+    trials: int
+
+    @property
+    def size(self) -> str:
+        """'quick', 'full' or, for one that comes in one size, its name."""
+        return self.stem.rpartition("-")[2] if self.stem.endswith(("-quick", "-full")) else self.stem
+
+
+@lru_cache(maxsize=1)  # the files come with the program
+def built_in_experiments() -> tuple[BuiltIn, ...]:
+    """Return the built-in experiments, quick ones before full ones."""
+    specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
+    found = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
+    return tuple(sorted(found, key=lambda each: (not each.stem.endswith("-quick"), each.stem)))
+
+
+@require_GET
+def studies(request: HttpRequest) -> HttpResponse:
+    """Every published study, with the latest own experiment of the same workload beside it."""
+    published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
+    latest = _latest_own(request.user, {study.workload for study in published})
+    progress = progress_of(latest.values())
+    cards = [_card(study, latest.get(study.workload), progress) for study in published]
+    return render(request, "gallery/page.html", {"place": "studies", "cards": cards})
+
+
+@require_POST
+def run(request: HttpRequest, stem: str) -> HttpResponse:
+    """Start a built-in experiment as it is, and show it."""
+    chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
+    if chosen is None:
+        raise Http404(f"no built-in experiment {stem}")
+    project = _project(request.user, chosen.spec.workload)
+    if project is None:
+        raise PermissionDenied
+    try:
+        experiment = queue.submit(chosen.spec, project=project, owner=request.user)
+    except Cluster.DoesNotExist:
+        messages.error(request, f"The cluster {chosen.spec.cluster} is unknown or switched off.", extra_tags="bad")
+        return redirect("studies")
+    messages.success(request, f"Started: {experiment.trials.count()} trials are queued.", extra_tags="ok")
+    return redirect(experiment)
+
+
+def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
+    """Return the newest experiment with a finished trial by workload; a running one where there is none yet."""
+    measured = Q(trials__state=State.FINISHED)
+    own = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
+    newest = {e.workload: e for e in own.distinct("workload")}
+    return newest | {e.workload: e for e in own.filter(measured).distinct("workload")}
+
+
+def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str, Any]:
+    sizes = [each for each in built_in_experiments() if each.spec.workload == study.workload]
+    workload = next((w for w in workloads.registry() if w.slug == study.workload), None)
+    return {
+        "study": study,
+        "name": published_name(study),
+        "statements": (study.source or {}).get("statements", []),
+        "printed": Results(study).key_figures(),
+        "own": own,
+        "state": chip_state(progress[own.pk]) if own else "",
+        "state_words": chip_words(progress[own.pk]) if own else "",
+        "measured": Results(own).key_figures() if own else [],
+        "sizes": sizes,
+        "workload": workload_title(study.workload),
+        "missing": () if workload is None else workloads.missing_packages(workload),
+    }
+
+
+def _project(user: Any, workload: str) -> Project | None:
+    """Return the first project that the user may start this in, the default one before others."""
+    projects = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
+    found = sorted(projects, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
+    return next((project for project in found if may_submit(user, project, workload)), None)

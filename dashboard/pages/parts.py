@@ -1,0 +1,18 @@
+"""The result parts of an experiment, fetched after its page: their models take longer than a page may."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from dashboard.parts import Measured, parts_of
+from experiments.access import visible_experiments
+
+
+@require_GET
+def parts(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every part that the data fit; the address holds the reader's own targets."""
+    found = get_object_or_404(visible_experiments(request.user).select_related("cluster"), slug=slug)
+    shown = parts_of(Measured.of(found), request.GET.dict())
+    return render(request, "parts/_parts.html", {"experiment": found, "parts": shown})

@@ -1,0 +1,53 @@
+"""Result parts: panels that appear for every experiment whose data they fit, whatever its workload.
+
+A part is a function of what was measured that returns what its template shows, or None when it has nothing to say. A new one is one
+file and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dashboard.parts.effects import effects_part
+from dashboard.parts.envelope import envelope_part
+from dashboard.parts.grid import grid_part
+from dashboard.parts.ladder import ladder_part
+from dashboard.parts.measured import Measured
+from dashboard.parts.phases import phases_part
+from dashboard.parts.rating import rating_part
+
+__all__ = ["Measured", "Part", "parts_of"]
+
+Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One panel: its anchor, title and template, and what the template shows."""
+
+    element: str
+    title: str
+    template: str
+    shown: Mapping[str, Any]
+
+
+_PARTS: Final[Sequence[tuple[str, str, Build]]] = (
+    ("grid", "By two parameters, and against the link as measured", grid_part),
+    ("envelope", "Operating envelope", envelope_part),
+    ("ladder", "Tuning ladder", ladder_part),
+    ("effects", "Effects alone and together", effects_part),
+    ("rating", "Against peak, price and power", rating_part),
+    ("phases", "First and later steps, and more nodes", phases_part),
+)
+
+
+def parts_of(measured: Measured, asked: Mapping[str, str]) -> list[Part]:
+    """Return the parts that the data fit, in order. ``asked`` are the reader's own targets, from the address."""
+    found = []
+    for element, title, build in _PARTS:
+        shown = build(measured, asked)
+        if shown is not None:
+            found.append(Part(element, title, f"parts/_{element}.html", shown))
+    return found

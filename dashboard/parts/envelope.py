@@ -1,0 +1,109 @@
+"""How many jobs a service bears over each link, and what gives out first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.envelope import FACTOR, Envelope, EnvelopeRow, Load, Saturation, envelope
+from dashboard import numbers
+from dashboard.charts.studies import envelope_chart
+from dashboard.parts.measured import Measured, Source
+from dashboard.words import value_words
+from experiments.workloads import LoadTest
+
+CAPACITY = "link.bandwidth"
+PROCESSORS = "processors"
+
+
+def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a table per source and a chart of the wall times; None unless the workload names a load and two loads were measured."""
+    test = measured.workload.load_test if measured.workload else None
+    if test is None:
+        return None
+    factor = _factor(asked.get("factor", ""))
+    found = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
+    found = [(source, each) for source, each in found if any(len(row.ratios) > 1 or row.uses for row in each.rows)]
+    if not found or found[0][0] is not measured.own:
+        return None
+    return {
+        "factor": factor,
+        "tables": [
+            {"name": source.name, "rows": [_row(row) for row in each.rows], "smallest": _smallest(each)}
+            for source, each in found
+        ],
+        "chart": envelope_chart(
+            [(f"{source.name}, {_link(row.capacity)}", row.ratios) for source, each in found for row in each.rows],
+            factor=factor,
+            load=test.load.capitalize(),
+            measured=len(found[0][1].rows),
+        ),
+    }
+
+
+def _virtual(source: Source, measured: Measured) -> bool:
+    return source is measured.own and measured.hosts_share_a_machine
+
+
+def _factor(text: str) -> float:
+    try:
+        factor = float(text)
+    except ValueError:
+        return FACTOR
+    return factor if 1 < factor < 1e6 else FACTOR
+
+
+def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
+    loads: dict[float, list[Load]] = defaultdict(list)
+    for row in source.rows:
+        jobs, capacity = row.parameters.get(test.load), row.parameters.get(CAPACITY)
+        if not isinstance(jobs, int | float) or not capacity:
+            continue
+        uses = {name: value for name, metric in test.uses.items() if (value := row.median(metric)) is not None}
+        throughput = row.median(test.throughput)
+        if throughput is not None:
+            uses["link"] = throughput / capacity
+        loads[float(capacity)].append(Load(float(jobs), row.values.get(test.wall, []), uses))
+    return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
+
+
+def _row(row: EnvelopeRow) -> dict[str, Any]:
+    return {
+        "link": _link(row.capacity),
+        "single": numbers.NOTHING if row.single_s is None else f"{numbers.significant(row.single_s)}{numbers.NARROW}s",
+        "largest": _jobs(row.largest_acceptable),
+        "refused": "none" if row.first_refused is None and row.ratios else _jobs(row.first_refused),
+        "limit": numbers.NOTHING if row.limit is None else numbers.significant(row.limit, 2),
+        "extrapolated": row.extrapolated,
+        "first": _first(row.saturation),
+        "saturated": row.saturation is not None and row.saturation.saturated,
+        "evidence": "; ".join(f"{name} {_percent(use)} at {jobs:g}" for name, jobs, use in row.uses),
+    }
+
+
+def _first(saturation: Saturation | None) -> str:
+    if saturation is None:
+        return numbers.NOTHING
+    if not saturation.saturated:
+        return f"nothing: {saturation.resource} reaches {_percent(saturation.use)}"
+    return f"{saturation.resource}: {_percent(saturation.use)} at {saturation.jobs:g}"
+
+
+def _smallest(found: Envelope) -> list[tuple[str, str]]:
+    """Return (jobs, smallest link that was measured to bear them)."""
+    jobs = found.measured_jobs()
+    pairs = [(each, found.smallest_acceptable(each)) for each in jobs]
+    return [(f"{each:g}", "none of these" if link is None else _link(link)) for each, link in pairs]
+
+
+def _jobs(jobs: float | None) -> str:
+    return numbers.NOTHING if jobs is None else f"{jobs:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}{numbers.NARROW}%"
+
+
+def _link(capacity: float) -> str:
+    return value_words(CAPACITY, capacity)

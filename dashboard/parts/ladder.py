@@ -1,0 +1,75 @@
+"""The tuning ladder: ordered steps, what changed, and what it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from analysis.ladder import Gain, Step, Trialled, ladder
+from dashboard import numbers
+from dashboard.charts.studies import ladder_chart
+from dashboard.parts.measured import Measured, Source, swept
+from dashboard.words import parameter_label, value_words
+from experiments.metrics import find
+from experiments.selectors import ConfigurationRow
+
+FEWEST = 3
+
+
+def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the steps of every source; None unless parameters advance together, so that the order means something."""
+    metric = measured.deciding
+    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+        return None
+    higher = measured.higher_is_better(metric)
+    sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
+    found = [(source, ladder(_steps(source, metric), higher_is_better=higher)) for source in sources]
+    description = find(metric, measured.own.experiment.specification)
+    return {
+        "metric": description.label,
+        "unit": description.unit,
+        "tables": [{"name": source.name, "rows": [_row(step) for step in steps]} for source, steps in found],
+        "chart": ladder_chart(
+            [(source.name, [(s.number, s.value, s.best_so_far) for s in steps]) for source, steps in found],
+            quantity=description.label,
+            unit=description.unit,
+        ),
+    }
+
+
+def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
+    """Return whether the rows are single steps and not every combination of at least two parameters."""
+    names = swept(rows)
+    combinations = prod(len({repr(row.parameters.get(name)) for row in rows}) for name in names)
+    return len(rows) >= FEWEST and len(names) > 1 and combinations > len(rows)
+
+
+def _steps(source: Source, metric: str) -> list[Trialled]:
+    return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
+
+
+def _row(step: Step) -> dict[str, Any]:
+    return {
+        "number": step.number,
+        "value": numbers.significant(step.value),
+        "changes": [
+            f"{parameter_label(name)} {value_words(name, before)} → {value_words(name, after)}"
+            for name, (before, after) in step.changed.items()
+        ],
+        "previous": gain_words(step.against_previous),
+        "first": gain_words(step.against_first),
+        "best": step.is_best_so_far,
+        "best_so_far": numbers.significant(step.best_so_far),
+    }
+
+
+def gain_words(gain: Gain | None) -> str:
+    """A gain for a cell: '1.107 (1.09 to 1.12)'."""
+    if gain is None:
+        return numbers.NOTHING
+    text = numbers.significant(gain.factor)
+    interval = gain.interval
+    if interval is None or interval.low is None or interval.high is None:
+        return text
+    return f"{text} ({numbers.significant(interval.low, 3)} to {numbers.significant(interval.high, 3)})"

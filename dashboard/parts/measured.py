@@ -1,0 +1,119 @@
+"""What the parts read: an experiment's counted values, and the published ones of the same workload beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.economics import ClusterFacts
+from dashboard.results import published_name
+from experiments import workloads
+from experiments.metrics import find
+from experiments.models import Cluster, Experiment, Measurement
+from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.workloads import Workload
+
+_SAME_MACHINE = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One experiment's rows; ``name`` tells them apart where several stand side by side."""
+
+    experiment: Experiment
+    name: str
+    rows: Sequence[ConfigurationRow]
+
+    def with_metric(self, metric: str) -> list[ConfigurationRow]:
+        return [row for row in self.rows if row.values.get(metric)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An experiment, its workload (None: no longer in the registry), and what is published about it."""
+
+    own: Source
+    published: Sequence[Source]
+    workload: Workload | None
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Measured:
+        """Read everything in a fixed number of queries per experiment."""
+        others = [] if experiment.published else list(published_like(experiment))
+        name = published_name(experiment) if experiment.published else "Measured"
+        return cls(
+            Source(experiment, name, _rows(experiment)),
+            [Source(other, published_name(other), _rows(other)) for other in others],
+            _workload(experiment),
+        )
+
+    @property
+    def sources(self) -> list[Source]:
+        """The experiment itself, then the published ones."""
+        return [self.own, *self.published]
+
+    @property
+    def hosts_share_a_machine(self) -> bool:
+        cluster = self.own.experiment.cluster
+        return cluster is not None and cluster.kind in _SAME_MACHINE
+
+    @property
+    def deciding(self) -> str | None:
+        """The metric by which configurations are better or worse: the workload's first directed figure that was measured, else time."""
+        figures = [f.id for f in self.workload.figures if f.direction != "neutral"] if self.workload else []
+        return next((m for m in (*figures, "elapsed_s") if self.own.with_metric(m)), None)
+
+    def higher_is_better(self, metric: str) -> bool:
+        return find(metric, self.own.experiment.specification).direction == "higher"
+
+
+def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
+    """Return the parameters that vary."""
+    return swept_parameters(rows)
+
+
+def cluster_facts(experiment: Experiment) -> ClusterFacts:
+    """Return the facts of the cluster that ran, or that a publication states."""
+    stated: Mapping[str, Any] = {}
+    if experiment.published:
+        stated = (experiment.source or {}).get("facts", {})
+    elif experiment.cluster is not None:
+        stated = experiment.cluster.facts
+    return facts_of(stated)
+
+
+def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
+    """Return stored facts as typed ones; what is no positive number is not known."""
+
+    def number(*names: str) -> float | None:
+        for name in names:
+            value = stated.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+                return float(value)
+        return None
+
+    hosts, cores = number("hosts", "nodes"), number("cores_per_host", "cores_per_node")
+    return ClusterFacts(
+        hosts=None if hosts is None else int(hosts),
+        cores_per_host=1 if cores is None else int(cores),
+        clock_hz=number("clock_hz"),
+        flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
+        price=number("price"),
+        watts=number("watts"),
+        price_per_host_hour=number("price_per_host_hour"),
+        years_of_use=number("years_of_use"),
+        price_per_kwh=number("price_per_kwh"),
+    )
+
+
+def _rows(experiment: Experiment) -> list[ConfigurationRow]:
+    metrics = Measurement.objects.filter(trial__experiment=experiment, scope="all").values_list("metric", flat=True)
+    return configuration_rows(experiment, sorted(set(metrics.distinct())))
+
+
+def _workload(experiment: Experiment) -> Workload | None:
+    try:
+        return workloads.get(experiment.workload, experiment.specification.get("parameters"))
+    except KeyError:
+        return None

@@ -1,0 +1,167 @@
+"""First and later steps over the nodes: equations, what each method gains, and many nodes and steps from few."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analysis.economics import contention
+from analysis.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
+from analysis.scaling import Estimate, Fit, Point, Study
+from dashboard import numbers
+from dashboard.charts import Fitted, Line
+from dashboard.charts.studies import phases_chart
+from dashboard.parts.measured import Measured, cluster_facts
+from experiments.metrics import find
+from experiments.selectors import ConfigurationRow
+from experiments.workloads import Phases
+
+NODES, STEPS = 100, 1000
+"""What is extrapolated to until the reader asks for something else."""
+MOST = 10_000_000
+AXIS = "nodes"
+
+
+def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return gains, equations and the extrapolation by method; None unless the workload names its phases and they were measured."""
+    phases = measured.workload.phases if measured.workload else None
+    if phases is None:
+        return None
+    rows = [row for row in measured.own.with_metric(phases.first) if row.values.get(phases.nodes)]
+    by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
+    for row in rows:
+        by_method[str(row.parameters.get(phases.method))].append(row)
+    if not by_method:
+        return None
+    fits = {method: _fits(each, phases) for method, each in by_method.items()}
+    nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
+    measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
+    return {
+        "first_label": find(phases.first).label,
+        "later_label": find(phases.later).label,
+        "method": phases.method,
+        "baseline": phases.baseline,
+        "steps_name": phases.steps,
+        "gains": _gains(by_method, phases, measured),
+        "equations": [_equations(method, *pair) for method, pair in fits.items()],
+        "target": {"nodes": nodes, "steps": steps},
+        "totals": _totals(fits, phases, nodes, steps, measured_steps),
+        "chart": _chart(by_method, fits, phases, nodes),
+    }
+
+
+def _target(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() and 1 <= int(text) <= MOST else default
+
+
+def _fits(rows: Sequence[ConfigurationRow], phases: Phases) -> tuple[Fit | None, Fit | None]:
+    points = [Point({AXIS: row.median(phases.nodes)}, row.values) for row in rows]
+    study = Study(points, axis=AXIS, time_metric=phases.run)
+    return fit_phase(study, phases.first), fit_phase(study, phases.later)
+
+
+def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, measured: Measured) -> list[dict[str, Any]]:
+    """Return one row per number of nodes and method: aggregate bandwidth and run time against the baseline, and what it lost."""
+    facts = cluster_facts(measured.own.experiment)
+    baseline = {row.median(phases.nodes): row for row in by_method.get(phases.baseline, [])}
+    rows = []
+    for method, each in by_method.items():
+        for row in each:
+            nodes, run = row.median(phases.nodes), row.median(phases.run)
+            against = baseline.get(nodes)
+            cells: dict[str, Any] = {"method": method, "nodes": nodes, "bandwidth": _mega(row.median(phases.aggregate))}
+            slow = None if against is None else against.median(phases.run)
+            if against is not None and method != phases.baseline and slow and run and nodes:
+                lost = contention(slow, run, nodes, facts)
+                cells |= {
+                    "more_bandwidth": _more(row.median(phases.aggregate), against.median(phases.aggregate)),
+                    "faster": numbers.significant(slow / run, 3),
+                    "lost": f"{100 * lost.utilisation_lost:.0f}",
+                    "price": None if lost.price_lost is None else numbers.significant(lost.price_lost, 3),
+                }
+            rows.append(cells)
+    return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
+
+
+def _more(value: float | None, over: float | None) -> str:
+    return numbers.NOTHING if not value or not over else numbers.percent_apart(value, over) or numbers.NOTHING
+
+
+def _mega(value: float | None) -> str:
+    return numbers.NOTHING if value is None else numbers.significant(value / 1e6)
+
+
+def _equations(method: str, first: Fit | None, later: Fit | None) -> dict[str, Any]:
+    return {"method": method, "phases": [_equation(fit) for fit in (first, later)]}
+
+
+def _equation(fit: Fit | None) -> dict[str, Any] | None:
+    if fit is None:
+        return None
+    return {
+        "title": fit.title,
+        "formula": fit.formula,
+        "parameters": [(name, _interval(estimate)) for name, estimate in fit.parameters.items()],
+        "error": numbers.NOTHING if fit.cv_error is None else f"{100 * fit.cv_error:.1f}",
+        "measured": f"{fit.measured[0]:g} to {fit.measured[1]:g}",
+    }
+
+
+def _totals(
+    fits: Mapping[str, tuple[Fit | None, Fit | None]], phases: Phases, nodes: int, steps: int, measured_steps: int
+) -> list[dict[str, Any]]:
+    found: dict[str, Extrapolation] = {
+        method: extrapolate(first, later, nodes=nodes, searches=steps, measured_searches=measured_steps)
+        for method, (first, later) in fits.items()
+        if first is not None and later is not None
+    }
+    slow = found.get(phases.baseline)
+    return [
+        {
+            "method": method,
+            "first": _interval(each.first_s),
+            "later": _interval(each.later_s),
+            "total": _interval(each.total_s),
+            "faster": None if slow is None or each is slow else _interval(times_faster(slow, each), unit=""),
+            "beyond": [
+                word
+                for word, is_beyond in ((AXIS, each.beyond_nodes), (phases.steps, each.beyond_searches))
+                if is_beyond
+            ],
+        }
+        for method, each in found.items()
+    ]
+
+
+def _interval(estimate: Estimate, unit: str = "s") -> str:
+    after = f"{numbers.NARROW}{unit}" if unit else ""
+    text = f"{numbers.significant(estimate.value)}{after}"
+    ends = estimate.interval
+    if ends is None or ends.low is None or ends.high is None:
+        return text
+    return f"{text} ({numbers.significant(ends.low, 3)} to {numbers.significant(ends.high, 3)})"
+
+
+def _chart(
+    by_method: Mapping[str, list[ConfigurationRow]],
+    fits: Mapping[str, tuple[Fit | None, Fit | None]],
+    phases: Phases,
+    nodes: int,
+) -> dict[str, Any]:
+    lines = [
+        Line(method, [row.median(phases.nodes) or 0.0 for row in rows], [row.values[phases.first] for row in rows])
+        for method, rows in by_method.items()
+    ]
+    curves = {method: _curve(method, first, nodes) for method, (first, _) in fits.items() if first is not None}
+    return phases_chart(lines, curves, quantity=find(phases.first).label, axis=AXIS.capitalize())
+
+
+def _curve(method: str, fit: Fit, nodes: int) -> Fitted:
+    low, high = fit.measured
+    last = max(high, min(float(nodes), 4 * high))
+    xs = sorted({low + (last - low) * i / 40 for i in range(41)} | {high})
+    predicted = fit.predict(xs)
+    low_ends = [None if p.interval is None else p.interval.low for p in predicted]
+    high_ends = [None if p.interval is None else p.interval.high for p in predicted]
+    return Fitted(f"{method}, {fit.title}", xs, [p.value for p in predicted], low_ends, high_ends, fit.measured)

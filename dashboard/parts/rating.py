@@ -1,0 +1,69 @@
+"""A floating-point rate against the cluster's theoretical peak, its price and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from analysis.economics import ClusterFacts, rate
+from dashboard import numbers
+from dashboard.parts.measured import Measured, Source, cluster_facts, swept
+from dashboard.words import parameters_sentence
+
+_NEEDED = {
+    "hosts": "hosts",
+    "clock_hz": "clock_hz",
+    "flops_per_cycle": "operations_per_cycle",
+    "price": "price",
+    "watts": "watts",
+}
+
+
+def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return every source's rates held against its facts; None unless the workload gives a rate in GFLOP/s."""
+    metric = measured.workload.gflops if measured.workload else None
+    if metric is None or not measured.own.with_metric(metric):
+        return None
+    tables = [_table(source, metric) for source in measured.sources if source.with_metric(metric)]
+    return {"tables": tables}
+
+
+def _table(source: Source, metric: str) -> dict[str, Any]:
+    facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
+    names = swept(rows)
+    best = max(rows, key=lambda row: row.median(metric) or 0.0)
+    missing = [stored for name, stored in _NEEDED.items() if getattr(facts, name) is None]
+    return {
+        "name": source.name,
+        "peak": None if facts.peak_flops is None else numbers.significant(facts.peak_flops / 1e9),
+        "missing": missing,
+        "cluster": source.experiment.cluster,
+        "rows": [
+            {
+                "point": parameters_sentence(row.parameters, names or ["hosts"]),
+                "best": row is best,
+                **_cells(row.median(metric) or 0.0, _in_use(facts, row.hosts)),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
+    """Peak of the hosts that ran. Price and power stay those of the whole cluster: it is bought and powered as one."""
+    if facts.hosts is None or not hosts or hosts >= facts.hosts:
+        return facts
+    return replace(facts, hosts=hosts)
+
+
+def _cells(gflops: float, facts: ClusterFacts) -> dict[str, str]:
+    if gflops <= 0:
+        return {"gflops": numbers.significant(gflops), **dict.fromkeys(("peak", "price", "power"), numbers.NOTHING)}
+    rating = rate(gflops, facts)
+    return {
+        "gflops": numbers.significant(gflops),
+        "peak": numbers.NOTHING if rating.peak_share is None else numbers.significant(100 * rating.peak_share, 3),
+        "price": numbers.NOTHING if rating.price_per_gflops is None else numbers.significant(rating.price_per_gflops),
+        "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
+    }

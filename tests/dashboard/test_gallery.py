@@ -1,0 +1,61 @@
+"""The study gallery: every published study, the latest own run beside it, and one click to run it."""
+
+import pytest
+from django.urls import reverse
+
+from experiments.library import built_in
+from experiments.models import Experiment
+from tests.dashboard.test_pages import text_of
+
+
+def test_every_published_study_it_shows_with_both_sizes(page):
+    text = text_of(page.get(reverse("studies")))
+    for study in Experiment.objects.filter(published=True):
+        assert study.get_absolute_url() in text
+    for stem in ("water", "wan-pingpong", "concurrent-readers", "hpl-tuning", "data-staging"):
+        for size in ("quick", "full"):
+            if any(file.stem == f"{stem}-{size}" for file in built_in()):
+                assert reverse("study-run", args=[f"{stem}-{size}"]) in text
+    assert "4 hosts: 200.4" in text
+    assert "Nothing yet" in text
+
+
+def test_the_latest_own_experiment_with_results_it_shows(page, submit, run):
+    submit(name="Older")
+    run()
+    submit(name="Not yet run")
+    text = text_of(page.get(reverse("studies")))
+    assert "Older" in text
+    assert "Not yet run" not in text
+
+
+def test_one_click_it_starts_the_built_in_experiment(page, person):
+    response = page.post(reverse("study-run", args=["water-quick"]))
+    experiment = Experiment.objects.get(published=False)
+    assert response.url == experiment.get_absolute_url()
+    assert experiment.owner == person
+    assert experiment.trials.filter(state="queued").count() == 6
+
+
+def test_reading_alone_it_starts_nothing(page):
+    assert page.get(reverse("study-run", args=["water-quick"])).status_code == 405
+
+
+def test_an_unknown_study_it_does_not_find(page):
+    assert page.post(reverse("study-run", args=["alchemy"])).status_code == 404
+
+
+def test_a_viewer_it_lets_start_nothing(page, person):
+    person.memberships.update(role="viewer")
+    assert page.post(reverse("study-run", args=["water-quick"])).status_code == 403
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_gallery_it_answers_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries, count):
+    for number in range(count):
+        submit(name=f"Study {number}")
+    run()
+    page.get(reverse("studies"))
+    with django_assert_num_queries(28):
+        page.get(reverse("studies"))

@@ -1,0 +1,169 @@
+"""Result parts: each appears where the data fit, says what it should, and nowhere else."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Experiment
+from tests.dashboard.studies_measured import measured
+
+READERS = {
+    "name": "Readers",
+    "workload": "concurrent-readers",
+    "parameters": {"hosts": 3},
+    "sweep": {"link.bandwidth": ["10 Mbit/s", "1 Gbit/s"], "jobs": [1, 10, 20]},
+    "repetitions": 1,
+}
+STAGING = {
+    "name": "Staging",
+    "workload": "data-staging",
+    "sweep": {"staging": ["pull", "multicast"], "hosts": [2, 3, 5, 7]},
+    "repetitions": 2,
+}
+LADDER = {
+    "name": "Ladder",
+    "workload": "hpl",
+    "parameters": {"hosts": 2},
+    "sweep": {"ns": [1000, 2000, 2000], "nb": [80, 80, 160]},
+    "zip": [["ns", "nb"]],
+    "order": "sequential",
+    "repetitions": 1,
+}
+FACTORS = {**LADDER, "sweep": {"ns": [1000, 2000], "nb": [80, 160]}, "zip": []}
+
+
+def read(parameters):
+    jobs, link = parameters["jobs"], parameters["link.bandwidth"]
+    wall = 0.1 * jobs + 0.9 * jobs * (link < 1e8)
+    return {
+        "elapsed_s": wall + 2,
+        "concurrent-readers.job_wall_s": wall,
+        "concurrent-readers.server_throughput_bps": min(9.4e6 * jobs / wall, 0.94 * link),
+        "concurrent-readers.client_cpu_max_share": 0.02 * jobs,
+        "concurrent-readers.server_cpu_max_share": 0.03 * jobs,
+    }
+
+
+def stage(parameters):
+    nodes = parameters["hosts"] - 1
+    first = 0.1 + 0.4 * (nodes if parameters["staging"] == "pull" else 1)
+    return {
+        "elapsed_s": first + 2,
+        "data-staging.nodes": nodes,
+        "data-staging.first_search_s": first,
+        "data-staging.later_search_s": 0.1,
+        "data-staging.run_s": first + 0.2,
+        "data-staging.aggregate_bandwidth_Bps": 4e6 * nodes / first,
+    }
+
+
+def solve(parameters):
+    return {"elapsed_s": 5.0, "hpl.gflops": parameters["ns"] / 1000 * (1.5 if parameters["nb"] == 160 else 1.0)}
+
+
+def words_of(page, experiment, **asked):
+    """The text of the parts, without markup."""
+    response = page.get(reverse("experiment-parts", args=[experiment.slug]), asked)
+    assert response.status_code == 200
+    return " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", response.content.decode(), flags=re.DOTALL).split())
+
+
+def test_an_envelope_it_shows_beside_the_published_one(page, library):
+    words = words_of(page, measured(library, READERS, read))
+    assert "Operating envelope" in words
+    assert "10 Mbit/s 1.000 s 1 10 10 link: 94 % at 1" in words, "ten times as long at ten jobs is not acceptable"
+    assert "Published about 1999" in words
+    assert "2 Mbit/s 1 000 s 10 none 17 not measured link: 85 % at 20" in words
+    assert "processors, most of it server CPU: 100 % at 20" in words, "virtual hosts share their machine"
+
+
+def test_another_factor_it_takes_from_the_address(page, library):
+    experiment = measured(library, READERS, read)
+    assert "less than 5 times" in words_of(page, experiment, factor="5")
+    assert "less than 10 times" in words_of(page, experiment, factor="nan")
+
+
+def test_the_published_readers_it_shows_with_the_published_limits(page):
+    words = words_of(page, Experiment.objects.get(slug="monarc-1999-readers"))
+    assert "1 Gbit/s 60.00 s 10 none 17 not measured client CPU: 100 % at 5" in words
+    assert "100 Mbit/s 48.00 s 10 none 39 not measured server CPU: 100 % at 60" in words
+    assert "10 jobs: 2 Mbit/s" in words
+
+
+def test_a_ladder_it_shows_with_what_changed(page, library):
+    words = words_of(page, measured(library, LADDER, solve))
+    assert "Tuning ladder" in words
+    assert "2 Ns 1 000 → 2 000 2.000 2.000 2.000" in words
+    assert "3 Nb 80 → 160 3.000 1.500 3.000" in words
+    assert "Effects alone and together" in words
+    assert "Not known of the cluster Virtual test-bed: hosts, clock_hz, operations_per_cycle, price, watts" in words
+
+
+def test_every_combination_it_shows_as_effects_and_no_ladder(page, library):
+    words = words_of(page, measured(library, FACTORS, solve))
+    assert "Tuning ladder" not in words
+    assert "Nb 80 → 160 1.500 1.50 to 1.50 2" in words
+    assert "Nb 80 → 160 and Ns 1 000 → 2 000 3.000 3.000 1.00" in words
+
+
+def test_the_published_tests_it_rates_as_printed(page):
+    words = words_of(page, Experiment.objects.get(slug="eadline-2006-hpl"))
+    assert "theoretical peak 28.10 GFLOP/s" in words
+    assert "14.53 51.7 171.4 16.14" in words
+    assert "Tuning ladder" in words
+
+
+def test_known_facts_it_holds_the_rate_against(page, library):
+    experiment = measured(library, LADDER, solve)
+    cluster = experiment.cluster
+    cluster.facts = {
+        "hosts": 2,
+        "cores_per_host": 1,
+        "clock_hz": 1e9,
+        "operations_per_cycle": 4,
+        "price": 1200,
+        "watts": 300,
+    }
+    cluster.save()
+    words = words_of(page, experiment)
+    assert "theoretical peak 8.000 GFLOP/s" in words
+    assert "3.000 37.5 400.0 10.00" in words
+    assert "Not known" not in words
+
+
+def test_phases_it_shows_with_gains_equations_and_the_extrapolation(page, library):
+    words = words_of(page, measured(library, STAGING, stage))
+    assert "6 multicast 48.00 +400.0 % 3.86 74" in words, "0.7 s against 2.7 s on six nodes"
+    assert "multicast 0.5 constant" in words
+    assert "0.1 + 0.4 N linear" in words
+    assert "beyond measured nodes and searches" in words
+    inside = words_of(page, measured(library, STAGING, stage), nodes="5", steps="2")
+    assert "beyond measured" not in inside
+    assert "pull 2.100 s" in inside
+
+
+@pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
+def test_an_impossible_target_it_ignores(page, library, asked):
+    words = words_of(page, measured(library, STAGING, stage), **asked)
+    assert "beyond measured nodes and searches" in words
+
+
+def test_a_sweep_of_hosts_it_adds_no_part_to(page, submit, run):
+    experiment = submit()
+    run()
+    assert words_of(page, experiment) == ""
+
+
+def test_an_experiment_without_results_it_adds_no_part_to(page, library):
+    from experiments.spec import parse
+
+    for specification in (READERS, STAGING, LADDER):
+        experiment = Experiment.submit(parse(dict(specification)), project=library, owner=None)
+        assert words_of(page, experiment) == ""
+
+
+def test_what_one_may_not_see_it_does_not_find(client, library, django_user_model):
+    experiment = measured(library, LADDER, solve)
+    client.force_login(django_user_model.objects.create_user("stranger"))
+    assert client.get(reverse("experiment-parts", args=[experiment.slug])).status_code == 404
