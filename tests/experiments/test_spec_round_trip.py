@@ -75,6 +75,6 @@ def test_it_hashes_equal_specifications_equally() -> None:
 
 def test_it_reads_every_built_in_experiment() -> None:
     files = built_in()
-    assert {"water-quick", "water-scaling"} <= {file.stem for file in files}
+    assert {"water-quick", "water-full"} <= {file.stem for file in files}
     for file in files:
         parse_yaml(file.read_text())
