@@ -13,7 +13,8 @@ from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, run
 from workers import launchers
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
-from workers.launchers import Job, Session
+from workers.launchers import Job, Session, openmpi
+from workers.launchers.remote import RemoteSession
 from workers.usage import read_rank_usage
 
 HELLO = (
@@ -48,6 +49,11 @@ def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
     assert all(usage.cpu_s > 0 for usage in usages)
     assert report.captured == capinfos(stored.path)[0] > 0
+
+
+def test_it_launches_as_the_open_mpi_of_the_first_host_wants(session: Session) -> None:
+    assert isinstance(session, RemoteSession)
+    assert session.open_mpi == openmpi.installed()
 
 
 def test_it_samples_every_host_and_describes_them(session: Session) -> None:
