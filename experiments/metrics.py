@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
 from experiments import workloads
 from experiments.workloads import FigureOfMerit, Workload
-
-HEADLINE: Final = (
-    "cpu_mean_rank_s",
-    "elapsed_s",
-    "packets",
-    "interarrival_mean_s",
-    "throughput_Bps",
-    "packet_intensity_pps",
-)
-"""The six of the published table of 2007, in its order."""
 
 _MONARC: Final = "MONARC collaboration, about 1999"
 _EADLINE: Final = "Eadline and Layton 2006"
