@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import logging.config
+from typing import Final
 
 import structlog
+
+_EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+)
 
 
 def configure_logging(*, level: str, style: str) -> None:
     """`style` is `console` for people or `json` for machines, one object per line."""
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.StackInfoRenderer(),
-    ]
-    last: list[structlog.typing.Processor] = (
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
-        if style == "json"
-        else [
-            # Plain tracebacks: the pretty ones print local variables, and passwords among them.
-            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-        ]
-    )
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": _EVERY_RECORD,
+        "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(style)],
+    }
     logging.config.dictConfig(
         {
             "version": 1,
             "disable_existing_loggers": False,
-            "formatters": {
-                "structlog": {
-                    "()": structlog.stdlib.ProcessorFormatter,
-                    "foreign_pre_chain": shared,
-                    "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-                }
-            },
+            "formatters": {"structlog": formatter},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structlog"}},
             "root": {"handlers": ["stderr"], "level": level},
         }
@@ -42,10 +35,17 @@ def configure_logging(*, level: str, style: str) -> None:
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *shared,
+            *_EVERY_RECORD,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+
+
+def _rendering(style: str) -> list[structlog.typing.Processor]:
+    if style == "json":
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    # Plain tracebacks: the pretty ones print local variables, and passwords among them.
+    return [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]

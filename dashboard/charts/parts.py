@@ -71,25 +71,31 @@ def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
 
     Never a bare line (design notes). `index` fixes colour, marker and dash.
     """
-    colour, symbol = SERIES[index % MOST_SERIES], SYMBOLS[index % MOST_SERIES]
     kept = [(x, sorted(map(scale, values))) for x, values in zip(line.x, line.trials, strict=True) if values]
-    xs = [x for x, _ in kept]
-    middle = [median(values) for _, values in kept]
-    dots: Figure = {
+    return [_dots(line.name, kept, index), _medians(line.name, kept, scale.unit, index)]
+
+
+def _dots(name: str, kept: Sequence[tuple[X, list[float]]], index: int) -> Figure:
+    return {
         "type": "scatter",
         "mode": "markers",
-        "name": f"{line.name}, trials",
+        "name": f"{name}, trials",
         "showlegend": False,
         "hoverinfo": "skip",
         "x": [x for x, values in kept for _ in values],
         "y": [value for _, values in kept for value in values],
-        "marker": {"size": 6, "color": f"{colour}/0.45"},
+        "marker": {"size": 6, "color": f"{SERIES[index % MOST_SERIES]}/0.45"},
     }
-    medians: Figure = {
+
+
+def _medians(name: str, kept: Sequence[tuple[X, list[float]]], unit: str, index: int) -> Figure:
+    colour, symbol = SERIES[index % MOST_SERIES], SYMBOLS[index % MOST_SERIES]
+    middle = [median(values) for _, values in kept]
+    return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": line.name,
-        "x": xs,
+        "name": name,
+        "x": [x for x, _ in kept],
         "y": middle,
         "line": {"color": colour, "width": 2, "dash": DASHES[index % MOST_SERIES]},
         "marker": {
@@ -109,11 +115,10 @@ def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
         },
         "customdata": [[values[0], values[-1], len(values)] for _, values in kept],
         "hovertemplate": (
-            f"%{{y:.4~g}} {scale.unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
-            f"<extra>{line.name}</extra>"
+            f"%{{y:.4~g}} {unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
+            f"<extra>{name}</extra>"
         ),
     }
-    return [dots, medians]
 
 
 def reference(published: Published, scale: Scale) -> Figure:

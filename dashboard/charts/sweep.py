@@ -39,13 +39,8 @@ def over_parameter(
         data += spread(line, scale, index)
     xs = _ordered([x for line in shown for x in line.x] + [x for p in published if overlaid for x in p.x])
     top = max(map(scale, seen), default=1.0)
-    figure: Figure = {
-        "data": data,
-        "layout": {
-            "xaxis": x_axis(xs, parameter),
-            "yaxis": {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]},
-        },
-    }
+    y_axis = {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]}
+    figure: Figure = {"data": data, "layout": {"xaxis": x_axis(xs, parameter), "yaxis": y_axis}}
     if published:
         figure["published"] = overlaid
     if mark_fastest and shown:

@@ -26,19 +26,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     low, high = [min(chunk) / bin_s for chunk in chunks], [max(chunk) / bin_s for chunk in chunks]
     scale = Scale.of([*high, *([mean_bytes_per_s] if mean_bytes_per_s else [])], "B/s")
     x = [i * group * bin_s for i in range(len(chunks))]
-    data: list[Figure] = []
-    if group > 1:
-        edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
-        data.append({**edge, "y": list(map(scale, high)), "line": {"width": 0, "shape": "hv"}})
-        data.append(
-            {
-                **edge,
-                "y": list(map(scale, low)),
-                "line": {"width": 0, "shape": "hv"},
-                "fill": "tonexty",
-                "fillcolor": "--s1/0.18",
-            }
-        )
+    data = _range(x, list(map(scale, low)), list(map(scale, high))) if group > 1 else []
     data.append(
         {
             "type": "scatter",
@@ -61,6 +49,13 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
         dashed = {"color": "--ink-3", "width": 1, "dash": "dash"}
         layout["shapes"] = [{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": dashed}]
     return {"data": data if wire_bytes else [], "layout": layout}
+
+
+def _range(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Figure]:
+    """A band from `low` to `high`: an edge without a line, and another that is filled up to it."""
+    edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
+    edge["line"] = {"width": 0, "shape": "hv"}
+    return [{**edge, "y": high}, {**edge, "y": low, "fill": "tonexty", "fillcolor": "--s1/0.18"}]
 
 
 def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:

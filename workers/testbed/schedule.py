@@ -87,25 +87,15 @@ def phases(ways: tuple[Asked, Asked]) -> list[Phase]:
     for sender, asked in enumerate(ways):
         if asked.rate_bps is not None:
             frames, interval_s = train(asked)
-            add(
-                "train",
-                sender,
-                TRAINS * interval_s,
-                _datagrams(TRAINS * frames, interval_s, [asked.mtu], frames),
-                trip_s,
-            )
+            trains = _datagrams(TRAINS * frames, interval_s, [asked.mtu], frames)
+            add("train", sender, TRAINS * interval_s, trains, trip_s)
     for sender, asked in enumerate(ways):
         count, length_s = stream(asked)
         add("udp", sender, length_s, _datagrams(count, 0.0, [asked.mtu]), trip_s + 2 * GAP_S)
     for sender, asked in enumerate(ways):
         count, interval_s, burst = loss_probes(asked)
-        add(
-            "loss",
-            sender,
-            count / burst * interval_s,
-            _datagrams(count, interval_s, [PROBE_BYTES], burst),
-            trip_s + GAP_S,
-        )
+        bursts = _datagrams(count, interval_s, [PROBE_BYTES], burst)
+        add("loss", sender, count / burst * interval_s, bursts, trip_s + GAP_S)
     skip_s = 0.1 + TCP_SKIP_TRIPS * trip_s
     for sender in (0, 1):
         add("tcp", sender, skip_s + TCP_S, {"skip_s": skip_s}, 0.0)
