@@ -10,11 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-if __name__ == "__main__":  # as a script, this directory is where modules come from
+if __package__:
+    from tests.analysis import recording, two_hosts
+else:  # as a script, this directory is where modules come from
     import recording
     import two_hosts
-else:
-    from tests.analysis import recording, two_hosts
 
 POINTS = ("br0", "v1", "v2")
 
@@ -36,15 +36,15 @@ def _listen(device: str, place: Path) -> subprocess.Popen[str]:
 
 
 def main(place: Path) -> None:
-    two_hosts._build(offloads=False, loss_permille=0, buffer_bytes=None)
+    two_hosts.build(offloads=False, loss_permille=0, buffer_bytes=None)
     captures = [_listen(device, place) for device in POINTS]
     server = subprocess.Popen(
-        two_hosts._in("n1", "iperf3", "-s", "-1", "--forceflush"), stdout=subprocess.PIPE, text=True
+        two_hosts.in_host("n1", "iperf3", "-s", "-1", "--forceflush"), stdout=subprocess.PIPE, text=True
     )
     try:
         assert server.stdout is not None
         next(line for line in server.stdout if "listening" in line)
-        two_hosts._run(*two_hosts._in("n2", "iperf3", "-c", two_hosts.HOSTS["n1"], "-n", "2M"))
+        two_hosts.run(*two_hosts.in_host("n2", "iperf3", "-c", two_hosts.HOSTS["n1"], "-n", "2M"))
         server.wait(10)
         for device in POINTS:
             recording.wait_until_settled(place / f"{device}.pcapng")

@@ -9,9 +9,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+if __package__:
+    from tests.analysis import recording
+else:  # as a script, or imported by one: this directory is where modules come from
+    import recording
 
 DEADLINE_S = 40.0
 HOSTS = {"n1": "10.9.0.1", "n2": "10.9.0.2"}
@@ -39,59 +43,49 @@ def record_stream(
     return output
 
 
-def _run(*command: str) -> None:
+def run(*command: str) -> None:
     subprocess.run(command, check=True, timeout=DEADLINE_S, capture_output=True)
 
 
-def _in(host: str, *command: str) -> list[str]:
+def in_host(host: str, *command: str) -> list[str]:
     return ["nsenter", f"--net=/run/netns/{host}", *command]
 
 
-def _build(offloads: bool, loss_permille: int, buffer_bytes: int | None) -> None:
-    _run("mount", "-t", "tmpfs", "none", "/run")
-    _run("ip", "link", "add", "br0", "type", "bridge")
-    _run("ip", "link", "set", "br0", "up")
+def build(offloads: bool, loss_permille: int, buffer_bytes: int | None) -> None:
+    run("mount", "-t", "tmpfs", "none", "/run")
+    run("ip", "link", "add", "br0", "type", "bridge")
+    run("ip", "link", "set", "br0", "up")
     for host, address in HOSTS.items():
-        _run("ip", "netns", "add", host)
-        _run("ip", "link", "add", PORTS[host], "type", "veth", "peer", "name", "eth0", "netns", host)
-        _run("ip", "link", "set", PORTS[host], "master", "br0", "up")
-        _run("ip", "-n", host, "addr", "add", f"{address}/24", "dev", "eth0")
-        _run("ip", "-n", host, "link", "set", "lo", "up")
-        _run("ip", "-n", host, "link", "set", "eth0", "up")
+        run("ip", "netns", "add", host)
+        run("ip", "link", "add", PORTS[host], "type", "veth", "peer", "name", "eth0", "netns", host)
+        run("ip", "link", "set", PORTS[host], "master", "br0", "up")
+        run("ip", "-n", host, "addr", "add", f"{address}/24", "dev", "eth0")
+        run("ip", "-n", host, "link", "set", "lo", "up")
+        run("ip", "-n", host, "link", "set", "eth0", "up")
         if not offloads:
             off = ("tso", "off", "gso", "off", "gro", "off")
-            _run("ethtool", "-K", PORTS[host], *off)
-            _run(*_in(host, "ethtool", "-K", "eth0", *off))
+            run("ethtool", "-K", PORTS[host], *off)
+            run(*in_host(host, "ethtool", "-K", "eth0", *off))
         if buffer_bytes is not None:
-            _run(*_in(host, "sysctl", "-w", f"net.ipv4.tcp_rmem=4096 {buffer_bytes} {buffer_bytes}"))
+            run(*in_host(host, "sysctl", "-w", f"net.ipv4.tcp_rmem=4096 {buffer_bytes} {buffer_bytes}"))
     if loss_permille:
-        _run("nft", "add table bridge f; add chain bridge f c { type filter hook forward priority 0; }")
-        _run("nft", f"add rule bridge f c tcp dport 5201 numgen random mod 1000 < {loss_permille} drop")
-
-
-def _settled(file: Path) -> None:
-    """Until the capture file has not grown for half a second: dumpcap has written what the kernel gave it."""
-    size, since = -1, time.monotonic()
-    deadline = since + DEADLINE_S
-    while time.monotonic() < deadline and time.monotonic() - since < 0.5:
-        if file.stat().st_size != size:
-            size, since = file.stat().st_size, time.monotonic()
-        time.sleep(0.02)
+        run("nft", "add table bridge f; add chain bridge f c { type filter hook forward priority 0; }")
+        run("nft", f"add rule bridge f c tcp dport 5201 numgen random mod 1000 < {loss_permille} drop")
 
 
 def main(task: dict[str, Any]) -> None:
-    _build(task["offloads"], task["loss_permille"], task["buffer_bytes"])
+    build(task["offloads"], task["loss_permille"], task["buffer_bytes"])
     listen = ["dumpcap", "-i", task["device"], "-s", str(task["snap_length"]), "-B", "32", "-q", "-w", task["output"]]
     capture = subprocess.Popen(listen, stderr=subprocess.PIPE, text=True)
-    server = subprocess.Popen(_in("n1", "iperf3", "-s", "-1", "--forceflush"), stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(in_host("n1", "iperf3", "-s", "-1", "--forceflush"), stdout=subprocess.PIPE, text=True)
     try:
         assert capture.stderr is not None
         assert server.stdout is not None
         next(line for line in capture.stderr if line.startswith("File:"))  # dumpcap listens from here on
         next(line for line in server.stdout if "listening" in line)
-        _run(*_in("n2", "iperf3", "-c", HOSTS["n1"], *task["iperf"]))
+        run(*in_host("n2", "iperf3", "-c", HOSTS["n1"], *task["iperf"]))
         server.wait(10)
-        _settled(Path(task["output"]))
+        recording.wait_until_settled(Path(task["output"]))
     finally:
         server.kill()
         capture.send_signal(signal.SIGINT)
