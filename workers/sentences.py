@@ -64,6 +64,8 @@ def storage_failure(error: OSError) -> str | None:
 
 
 def _cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
+    if returncode < 0:  # mpirun passes the signal of a rank on as 128 + number: this one was meant for itself
+        return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
     # The first rank to die took the others with it: mpirun ends them with SIGTERM or SIGKILL.
     bad = sorted((u for u in usages if u.exit_status or u.signal), key=lambda u: u.ended_ns)
     if bad:
@@ -74,8 +76,6 @@ def _cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: in
             else f"ended with exit status {first.exit_status}"
         )
         return f"{program} failed: rank {first.rank} of {ranks} on {first.host} {end}"
-    if returncode < 0:
-        return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
     return f"The launch command of {program} ended with exit status {returncode}"
 
 

@@ -1,0 +1,42 @@
+"""A laboratory of the test's own; its seed can be given from outside."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from experiments.library import load_defaults
+from experiments.models import Experiment
+from experiments.spec import parse
+from tests.conftest import Services
+from tests.worker_process import CeleryWorker
+from tests.workers.faults.laboratory import Laboratory
+
+SEED = int(os.environ.get("RANKWIRE_FAULT_SEED", "1"))
+WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 300}, "sweep": {"hosts": [2]}}
+
+
+@pytest.fixture
+def laboratory(
+    transactional_db: None,
+    empty_redis: object,
+    services: Services,
+    start_celery_worker: Callable[..., CeleryWorker],
+) -> Iterator[Laboratory]:
+    lab = Laboratory(services, start_celery_worker, random.Random(SEED))
+    yield lab
+    lab.worker.kill()
+
+
+@pytest.fixture
+def submit(transactional_db: None) -> Callable[..., Experiment]:
+    """Stores an experiment of many short trials."""
+
+    def store(**fields: object) -> Experiment:
+        spec = {"name": "under fire", "cluster": "testbed", "repetitions": 1, **WATER, **fields}
+        return Experiment.submit(parse(spec), project=load_defaults())
+
+    return store

@@ -1,0 +1,148 @@
+"""A worker with real services, harm that can be done to it, and what must be true afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psutil
+from django.conf import settings
+from django.db import DatabaseError, close_old_connections
+
+from experiments.models import Experiment, Lease, Measurement, State, Trial
+from tests.conftest import Services
+from tests.worker_process import CeleryWorker
+from workers import queue, reaper
+
+DEADLINE_S = 60.0
+OVER = (State.FINISHED, State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
+
+
+@dataclass
+class Laboratory:
+    """One worker at a time, as the supervisor has it: a dead one is replaced."""
+
+    services: Services
+    start_worker: Callable[..., CeleryWorker]
+    random: random.Random
+    worker: CeleryWorker = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = self.start_worker(concurrency=2)
+        self.faults: dict[str, Callable[[], bool]] = {
+            "worker": self.kill_worker,
+            "mpirun": lambda: self.kill_program("mpirun"),
+            "rank": lambda: self.kill_program("lmp"),
+            "dumpcap": lambda: self.kill_program("dumpcap"),
+            "keeper": lambda: self.kill_program("unshare"),
+            "redis": lambda: self.restart(self.services.redis),
+            "postgres": lambda: self.restart(self.services.postgres),
+        }
+
+    def tick(self, experiment: Experiment) -> None:
+        """What beat does every five seconds, as often as it is called."""
+        with contextlib.suppress(DatabaseError):
+            reaper.reap()
+            queue.ring(experiment.cluster_id)
+        close_old_connections()
+
+    def wait_until(self, condition: Callable[[], object], what: str, experiment: Experiment) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        next_tick = 0.0
+        while not self.ask(condition):
+            now = time.monotonic()
+            assert now < deadline, f"waited {DEADLINE_S:g} s in vain until {what}:\n{self.describe(experiment)}"
+            if now >= next_tick:
+                next_tick = now + 0.5
+                self.tick(experiment)
+            time.sleep(0.02)
+
+    def ask(self, condition: Callable[[], object]) -> object:
+        """A question to the database that may be away just now."""
+        try:
+            return condition()
+        except DatabaseError:
+            close_old_connections()
+            return None
+
+    def family(self) -> list[psutil.Process]:
+        """Everything the worker has started, at any remove."""
+        try:
+            return psutil.Process(self.worker.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    # Faults: each returns whether there was something to harm.
+
+    def kill_worker(self) -> bool:
+        self.worker.kill()  # which asserts that its family dies with it
+        self.worker = self.start_worker(concurrency=2)
+        return True
+
+    def kill_program(self, name: str) -> bool:
+        found = []
+        for process in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.name() == name:
+                    found.append(process)
+        if not found:
+            return False
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.random.choice(found).kill()
+        return True
+
+    def restart(self, service: object) -> bool:
+        service.stop()
+        time.sleep(self.random.uniform(0.0, 1.0))  # how long it is away
+        service.start()
+        return True
+
+    # What must be true
+
+    def require_truth(self, experiment: Experiment, points: int) -> None:
+        """All trials are over, each repetition has exactly one that stands for it, nothing is doubled or left behind."""
+        trials = list(experiment.trials.all())
+        assert all(trial.state in OVER for trial in trials), self.describe(experiment)
+        standing = [trial for trial in trials if not trial.superseded]
+        assert len(standing) == points, f"lost or doubled:\n{self.describe(experiment)}"
+        assert len({(t.configuration_id, t.kind, t.repetition) for t in standing}) == points
+        for trial in trials:
+            rows = list(Measurement.objects.filter(trial=trial).values_list("scope", "metric"))
+            assert len(rows) == len(set(rows))
+            assert bool(rows) == (trial.state == State.FINISHED), f"{trial} is {trial.state} with {len(rows)} rows"
+            if trial.state in (State.FAILED, State.LOST):
+                assert trial.message, f"{trial} does not say why"
+        assert not Lease.objects.exists()
+        self.wait_until(lambda: not self.strays(), f"nothing is left running: {self.strays()}", experiment)
+
+    def strays(self) -> list[str]:
+        """Programs of trials (their command lines name the trial's directory) and keepers that are still there."""
+        found = [process for process in self.family() if process.is_running()]
+        words = [" ".join(self._command(process)) for process in found]
+        left = [command for command in words if "workers.keeper" in command]
+        mark = str(settings.VAR / "trials")
+        return left + [command for command in map(self._command_of, psutil.pids()) if mark in command]
+
+    def _command_of(self, pid: int) -> str:
+        try:
+            return " ".join(psutil.Process(pid).cmdline())
+        except psutil.Error:
+            return ""
+
+    def _command(self, process: psutil.Process) -> list[str]:
+        try:
+            return process.cmdline()
+        except psutil.Error:
+            return []
+
+    def describe(self, experiment: Experiment) -> str:
+        rows = self.ask(lambda: list(experiment.trials.order_by("position", "attempt"))) or []
+        lines = [
+            f"{t.pk} rep {t.repetition} attempt {t.attempt} {t.state} superseded={t.superseded} {t.message[:200]}"
+            for t in rows
+            if isinstance(t, Trial)
+        ]
+        return "\n".join([*lines, self.worker.output()[-2000:]])

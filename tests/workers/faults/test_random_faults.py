@@ -1,0 +1,56 @@
+"""Faults of every kind at random moments: nothing is lost, nothing is doubled. `tests/faults.py` runs many."""
+
+from __future__ import annotations
+
+import collections
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+from experiments.models import Experiment, State
+from tests.workers.faults.conftest import SEED
+from tests.workers.faults.laboratory import OVER, Laboratory
+
+FAULTS = int(os.environ.get("RANKWIRE_FAULTS", "7"))
+LONGEST_PAUSE_S = 2.0
+
+pytestmark = pytest.mark.timeout(120 + 20 * FAULTS)
+
+
+def test_nothing_is_lost_or_doubled(laboratory: Laboratory, submit: Callable[..., Experiment]) -> None:
+    repetitions = max(2, FAULTS // 2)
+    experiment = submit(repetitions=repetitions, retries=10)
+    laboratory.tick(experiment)
+    done: collections.Counter[str] = collections.Counter()
+    kinds = [kind for _ in range(FAULTS // len(laboratory.faults) + 1) for kind in laboratory.faults]
+    laboratory.random.shuffle(kinds)
+    for kind in kinds[:FAULTS]:
+        harm(laboratory, experiment, kind)
+        done[kind] += 1
+        time.sleep(laboratory.random.uniform(0.0, LONGEST_PAUSE_S))  # the random moment of the next fault
+        laboratory.tick(experiment)
+    waiting = experiment.trials.exclude(state__in=OVER)
+    for _ in range(repetitions):  # each may take its own deadline
+        before = waiting.count()
+        laboratory.wait_until(lambda before=before: waiting.count() < max(before, 1), "a trial ends", experiment)
+        if not waiting.exists():
+            break
+    laboratory.require_truth(experiment, repetitions)
+    after = submit(repetitions=1)
+    laboratory.wait_until(lambda: after.trials.get().state in OVER, "the next trial ends", after)
+    assert after.trials.get().state == State.FINISHED, "the next trial is unaffected"
+    states = collections.Counter(experiment.trials.values_list("state", flat=True))
+    print(f"seed {SEED}: {FAULTS} faults {dict(done)}, {repetitions} points, 0 lost, 0 doubled, states {dict(states)}")
+
+
+def harm(laboratory: Laboratory, experiment: Experiment, kind: str) -> None:
+    """Do it as soon as there is something of the kind to harm; a finished experiment gets more to do."""
+
+    def done() -> bool:
+        if not experiment.trials.exclude(state__in=OVER).exists():
+            experiment.trials.get_queryset().filter(superseded=False).last().queue_attempt()
+        return laboratory.faults[kind]()
+
+    laboratory.wait_until(done, f"there is a {kind} to harm", experiment)
