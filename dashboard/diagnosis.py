@@ -56,6 +56,8 @@ def shown(diagnosis: Mapping[str, Any], results: Results, sections: Sequence[Sec
         "confidence": _confidence(report["findings"]),
         "misfit": _misfit(diagnosis),
         "next": _next(diagnosis),
+        "next_queued": diagnosis["next_queued"],
+        "stamp": diagnosis["stamp"],
         "models": _models(diagnosis),
         "sizes": _sizes(diagnosis),
         "observer": [_observer(row, results) for row in diagnosis["observer"]],
@@ -185,6 +187,11 @@ def _next(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:
         for part in diagnosis["slices"]
         for point in part["next"]
     ]
+
+
+def suggested(diagnosis: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
+    """The suggested points as (parameters, repetitions)."""
+    return [(point["parameters"], point["repetitions"]) for part in diagnosis["slices"] for point in part["next"]]
 
 
 def _models(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
-from dashboard.pages import clusters, compare, diagnosis, experiment, experiments, home, new, trial, workloads
+from dashboard.pages import change, clusters, compare, diagnosis, experiment, experiments, home, new, trial, workloads
 from dashboard.pages.gallery import run as run_study
 from dashboard.pages.gallery import studies
 from dashboard.pages.parts import parts
@@ -23,10 +23,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),
     path("experiments/<slug:slug>/parts/", parts, name="experiment-parts"),
     path("experiments/<slug:slug>/diagnosis/", diagnosis.diagnosis, name="experiment-diagnosis"),
+    path("experiments/<slug:slug>/edit/", change.edit, name="experiment-edit"),
+    path("experiments/<slug:slug>/rerun/", change.rerun, name="experiment-rerun"),
+    path("experiments/<slug:slug>/repeat/", change.repeat, name="experiment-repeat"),
+    path("experiments/<slug:slug>/next/", change.next_points, name="experiment-next"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
     path("trials/<int:pk>/", trial.trial, name="trial"),
     path("trials/<int:pk>/live/", trial.live, name="trial-live"),
+    path("trials/<int:pk>/again/", trial.again, name="trial-again"),
     path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
     path("trials/<int:pk>/files/<str:name>", trial.download, name="artifact"),
     path("compare/", compare.compare_page, name="compare"),

@@ -21,6 +21,7 @@ from analysis.findings import find
 from analysis.scaling import Fit, ModelChoice, Study, fit_models, scaling_table, suggest_points
 from analysis.statistics import ratio_interval
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
+from experiments.revision import plan_points
 from experiments.studies import study_of
 
 MODELLED: Final = ("packets", "throughput_Bps", "interarrival_mean_s", "retransmitted_segments", "rtt_median_s")
@@ -77,12 +78,16 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment) -> dict[str, Any]:
     study = study_of(experiment)
     slices = study.slices()
+    curves = [_slice(s, BUDGET_TRIALS // min(len(slices), _MOST_SLICES)) for s in slices[:_MOST_SLICES]]
+    wanted = [(point["parameters"], point["repetitions"]) for curve in curves for point in curve["next"]]
+    more = plan_points(experiment, wanted) if wanted else None
     return {
         "report": find(study).to_dict(),
         "trials": sum(len(p.array(study.time_metric)) for p in study.points),
         "kind": study.kind,
         "axis": study.axis,
-        "slices": [_slice(s, BUDGET_TRIALS // min(len(slices), _MOST_SLICES)) for s in slices[:_MOST_SLICES]],
+        "slices": curves,
+        "next_queued": more.queued if more is not None else 0,
         "slices_left_out": max(0, len(slices) - _MOST_SLICES),
         "observer": observer_effect(experiment, study),
     }

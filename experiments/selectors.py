@@ -172,6 +172,17 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
     return list(rows.values())
 
 
+def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
+    """Return the trials that are kept but not counted: replaced attempts, and points that a newer version left. Newest first."""
+    replaced = Q(superseded=True) | Q(configuration__in_design=False)
+    found = Trial.objects.filter(replaced, experiment=experiment).select_related("configuration")
+    return list(
+        found.only("state", "kind", "repetition", "attempt", "version", "superseded", "configuration").order_by("-pk")[
+            :most
+        ]
+    )
+
+
 def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
     """Return the names of the parameters that differ between configurations, ``hosts`` first."""
     seen: dict[str, set[str]] = defaultdict(set)

@@ -14,6 +14,7 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
+from experiments import revision
 from experiments.models import Cluster, Experiment, Project, State, Trial
 from experiments.spec import ExperimentSpec
 
@@ -24,9 +25,17 @@ EXPIRES_S: Final = 30
 log = structlog.get_logger()
 
 
-def submit(spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None) -> Experiment:
-    """Store an experiment with its queued trials and ring for a worker. Raise Cluster.DoesNotExist for an unknown cluster."""
-    experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+def submit(
+    spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None, first_only: bool = False
+) -> Experiment:
+    """Store an experiment with its queued trials and ring for a worker. Raise Cluster.DoesNotExist for an unknown cluster.
+
+    With ``first_only`` all but the first measured trial are held back, to be run once that one looks right.
+    """
+    with transaction.atomic():
+        experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+        if first_only:
+            experiment.hold_back_all_but_first()
     if experiment.cluster_id is not None:
         ring(experiment.cluster_id)
     return experiment
@@ -40,6 +49,11 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
     """Queue ``count`` more repetitions of every configuration and ring; return how many trials that is."""
     return _rung(experiment, experiment.add_repetitions(count, author=author))
+
+
+def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
+    """Queue the points that ``revision.plan_points`` planned and ring; return how many trials that is."""
+    return _rung(experiment, revision.add_points(experiment, more, author=author))
 
 
 def rerun_failed(experiment: Experiment) -> int:

@@ -17,14 +17,17 @@ from dashboard.drafts import as_yaml
 from dashboard.pages.home import left_s, running_entry
 from dashboard.results import Results
 from dashboard.summaries import chip_state, chip_words
-from dashboard.words import flat, parameters_sentence, workload_title
+from dashboard.words import flat, parameters_sentence, trial_role, workload_title
 from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.diagnosis import kept_diagnosis
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Trial
 from experiments.parameters import known_parameters
-from experiments.selectors import Progress, progress_of
+from experiments.revision import differences
+from experiments.selectors import Progress, apart, progress_of
+
+MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 
 
 @require_GET
@@ -32,7 +35,8 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one experiment, its charts included."""
     found = find_experiment(request, slug)
     context = {"place": "experiments", **_status(found), **results_of(found), **_setup(found)}
-    context["may_cancel"] = not context["progress"].is_over and may_cancel(request.user, found)
+    context |= allowed(request.user, found, context["progress"])
+    context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
 
 
@@ -45,6 +49,7 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("seen") == str(status["progress"].over):
         return render(request, "experiment/_live.html", {**status, "complete": complete})
     context: dict[str, Any] = {**status, **results_of(found), "changed": True}
+    context |= allowed(request.user, found, status["progress"])
     response = render(request, "experiment/_live.html", context)
     # The diagnosis is replaced only when a configuration completes: words that change with every trial cannot be read.
     return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
@@ -69,6 +74,22 @@ def find_experiment(request: HttpRequest, slug: str) -> Experiment:
     """The experiment under this address, where the reader may see it; 404 otherwise."""
     visible = visible_experiments(request.user)
     return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)
+
+
+def _repeatable(configurations: int) -> dict[str, Any]:
+    """How many trials so many more repetitions would be."""
+    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
+    return {"configurations": configurations, "choices": choices}
+
+
+def allowed(user: Any, found: Experiment, progress: Progress) -> dict[str, Any]:
+    """What this reader may do with the experiment as it is, with the counts that the buttons name."""
+    may_change = not found.published and may_cancel(user, found)
+    return {
+        "may_change": may_change,
+        "may_cancel": may_change and not progress.is_over,
+        "without_result": progress.failed + progress.cancelled,
+    }
 
 
 def _status(found: Experiment) -> dict[str, Any]:
@@ -119,6 +140,30 @@ def results_of(found: Experiment) -> dict[str, Any]:
     }
 
 
+def _versions(found: Experiment) -> list[dict[str, Any]]:
+    """All versions, newest first, each with what it changed; one query."""
+    versions = list(found.versions.select_related("author"))
+    before: dict[str, Any] = {}
+    rows = []
+    for version in versions:
+        rows.append({"version": version, "changes": list(differences(before, version.specification)) if before else []})
+        before = version.specification
+    return rows[::-1]
+
+
+def _apart(found: Experiment) -> list[dict[str, Any]]:
+    """Trials that are kept but not counted, with their points in words."""
+    swept = list(found.specification.get("sweep", {})) or ["hosts"]
+    return [
+        {
+            "trial": trial,
+            "point": parameters_sentence(trial.configuration.parameters, swept),
+            "role": trial_role(trial.kind, trial.repetition),
+        }
+        for trial in apart(found)
+    ]
+
+
 def _setup(found: Experiment) -> dict[str, Any]:
     """The specification in the words of the head and as YAML."""
     setup: dict[str, Any] = {"workload_title": workload_title(found.workload), "link": "", "constants": ""}
@@ -127,6 +172,8 @@ def _setup(found: Experiment) -> dict[str, Any]:
             "source": list(flat({k: v for k, v in found.source.items() if k not in ("notes", "statements")}))
         }
     setup["yaml"] = as_yaml(found.specification)
+    setup["versions"] = _versions(found)
+    setup["apart"] = _apart(found)
     try:
         spec = found.spec
     except InvalidSpec:

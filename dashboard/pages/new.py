@@ -21,7 +21,8 @@ from experiments import design, workloads
 from experiments.access import may_submit, visible_experiments, visible_projects
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT, built_in
-from experiments.models import Cluster, Project
+from experiments.models import Cluster, Experiment, Project
+from experiments.revision import Revision, preview_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from experiments.yaml_lines import YamlDocument
 from workers import preview as launch
@@ -38,12 +39,16 @@ def new(request: HttpRequest) -> HttpResponse:
     draft = draft_from_post(request.POST)
     try:
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        experiment = queue.submit(spec, project=_project(request.user, spec), owner=request.user)
+        project, first_only = _project(request.user, spec), "first_only" in request.POST
+        experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
     except Cluster.DoesNotExist:
-        return _page(request, draft, _no_cluster(draft), status=422)
-    messages.success(request, f"Started: {experiment.trials.count()} trials are queued.", extra_tags="ok")
+        return _page(request, draft, no_cluster(draft), status=422)
+    words = f"Started: {experiment.trials.count()} trials are queued."
+    if first_only:
+        words = "The first trial is queued; the others are held back until you run the missing ones."
+    messages.success(request, words, extra_tags="ok")
     return redirect(experiment)
 
 
@@ -52,13 +57,16 @@ def preview(request: HttpRequest) -> HttpResponse:
     """The aside for what the form says now, with every field's error out of band."""
     draft = draft_from_post(request.POST)
     chosen = request.POST.get("chosen", "")
-    return render(request, "new/_preview.html", _context(draft, chosen=int(chosen) if chosen.isdecimal() else 0))
+    context = form_context(draft, chosen=int(chosen) if chosen.isdecimal() else 0, editing=_editing(request))
+    return render(request, "new/_preview.html", context)
 
 
 @require_POST
 def fields(request: HttpRequest) -> HttpResponse:
     """The form again, for another workload: same answers, its own parameters."""
-    response = render(request, "new/_steps.html", _context(draft_from_post(request.POST)))
+    response = render(
+        request, "new/_steps.html", form_context(draft_from_post(request.POST), editing=_editing(request))
+    )
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 
@@ -73,7 +81,7 @@ def apply_yaml(request: HttpRequest) -> HttpResponse:
         response["HX-Retarget"] = "#yaml-errors"
         return response
     from_yaml = _plain(text)
-    response = render(request, "new/_steps.html", _context(from_yaml) | {"applied": True})
+    response = render(request, "new/_steps.html", form_context(from_yaml) | {"applied": True})
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 
@@ -84,6 +92,12 @@ def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
     response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
     return response
+
+
+def _editing(request: HttpRequest) -> Experiment | None:
+    """The experiment whose next version the form is, where it is one."""
+    slug = request.POST.get("editing", "").replace("\x00", "")
+    return visible_experiments(request.user).filter(slug=slug, published=False).first() if slug else None
 
 
 def _plain(text: str) -> dict[str, Any]:
@@ -114,30 +128,38 @@ def _project(user: Any, spec: ExperimentSpec) -> Project:
     return found
 
 
-def _no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:
+def no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:
+    """The error at the field of a cluster that cannot be used."""
     return InvalidSpec([FieldError("cluster", f"{draft.get('cluster', 'testbed')!r} is unknown or switched off")])
 
 
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
-    return render(request, "new/page.html", _context(draft, error) | {"place": "experiments"}, status=status)
+    return render(request, "new/page.html", form_context(draft, error) | {"place": "experiments"}, status=status)
 
 
-def _context(draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0) -> dict[str, Any]:
+def form_context(
+    draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
+) -> dict[str, Any]:
+    """What the form and its preview show; of the experiment that is edited, also what the new version would do."""
     clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
     made: Preview | None = None
+    change: Revision | None = None
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
             if spec.cluster not in {cluster.slug for cluster in clusters}:
-                raise _no_cluster(draft)
+                raise no_cluster(draft)
             made = make_preview(spec, chosen)
+            change = preview_of(editing, spec) if editing is not None else None
         except InvalidSpec as found:
             error = found
     return {
         "form": Form(draft, error.by_path() if error else {}, clusters),
         "preview": made,
+        "editing": editing,
+        "change": change,
         "yaml": as_yaml(draft),
         "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
         "clusters": clusters,

@@ -25,15 +25,18 @@ from dashboard.charts import (
     throughput_over_time,
     traffic_matrix,
 )
+from dashboard.link_panel import link_panel
 from dashboard.results import published_name
 from dashboard.tables import metric_rows
 from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
 from experiments.access import may_cancel, visible_trials
+from experiments.errors import StaleTrial
 from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
 from experiments.models import Kind, Measurement, State, Trial
 from experiments.selectors import neighbours, published_like, repetitions_of
+from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
@@ -54,9 +57,10 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
         "link": _link(found),
         "before": before,
         "after": after,
-        "may_cancel": not found.is_over and may_cancel(request.user, found.experiment),
+        **_allowed(request.user, found),
         "artifacts": list(found.artifacts.all()),
         "command": command_lines(found.command) if found.command else "",
+        "certificate": link_panel(found),
         **_parameters(found),
         **_output(found),
         **_environment(found),
@@ -86,6 +90,21 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(found)
 
 
+@require_POST
+def again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue this trial once more; the new attempt stands for it."""
+    found = _find(request, pk)
+    if found.experiment.published or not may_cancel(request.user, found.experiment):
+        raise PermissionDenied
+    try:
+        attempt = queue.run_again(found)
+    except StaleTrial:
+        messages.error(request, "This trial is not over, or a newer attempt stands for it already.", extra_tags="bad")
+        return redirect(found)
+    messages.success(request, f"Attempt {attempt.attempt} is queued; this page is that attempt's.", extra_tags="ok")
+    return redirect(attempt)
+
+
 @require_GET
 def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """One stored file of a trial."""
@@ -99,6 +118,15 @@ def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
 def _find(request: HttpRequest, pk: int) -> Trial:
     related = ("experiment__project", "configuration", "cluster", "environment")
     return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
+
+
+def _allowed(user: Any, found: Trial) -> dict[str, bool]:
+    """What this reader may do with the trial as it is."""
+    allowed = not found.experiment.published and may_cancel(user, found.experiment)
+    return {
+        "may_cancel": allowed and not found.is_over,
+        "may_run_again": allowed and found.is_over and not found.superseded,
+    }
 
 
 def _swept(found: Trial) -> list[str]:

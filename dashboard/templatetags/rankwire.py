@@ -84,6 +84,16 @@ def cell(value: Any) -> str:
     return numbers.grouped(value) if float(value).is_integer() else numbers.significant(value)
 
 
+@register.filter
+def written(value: Any) -> str:
+    """A value of a specification as people write it: lists with commas, 'not set' for nothing."""
+    if value is None:
+        return "not set"
+    if isinstance(value, list):
+        return ", ".join(written(item) for item in value) or "none"
+    return "yes" if value is True else "no" if value is False else str(value)
+
+
 @register.simple_tag
 def amount(value: Any, unit: str = "") -> SafeString:
     """A number with its unit set apart; a dash for what a template did not find (None or '')."""

@@ -142,6 +142,15 @@ class Experiment(models.Model):
         with transaction.atomic():
             return len([trial.queue_attempt() for trial in ended_badly])
 
+    def hold_back_all_but_first(self) -> int:
+        """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""
+        self.require_editable()
+        first = self.trials.filter(kind="measured", state="queued").order_by("position").values("pk")[:1]
+        waiting = self.trials.filter(state="queued").exclude(pk__in=first)
+        return waiting.update(
+            state="cancelled", ended_at=Now(), message="Held back: only the first trial was asked for."
+        )
+
     def add_design(self, plan: design.Design) -> int:
         """Bring configurations and trials in line with ``plan``: add what is missing, mark what it no longer asks for.
 

@@ -1,0 +1,113 @@
+"""What people do to an experiment that exists: run again what failed, add repetitions or suggested points, edit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard.diagnosis import suggested
+from dashboard.drafts import draft_from_post
+from dashboard.pages.experiment import find_experiment
+from dashboard.pages.new import form_context, no_cluster
+from experiments.access import may_cancel, may_submit
+from experiments.diagnosis import kept_diagnosis
+from experiments.errors import FieldError, InvalidSpec, RepositoryError
+from experiments.models import Cluster, Experiment
+from experiments.revision import plan_points
+from experiments.spec import parse
+from workers import queue
+
+MOST_REPETITIONS = 100
+
+
+@require_POST
+def rerun(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue every trial that ended without a result once more."""
+    return _queued(request, _changeable(request, slug), queue.rerun_failed)
+
+
+@require_POST
+def repeat(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue more repetitions of every configuration."""
+    text = request.POST.get("count", "")
+    count = int(text) if text.isdecimal() and len(text) < 4 else 0
+    found = _changeable(request, slug)
+    if not 1 <= count <= MOST_REPETITIONS:
+        messages.error(request, f"Repetitions to add are a number from 1 to {MOST_REPETITIONS}.", extra_tags="bad")
+        return redirect(found)
+    return _queued(request, found, lambda e: queue.add_repetitions(e, count, author=request.user))
+
+
+@require_POST
+def next_points(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue the suggested points, as long as they are the ones that were on the page."""
+    found = _changeable(request, slug)
+    kept, fresh = kept_diagnosis(found)
+    # Queued trials end its being fresh, so that a second press of the button queues nothing more.
+    same = kept is not None and fresh and kept["stamp"] == request.POST.get("stamp")
+    more = plan_points(found, suggested(kept)) if kept is not None and same else None
+    if more is None:
+        messages.error(request, "The suggestion has changed since: look at the new one below.", extra_tags="bad")
+        return redirect(found)
+    return _queued(request, found, lambda e: queue.add_points(e, more, author=request.user))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form of an experiment that exists; on POST its next version, or the errors at their fields with status 422."""
+    found = _changeable(request, slug)
+    if request.method != "POST":
+        return _form(request, found, found.specification)
+    draft = draft_from_post(request.POST)
+    try:
+        spec = parse(draft, max_trials=settings.MAX_TRIALS)
+        if not may_submit(request.user, found.project, spec.workload):
+            raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
+        count = queue.revise(found, spec, author=request.user)
+    except InvalidSpec as error:
+        return _form(request, found, draft, error, status=422)
+    except Cluster.DoesNotExist:
+        return _form(request, found, draft, no_cluster(draft), status=422)
+    messages.success(request, f"Version {found.version}: {_trials(count)} queued.", extra_tags="ok")
+    return redirect(found)
+
+
+def _form(
+    request: HttpRequest,
+    found: Experiment,
+    draft: Mapping[str, Any],
+    error: InvalidSpec | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    context = form_context(dict(draft), error, editing=found) | {"place": "experiments"}
+    return render(request, "new/page.html", context, status=status)
+
+
+def _changeable(request: HttpRequest, slug: str) -> Experiment:
+    found = find_experiment(request, slug)
+    if found.published or not may_cancel(request.user, found):
+        raise PermissionDenied
+    return found
+
+
+def _queued(request: HttpRequest, found: Experiment, change: Callable[[Experiment], int]) -> HttpResponse:
+    """Make the change, say how many trials it queued or why it cannot be made, and show the experiment."""
+    try:
+        count = change(found)
+    except (RepositoryError, Cluster.DoesNotExist) as error:
+        words = "Its cluster is switched off." if isinstance(error, Cluster.DoesNotExist) else str(error)
+        messages.error(request, words, extra_tags="bad")
+    else:
+        messages.success(request, f"{_trials(count)} queued.".capitalize(), extra_tags="ok")
+    return redirect(found)
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial{'' if count == 1 else 's'}"

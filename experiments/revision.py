@@ -1,0 +1,152 @@
+"""Before an experiment changes: what a new version would do, what differs between versions, and how to ask for more points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+
+from experiments import design
+from experiments.errors import InvalidSpec
+from experiments.models import UNFINISHED, Experiment, Kind, State, Trial
+from experiments.models.experiment import specification_hash
+from experiments.ranges import expand_values
+from experiments.spec import ExperimentSpec, parse
+
+Difference = tuple[str, Any, Any]
+"""(path of a field, value before, value after); None where a version does not set it."""
+_ABSENT: Final = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What making a specification the current version would do."""
+
+    version: int
+    queued: int
+    """Trials that would be added or wait again."""
+    dropped: int
+    """Waiting trials that would make room."""
+    new_points: int
+    leaving: tuple[Mapping[str, Any], ...]
+    """Parameters of the configurations that leave the design; their trials stay, apart."""
+    stale: int
+    """Trials that are over and would no longer be counted."""
+    differences: tuple[Difference, ...]
+
+    @property
+    def changes_nothing(self) -> bool:
+        return not self.differences
+
+
+def preview_of(experiment: Experiment, spec: ExperimentSpec) -> Revision:
+    """Return what ``experiment.revise(spec)`` would do, without doing it. Four queries."""
+    plan, old = design.expand(spec), experiment.spec
+    moved = (spec.cluster, spec.capture) != (old.cluster, old.capture)
+    trials = list(
+        experiment.trials.filter(superseded=False).values_list(
+            "configuration__hash", "kind", "repetition", "state", "configuration__in_design"
+        )
+    )
+    known = {(h, kind, n) for h, kind, n, state, _ in trials if state != State.QUEUED and not moved}
+    asked = {point.hash for point in plan.configurations}
+    has = dict(experiment.configurations.filter(in_design=True).values_list("hash", "parameters"))
+    wanted = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
+    over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
+    same = specification_hash(spec) == experiment.specification_hash
+    return Revision(
+        version=experiment.version + 1,
+        queued=0 if same else sum(key not in known for key in wanted),
+        dropped=0 if same else sum(state == State.QUEUED for *_, state, _ in trials),
+        new_points=len(asked - has.keys()),
+        leaving=tuple(parameters for h, parameters in has.items() if h not in asked),
+        stale=sum(moved or h not in asked for h in over),
+        differences=tuple(differences(experiment.specification, spec.to_dict())),
+    )
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[Difference]:
+    """Yield the fields that differ between two specifications, nested ones by their path."""
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
+        if isinstance(old, Mapping) or isinstance(new, Mapping):
+            yield from differences(
+                old if isinstance(old, Mapping) else {}, new if isinstance(new, Mapping) else {}, f"{prefix}{name}."
+            )
+        elif old != new:
+            yield f"{prefix}{name}", old, new
+
+
+@dataclass(frozen=True, slots=True)
+class MorePoints:
+    """How to run points that were suggested: a specification with the new sizes (None: none is new), and further repetitions."""
+
+    spec: ExperimentSpec | None
+    repetitions: Mapping[str, int]
+    """By hash of the configuration: repetitions beyond those that the specification asks for."""
+    queued: int
+
+
+def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any], int]]) -> MorePoints | None:
+    """Return how to run ``points`` (parameters, repetitions); None where the sweep cannot take a new number of hosts alone.
+
+    Repetitions belong to the specification as a whole, so single points get theirs as further trials of their configuration.
+    """
+    spec = experiment.spec
+    known = set(experiment.configurations.filter(in_design=True).values_list("hash", flat=True))
+    asked = {design.configuration_hash(experiment.workload, parameters): n for parameters, n in points}
+    sizes = {
+        parameters["hosts"]
+        for parameters, _ in points
+        if design.configuration_hash(experiment.workload, parameters) not in known
+    }
+    if not sizes:
+        return MorePoints(None, asked, sum(asked.values()))
+    extended = _with_sizes(experiment, spec, sizes)
+    if extended is None or not asked.keys() <= {p.hash for p in design.expand(extended).configurations}:
+        return None
+    further = {h: n - (0 if h in known else spec.repetitions) for h, n in asked.items()}
+    further = {h: n for h, n in further.items() if n > 0}
+    return MorePoints(extended, further, preview_of(experiment, extended).queued + sum(further.values()))
+
+
+def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -> ExperimentSpec | None:
+    if any("hosts" in group for group in spec.zip):
+        return None
+    constants = dict(experiment.specification.get("parameters", {}))
+    one = constants.pop("hosts", 1)
+    has = expand_values(spec.sweep["hosts"]) if "hosts" in spec.sweep else [one]
+    sweep = {"hosts": sorted({*has, *sizes}), **{k: v for k, v in spec.sweep.items() if k != "hosts"}}
+    try:
+        return parse(
+            {**experiment.specification, "parameters": constants, "sweep": sweep}, max_trials=settings.MAX_TRIALS
+        )
+    except InvalidSpec:
+        return None
+
+
+def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) -> int:
+    """Do what ``plan_points`` planned, in one transaction; return how many trials were queued."""
+    experiment.require_editable()
+    with transaction.atomic():
+        queued = experiment.revise(more.spec, author=author) if more.spec is not None else 0
+        rows = experiment.configurations.filter(hash__in=list(more.repetitions))
+        last = experiment.trials.aggregate(last=Max("position"))["last"] or 0
+        for configuration in rows.annotate(last=Max("trials__repetition")):
+            for number in range(1, more.repetitions[configuration.hash] + 1):
+                last += 1
+                Trial.objects.create(
+                    experiment=experiment,
+                    configuration=configuration,
+                    cluster_id=experiment.cluster_id,
+                    kind=Kind.MEASURED,
+                    repetition=(configuration.last or 0) + number,
+                    version=experiment.version,
+                    position=last,
+                )
+                queued += 1
+    return queued

@@ -1,0 +1,145 @@
+"""Changing an experiment that exists: edit, repeat, run again what failed, and the suggested points."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Experiment, Measurement, State, Trial
+
+ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(empty_redis):
+    """Doorbells and diagnoses have a Redis of their own."""
+
+
+@pytest.fixture
+def experiment(submit) -> Experiment:
+    """Three sizes, five repetitions each, all finished."""
+    experiment = submit(repetitions=5)
+    for trial in experiment.trials.select_related("configuration"):
+        value = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
+    experiment.trials.update(state=State.FINISHED)
+    return experiment
+
+
+def form(experiment: Experiment, hosts: str, **changes: str) -> dict[str, object]:
+    return {
+        "editing": experiment.slug,
+        "name": experiment.name,
+        "workload": "water",
+        "parameters.molecules": "216",
+        "parameters.steps": "50",
+        "sweep_name": ["hosts"],
+        "sweep_values": [hosts],
+        "cluster": "testbed",
+        "repetitions": "5",
+        "capture.enabled": "on",
+        "capture.keep_shown": "1",
+        "capture.keep": "on",
+        **changes,
+    }
+
+
+def test_the_edit_form_it_says_what_the_change_will_do(page, experiment):
+    html = page.get(reverse("experiment-edit", args=[experiment.slug])).content.decode()
+    assert "Edit: version 2" in html
+    assert "Nothing is changed yet" in html
+    html = page.post(reverse("new-preview"), form(experiment, "1, 2, 8")).content.decode()
+    assert "<b>5</b> trials will be queued; 1 configuration new" in html
+    assert "<b>1</b> configuration leaves the design" in html
+    assert "<b>5</b> trials become stale" in html
+    assert re.search(r"sweep.hosts</span>: 1, 2, 4 → <b>1, 2, 8", html)
+    assert "Save and queue 5 trials" in html
+
+
+def test_a_saved_edit_it_is_a_new_version_and_keeps_stale_points_apart(page, experiment):
+    answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, "1, 2, 8"))
+    assert answer.status_code == 302
+    experiment.refresh_from_db()
+    assert experiment.version == 2
+    assert experiment.trials.filter(state=State.QUEUED).count() == 5
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    versions, apart = html.partition('id="versions"')[2], html.partition('id="apart"')[2]
+    assert "1, 2, 4 → <b>1, 2, 8" in versions
+    assert apart.count("left the design after version 1") == 5
+    table = html.partition('id="table"')[2].partition("</table>")[0]
+    assert "4 hosts" not in table
+
+
+def test_an_edit_with_errors_it_keeps_the_form(page, experiment):
+    answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, "1, two"))
+    assert answer.status_code == 422
+    assert experiment.versions.count() == 1
+
+
+def test_repetitions_it_adds_to_every_configuration(page, experiment):
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    assert "2 more: 6 trials" in html
+    page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "2"})
+    assert experiment.trials.filter(state=State.QUEUED).count() == 6
+
+
+@pytest.mark.parametrize("count", ["", "0", "-1", "1000", "²", "x"])
+def test_a_bad_number_of_repetitions_it_refuses(page, experiment, count):
+    answer = page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": count}, follow=True)
+    assert "number from 1 to 100" in answer.content.decode()
+    assert not experiment.trials.filter(state=State.QUEUED).exists()
+
+
+def test_failed_trials_it_runs_again_and_names_their_number(page, experiment):
+    failed = experiment.trials.filter(repetition__in=[1, 2], configuration__hosts=4)
+    failed.update(state=State.FAILED)
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    assert "Re-run failed (2)" in html
+    page.post(reverse("experiment-rerun", args=[experiment.slug]))
+    assert experiment.trials.filter(state=State.QUEUED, attempt=2).count() == 2
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    assert html.partition('id="apart"')[2].count("a newer attempt stands for it") == 2
+
+
+def test_one_trial_it_runs_again(page, experiment):
+    trial = experiment.trials.first()
+    assert "Run 1 trial again" in page.get(trial.get_absolute_url()).content.decode()
+    answer = page.post(reverse("trial-again", args=[trial.pk]))
+    attempt = Trial.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
+    assert (attempt.attempt, attempt.state, attempt.repetition) == (2, State.QUEUED, trial.repetition)
+    refused = page.post(reverse("trial-again", args=[trial.pk]), follow=True).content.decode()
+    assert "newer attempt stands for it already" in refused
+
+
+def test_the_first_trial_alone_it_runs_and_holds_the_others_back(page, experiment):
+    page.post(reverse("new"), form(experiment, "1, 2", name="Try", warmups="1", first_only="1"))
+    tried = Experiment.objects.get(name="Try")
+    waiting = tried.trials.get(state=State.QUEUED)
+    assert (waiting.kind, waiting.configuration.hosts, waiting.repetition) == ("measured", 1, 1)
+    assert tried.trials.filter(state=State.CANCELLED).count() == 11
+
+
+STILL_FALLING = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.9, 5.5, 5.2), 4: (4.9, 4.1, 4.6, 4.2, 4.5)}
+
+
+def test_suggested_points_it_queues_exactly_as_many_as_it_says(page, experiment):
+    for measurement in Measurement.objects.filter(trial__experiment=experiment).select_related("trial__configuration"):
+        trial = measurement.trial
+        measurement.value = STILL_FALLING[trial.configuration.hosts][trial.repetition - 1]
+        measurement.save()
+    html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
+    said = int(re.search(r"Queue these (\d+) trial", html)[1])
+    stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
+    page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp})
+    assert experiment.trials.filter(state=State.QUEUED).count() == said > 0
+    again = page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp}, follow=True)
+    assert "The suggestion has changed" in again.content.decode()
+    assert experiment.trials.filter(state=State.QUEUED).count() == said
+
+
+@pytest.mark.parametrize("name", ["experiment-rerun", "experiment-repeat", "experiment-next", "experiment-edit"])
+def test_who_may_not_change_it_is_refused(page, experiment, name):
+    assert page.post(reverse(name, args=["guster-2007-water"])).status_code == 403
+    experiment.owner = None
+    experiment.save()
+    assert page.post(reverse(name, args=[experiment.slug])).status_code == 403
