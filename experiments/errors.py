@@ -4,6 +4,7 @@ RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
 ├── ReadOnly           a published experiment was to be changed
 ├── CannotCompare      what was chosen cannot be laid side by side
+├── CannotExplore      a question to the explorer has no meaning
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 └── OutputError        a workload's output does not hold what its parser needs
 """
@@ -52,6 +53,10 @@ class ReadOnly(RepositoryError):
 
 class CannotCompare(RepositoryError):
     """Too few, too many, unknown, or nothing in common."""
+
+
+class CannotExplore(RepositoryError):
+    """A name, a condition or a moment that cannot be meant."""
 
 
 class StaleTrial(RepositoryError):

@@ -159,9 +159,9 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
     words, interval = verdict_words(comparison, row.direction), comparison.ratio_interval
     ends = None if interval is None or interval.low is None or interval.high is None else (interval.low, interval.high)
     return {
-        "change": _percent(comparison.ratio),
+        "change": percent(comparison.ratio),
         "ratio": numbers.significant(comparison.ratio, 3) if comparison.ratio is not None else numbers.NOTHING,
-        "interval": "" if ends is None else f"{_percent(ends[0])} to {_percent(ends[1])}",
+        "interval": "" if ends is None else f"{percent(ends[0])} to {percent(ends[1])}",
         "bar": None if ends is None or comparison.ratio is None else _bar(comparison.ratio, ends, widest),
         "words": words,
         "tone": _TONES.get(words, ""),
@@ -175,7 +175,8 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
     }
 
 
-def _percent(ratio: float | None) -> str:
+def percent(ratio: float | None) -> str:
+    """How far a ratio lies from 1, signed and in percent; a dash where there is none."""
     return numbers.NOTHING if ratio is None else numbers.percent_apart(ratio, 1.0) or numbers.NOTHING
 
 

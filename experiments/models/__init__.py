@@ -8,7 +8,9 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.measurement import Measurement
 from experiments.models.project import Membership, Project
+from experiments.models.summary import Summary
 from experiments.models.trial import ACTIVE, UNFINISHED, Kind, State, Trial, TrialResult
+from experiments.models.view import ExpectedChange, SavedView
 
 __all__ = [
     "ACTIVE",
@@ -18,6 +20,7 @@ __all__ = [
     "Cluster",
     "Configuration",
     "Environment",
+    "ExpectedChange",
     "Experiment",
     "ExperimentVersion",
     "Kind",
@@ -25,7 +28,9 @@ __all__ = [
     "Measurement",
     "Membership",
     "Project",
+    "SavedView",
     "State",
+    "Summary",
     "Trial",
     "TrialResult",
 ]

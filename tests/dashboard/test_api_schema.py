@@ -30,6 +30,9 @@ CHECKS = [
 ]
 ADDRESSES = {
     "/api/v1/compare/": {"get"},
+    "/api/v1/explore/": {"get"},
+    "/api/v1/explore/export/{form}/": {"get"},
+    "/api/v1/history/{configuration}/{cluster}/": {"get"},
     "/api/v1/experiments/": {"get", "post"},
     "/api/v1/experiments/{slug}/": {"get", "put"},
     "/api/v1/experiments/{slug}/findings/": {"get"},

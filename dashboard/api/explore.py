@@ -1,0 +1,97 @@
+"""``/api/v1/explore/``: the pivot as data, and the table behind it as CSV, JSON or Parquet."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dashboard.api import schema
+from dashboard.api.compare import refuse_unknown
+from dashboard.api.trials import FileRenderer
+from dashboard.exploring import NAMES, cells_as_data, read
+from dashboard.pages.explore import exported
+from experiments.errors import CannotExplore
+from experiments.explorer import counts, pivot
+from experiments.explorer_export import FORMATS
+
+_MANY: Final = frozenset({"workload", "cluster", "project", "tag", "state", "trust"})
+_WORDS: Final = {
+    "y": "Metric of the vertical axis; `elapsed_s` when left out.",
+    "x": "Parameter or metric of the horizontal axis; `hosts` when left out.",
+    "colour": "Parameter that parts the series.",
+    "facet": "Parameter that parts the panels.",
+    "where": "Comparisons parted by commas: `hosts >= 4, link.delay = 2 ms, elapsed_s < 10`.",
+    "after": "A trial ended then or later (ISO 8601).",
+    "before": "A trial ended earlier than that (ISO 8601).",
+    "columns": "Metrics of the table, parted by commas.",
+    "order": "Order of the table: `hosts`, `name`, or newest first.",
+}
+_LOOK: Final = frozenset({"page", "xlog", "ylog", "statistic"})
+_PARAMETERS: Final = [
+    OpenApiParameter(name, str, many=name in _MANY, description=_WORDS.get(name, "As on the page."))
+    for name in sorted(NAMES - _LOOK)
+]
+
+
+class ExploreView(APIView):
+    """The question that the page /explore/ asks, answered as data."""
+
+    @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """Cells of the pivot with the number of configurations and trials behind each."""
+        query, _ = _read(request)
+        try:
+            found, matched = pivot(request.user, query), counts(request.user, query)
+        except CannotExplore as error:
+            raise ValidationError({"": [str(error)]}) from None
+        return Response(
+            {
+                "x": query.x,
+                "y": query.y,
+                "colour": query.colour or None,
+                "facet": query.facet or None,
+                "configurations": matched.total,
+                "cut": found.cut,
+                "cells": cells_as_data(found),
+            }
+        )
+
+
+class ExploreExportView(APIView):
+    """The table of the page /explore/, all of its pages, as a file."""
+
+    renderer_classes = (JSONRenderer, FileRenderer)
+
+    @extend_schema(
+        parameters=[*_PARAMETERS, OpenApiParameter("form", str, "path", enum=list(FORMATS))],
+        responses={
+            (200, "text/csv"): OpenApiTypes.BINARY,
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
+            **schema.errors(400, 404),
+        },
+    )
+    def get(self, request: Request, form: str) -> Any:
+        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed."""
+        if form not in FORMATS:
+            raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
+        _read(request)
+        try:
+            return exported(request.user, request._request.GET, form)
+        except CannotExplore as error:
+            raise ValidationError({"": [str(error)]}) from None
+
+
+def _read(request: Request) -> Any:
+    refuse_unknown(request, set(NAMES))
+    try:
+        return read(request._request.GET)
+    except CannotExplore as error:
+        raise ValidationError({"": [str(error)]}) from None

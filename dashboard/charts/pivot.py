@@ -1,0 +1,102 @@
+"""A panel of the explorer: one series per colour over a parameter or a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Scale, X, axis_title
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One cell: the statistic with the ends of its bar (None: no bar), every dot behind it, and how many values it holds."""
+
+    x: X
+    value: float
+    low: float | None
+    high: float | None
+    dots: Sequence[float]
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What the axes say. ``x_unit`` is for metrics on x; parameters name their unit in the title."""
+
+    x: str
+    x_unit: str
+    y: str
+    y_unit: str
+    x_log: bool = False
+    y_log: bool = False
+
+
+def pivot_panel(series: Sequence[tuple[str, Sequence[Mark]]], axes: Axes, *, scatter: bool) -> Figure:
+    """A figure of at most six series; lines join the statistics, except in a scatter plot of metric against metric."""
+    shown = [(name, marks) for name, marks in series if marks][:MOST_SERIES]
+    scale = Scale.of([mark.value for _, marks in shown for mark in marks], axes.y_unit)
+    across = Scale.of([_number(mark.x) for _, marks in shown for mark in marks], axes.x_unit) if scatter else None
+    data: list[Figure] = []
+    for index, (name, marks) in enumerate(shown):
+        data += [_dots(name, marks, index, scale)] if not scatter else []
+        data.append(_series(name, marks, index, scale, across))
+    x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
+    if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
+        x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
+    elif axes.x_log:
+        x_axis["type"] = "log"
+    y_axis: dict[str, Any] = {"title": axis_title(axes.y, scale.unit)}
+    if axes.y_log:
+        y_axis["type"] = "log"
+    layout = {"xaxis": x_axis, "yaxis": y_axis}
+    return {"data": data, "layout": layout | ({"hovermode": "closest"} if scatter else {})}
+
+
+def _number(x: X) -> float:
+    return float(x) if isinstance(x, int | float) else 0.0
+
+
+def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": f"{name}, all",
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "x": [mark.x for mark in marks for _ in mark.dots],
+        "y": [scale(dot) for mark in marks for dot in mark.dots],
+        "marker": {"size": 5, "color": f"{SERIES[index]}/0.4"},
+    }
+
+
+def _series(name: str, marks: Sequence[Mark], index: int, scale: Scale, across: Scale | None) -> Figure:
+    trace: Figure = {
+        "type": "scatter",
+        "mode": "markers" if across else "lines+markers",
+        "name": name,
+        "x": [across(_number(mark.x)) if across else mark.x for mark in marks],
+        "y": [scale(mark.value) for mark in marks],
+        "marker": {"size": 7 if across else 8, "color": SERIES[index], "symbol": SYMBOLS[index]},
+        "line": {"color": SERIES[index], "width": 2, "dash": DASHES[index]},
+        "customdata": [
+            [scale(m.value if m.low is None else m.low), scale(m.value if m.high is None else m.high), m.n]
+            for m in marks
+        ],
+        "hovertemplate": (
+            f"%{{y:.4~g}} {scale.unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
+            f"<extra>{name}</extra>"
+        ),
+    }
+    if not across:
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [0 if m.high is None else scale(m.high - m.value) for m in marks],
+            "arrayminus": [0 if m.low is None else scale(m.value - m.low) for m in marks],
+            "color": SERIES[index],
+            "thickness": 1.25,
+            "width": 3,
+        }
+    return trace

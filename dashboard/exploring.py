@@ -1,0 +1,228 @@
+"""From a query string to the explorer's answer, for the page and REST alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from analysis.catalogue import METRICS
+from dashboard.charts.pivot import Axes, Mark, pivot_panel
+from dashboard.results import Chart
+from dashboard.words import parameter_label, value_words
+from experiments import workloads
+from experiments.errors import CannotExplore
+from experiments.explorer import COLUMNS, Cell, Counts, Pivot, Query, configurations, is_metric
+from experiments.metrics import HEADLINE, described, in_order
+from experiments.models import Configuration, Measurement, State
+from experiments.parameters import known_parameters
+
+STATISTICS: Final = (("median", "Median, full range"), ("mean", "Mean, 95 % interval"))
+ORDERS: Final = {
+    "": ("Newest first", ("-experiment_id", "position", "pk")),
+    "hosts": ("Hosts, few first", ("hosts", "-experiment_id", "position", "pk")),
+    "name": ("Experiment, A to Z", ("experiment__name", "experiment_id", "position", "pk")),
+}
+MOST_PANELS: Final = 6
+NAMES: Final = frozenset(
+    {
+        *("y", "x", "colour", "facet", "scope", "text", "where", "workload", "cluster", "project", "tag", "state"),
+        *("trust", "after", "before", "statistic", "xlog", "ylog", "columns", "order", "page"),
+    }
+)
+_TRUSTS: Final = ("good", "degraded", "unusable")
+_MOST_COLUMNS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the answer is shown."""
+
+    statistic: str
+    x_log: bool
+    y_log: bool
+    columns: tuple[str, ...]
+    """Metrics of the table."""
+    order: str
+
+
+def read(given: QueryDict) -> tuple[Query, Look]:
+    """Return what a query string asks. Raise CannotExplore where a value has no meaning."""
+
+    def one(name: str, default: str = "") -> str:
+        return given.get(name, default).replace("\x00", "").strip() or default
+
+    def some(name: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
+        values = tuple(v.replace("\x00", "")[:200] for v in given.getlist(name) if v.strip())
+        return tuple(_allowed(v, allowed, name) for v in values) if allowed else values
+
+    query = Query(
+        y=one("y", "elapsed_s"),
+        x=one("x", "hosts"),
+        colour=one("colour"),
+        facet=one("facet"),
+        scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
+        text=one("text")[:200],
+        where=one("where")[:1000],
+        workloads=some("workload"),
+        clusters=some("cluster"),
+        projects=some("project"),
+        tags=some("tag"),
+        states=some("state", State.values),
+        trusts=some("trust", _TRUSTS),
+        after=_moment(one("after"), "after"),
+        before=_moment(one("before"), "before"),
+    )
+    columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
+    for name in columns:
+        if "\x00" in name or not is_metric(name):
+            raise CannotExplore(f"columns: {name[:80]!r} is no metric.")
+    look = Look(
+        statistic=_allowed(one("statistic", "median"), [name for name, _ in STATISTICS], "statistic"),
+        x_log=bool(one("xlog")),
+        y_log=bool(one("ylog")),
+        columns=columns[:_MOST_COLUMNS] or default_columns(query),
+        order=_allowed(one("order"), list(ORDERS), "order"),
+    )
+    return query, look
+
+
+def default_columns(query: Query) -> tuple[str, ...]:
+    """The published table's six, and what is on the axes."""
+    drawn = [name for name in (query.y, query.x) if is_metric(name)]
+    return tuple(dict.fromkeys([*drawn, *HEADLINE]))
+
+
+def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
+    if value not in allowed:
+        raise CannotExplore(f"{name}: {value[:40]!r} is none of {', '.join(filter(None, allowed))}.")
+    return value
+
+
+def _moment(text: str, name: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise CannotExplore(f"{name}: {text[:40]!r} is no date; write for example 2026-11-20.") from None
+
+
+def table_of(user: Any, query: Query, look: Look) -> QuerySet[Configuration]:
+    """The configurations in the order of the table, with what every row shows of their experiments."""
+    found = configurations(user, query)
+    related = found.select_related("experiment__cluster", "experiment__project")
+    return related.order_by(*ORDERS[look.order][1])
+
+
+def panels(found: Pivot, query: Query, look: Look) -> list[Chart]:
+    """One chart per value of the facet."""
+    by_facet: dict[Any, list[Cell]] = {}
+    for cell in sorted(found.cells, key=lambda cell: _order(cell.facet)):
+        by_facet.setdefault(_key(cell.facet), []).append(cell)
+    y, x = described(query.y), described(query.x) if found.is_scatter else None
+    axes = Axes(
+        x=x.label if x else label(query.x),
+        x_unit=x.unit if x else _BASE_UNITS.get(query.x, ""),
+        y=y.label,
+        y_unit=y.unit,
+        x_log=look.x_log,
+        y_log=look.y_log,
+    )
+    charts = []
+    for number, cells in enumerate(list(by_facet.values())[:MOST_PANELS]):
+        series = _series(cells, query, look)
+        figure = pivot_panel(series, axes, scatter=found.is_scatter)
+        title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
+        subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
+        charts.append(Chart(f"pivot-{number}", title, figure, None, max(0, len(series) - 6), subtitle, logarithm=False))
+    return charts
+
+
+_BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
+
+
+def panels_left_out(found: Pivot) -> int:
+    """Values of the facet beyond the panels that a page shows."""
+    return max(0, len({_key(cell.facet) for cell in found.cells}) - MOST_PANELS)
+
+
+def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[Mark]]]:
+    grouped: dict[str, list[Cell]] = {}
+    for cell in sorted(cells, key=lambda cell: (_order(cell.colour), _order(cell.x))):
+        name = f"{label(query.colour)} {words(query.colour, cell.colour)}" if query.colour else described(query.y).label
+        grouped.setdefault(name, []).append(cell)
+    return [(name, [_mark(cell, query, look) for cell in own]) for name, own in grouped.items()]
+
+
+def _mark(cell: Cell, query: Query, look: Look) -> Mark:
+    number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
+    x = cell.x if number else words(query.x, cell.x)
+    if look.statistic == "mean":
+        low, high = cell.interval or (None, None)
+        return Mark(x, cell.mean, low, high, cell.dots, cell.trials)
+    return Mark(x, cell.median, cell.low, cell.high, cell.dots, cell.trials)
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    number = isinstance(value, int | float)
+    return (0, float(value), "") if number else (1, 0.0, str(value))
+
+
+def _key(value: Any) -> str:
+    return repr(value)
+
+
+def label(name: str) -> str:
+    """A dimension's name for readers."""
+    return described(name).label if name and is_metric(name) else parameter_label(name)
+
+
+def words(name: str, value: Any) -> str:
+    """A dimension's value for readers."""
+    if value is None:
+        return "not set"
+    return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
+
+
+def options(found: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
+    """What the selects offer: the parameters and metrics of the workloads that match."""
+    slugs = [slug for slug, _ in found.workloads]
+    parameters: dict[str, None] = dict.fromkeys(COLUMNS)
+    metrics = set(METRICS) | {name for name in (query.x, query.y) if is_metric(name)}
+    for slug in slugs:
+        try:
+            parameters |= dict.fromkeys(sorted(known_parameters(slug)))
+            metrics |= {figure.id for figure in workloads.get(slug).figures}
+        except KeyError:  # a published study of a program that nobody can run here
+            continue
+    given = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
+    parameters |= dict.fromkeys(given)
+    return {
+        "parameters": [(name, label(name)) for name in parameters],
+        "metrics": [(name, described(name).label) for name in in_order(metrics)],
+    }
+
+
+def cells_as_data(found: Pivot) -> list[Mapping[str, Any]]:
+    """The pivot as plain data for REST."""
+    return [
+        {
+            "x": cell.x,
+            "colour": cell.colour,
+            "facet": cell.facet,
+            "configurations": cell.configurations,
+            "trials": cell.trials,
+            "median": cell.median,
+            "minimum": cell.low,
+            "maximum": cell.high,
+            "mean": cell.mean,
+            "interval": list(cell.interval) if cell.interval else None,
+        }
+        for cell in found.cells
+    ]

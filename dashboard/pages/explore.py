@@ -1,0 +1,207 @@
+"""The explorer: filters, the pivot as charts, the table behind it, saved views and exports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard import numbers
+from dashboard.charts import Scale
+from dashboard.exploring import (
+    ORDERS,
+    STATISTICS,
+    Look,
+    options,
+    panels,
+    panels_left_out,
+    read,
+    table_of,
+)
+from dashboard.words import parameter_label, value_words, workload_title
+from experiments.errors import CannotExplore
+from experiments.explorer import Counts, Line, Query, counts, lines, pivot, swept
+from experiments.explorer_export import FORMATS, columns, rows
+from experiments.metrics import described
+from experiments.models import Measurement, SavedView, State
+
+PER_PAGE = 25
+MOST_VIEWS = 12
+
+
+@require_GET
+def explore(request: HttpRequest) -> HttpResponse:
+    """One answer; a change of a filter gets the answer alone (htmx)."""
+    try:
+        context = _answer(request)
+    except CannotExplore as error:
+        context = {"why": str(error), "query_string": ""}
+    context |= {"place": "explore", "given": request.GET}
+    if request.htmx and request.htmx.target == "answer":  # type: ignore[attr-defined]
+        return render(request, "explore/_answer.html", context)
+    if "why" in context:
+        return render(request, "explore/wrong.html", context, status=400)
+    return render(request, "explore/page.html", context | {"views": _views(request)})
+
+
+def _answer(request: HttpRequest) -> dict[str, Any]:
+    query, look = read(request.GET)
+    matched = counts(request.user, query)
+    found = pivot(request.user, query)
+    paginator = Paginator(table_of(request.user, query, look), PER_PAGE)
+    paginator.count = matched.total  # counted already, together with the filters' own counts
+    page = paginator.get_page(request.GET.get("page"))
+    own = list(page.object_list)
+    return {
+        "query": query,
+        "look": look,
+        "matched": matched,
+        "trials": sum(cell.trials for cell in found.cells),
+        "cut": found.cut,
+        "scatter": found.is_scatter,
+        "charts": panels(found, query, look),
+        "panels_left_out": panels_left_out(found),
+        "page": page,
+        "table": _table(lines(own, look.columns, query.scope), swept(own), look),
+        "query_string": _without_page(request.GET),
+        "choices": _choices(matched, query),
+    }
+
+
+def _without_page(given: QueryDict) -> str:
+    kept = given.copy()
+    kept.pop("page", None)
+    for name in list(kept):
+        kept.setlist(name, [value for value in kept.getlist(name) if value])
+    return kept.urlencode(safe=",:")
+
+
+def _choices(matched: Counts, query: Query) -> dict[str, Any]:
+    """Everything that the filters and axes offer, with what is chosen."""
+    return {
+        **options(matched, query),
+        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], query.workloads),
+        "clusters": _counted(matched.clusters, query.clusters),
+        "states": [(value, name, value in query.states) for value, name in State.choices],
+        "trusts": [(value, value.capitalize(), value in query.trusts) for value in ("good", "degraded", "unusable")],
+        "statistics": STATISTICS,
+        "scopes": Measurement.Scope.choices,
+        "orders": [(name, title) for name, (title, _) in ORDERS.items()],
+    }
+
+
+def _counted(found: list[tuple[str, str, int]], chosen: tuple[str, ...]) -> list[tuple[str, str, int, bool]]:
+    """Counts of what matches, with chosen ones that match nothing kept in sight."""
+    there = {value for value, _, _ in found}
+    missing = [(value, value, 0) for value in chosen if value not in there]
+    return [(value, name, count, value in chosen) for value, name, count in [*found, *missing]]
+
+
+def _table(found: list[Line], parameters: list[str], look: Look) -> dict[str, Any]:
+    heads, scales = [], []
+    for metric in look.columns:
+        description = described(metric)
+        scale = Scale.of([line.values[metric][1] for line in found if metric in line.values], description.unit)
+        heads.append((metric, description.label, scale.unit))
+        scales.append(scale)
+    return {
+        "parameters": [parameter_label(name) for name in parameters],
+        "metrics": heads,
+        "rows": [_row(line, parameters, look, scales) for line in found],
+    }
+
+
+def _row(line: Line, parameters: list[str], look: Look, scales: list[Scale]) -> dict[str, Any]:
+    own = line.configuration
+    given = {"hosts": own.hosts, **own.parameters}
+    cells = []
+    for metric, scale in zip(look.columns, scales, strict=True):
+        values = line.values.get(metric)
+        if values is None:
+            cells.append((numbers.NOTHING, ""))
+            continue
+        n, middle, low, high = values
+        ends = f"{numbers.significant(scale(low))} – {numbers.significant(scale(high))}" if n > 1 else ""
+        cells.append((numbers.significant(scale(middle)), ends))
+    return {
+        "configuration": own,
+        "experiment": own.experiment,
+        "workload": workload_title(own.experiment.workload),
+        "parameters": [value_words(name, given[name]) if name in given else numbers.NOTHING for name in parameters],
+        "cells": cells,
+        "n": max((values[0] for values in line.values.values()), default=0),
+    }
+
+
+def _views(request: HttpRequest) -> list[dict[str, Any]]:
+    found = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))[:MOST_VIEWS]
+    here = _without_page(request.GET)
+    return [{"view": view, "on": view.query == here, "mine": view.owner_id == request.user.pk} for view in found]
+
+
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Keep the question of the page under a name; an own view of that name is replaced."""
+    name = request.POST.get("name", "").replace("\x00", "").strip()[:80]
+    query = request.POST.get("query", "")[:4000]
+    try:
+        read(QueryDict(query))
+    except CannotExplore as error:
+        messages.error(request, str(error), extra_tags="bad")
+        return redirect("explore")
+    if not name:
+        messages.error(request, "A view needs a name.", extra_tags="bad")
+        return redirect(f"{reverse('explore')}?{query}")
+    view, _ = SavedView.objects.update_or_create(
+        owner_id=request.user.pk, name=name, defaults={"query": query, "shared": bool(request.POST.get("shared"))}
+    )
+    return redirect(view)
+
+
+@require_GET
+def view(request: HttpRequest, pk: int) -> HttpResponse:
+    """The permalink of a saved view."""
+    found = get_object_or_404(SavedView.objects.filter(Q(owner=request.user) | Q(shared=True)), pk=pk)
+    return redirect(f"{reverse('explore')}?{found.query}")
+
+
+@require_POST
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget an own view."""
+    get_object_or_404(SavedView, pk=pk, owner=request.user).delete()
+    return redirect("explore")
+
+
+@require_GET
+def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpResponse:
+    """The whole table of the page, all its pages, as a file."""
+    if form not in FORMATS:
+        raise Http404
+    try:
+        return exported(request.user, request.GET, form)
+    except CannotExplore as error:
+        return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)
+
+
+def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse:
+    """Stream the table that a query string asks for. Raise CannotExplore, before anything is sent."""
+    query, look = read(given)
+    found = table_of(user, query, look)
+    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(found) if name not in ("hosts", "ranks"))]
+    content_type, write = FORMATS[form]
+    body = write(rows(found, parameters, look.columns, query.scope), columns(parameters, look.columns))
+    response = StreamingHttpResponse(body, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
+    return response
+
+
+def _swept_anywhere(found: Any) -> list[str]:
+    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
+    first = found.order_by("experiment_id", "pk").distinct("experiment_id")
+    return swept(first)

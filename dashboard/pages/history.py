@@ -1,0 +1,106 @@
+"""A configuration over time: its steps, each with what changed at the same trial, and whether somebody expected it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.asked import asked
+from dashboard.charts.history import Level, over_time
+from dashboard.pages.compare import percent
+from dashboard.results import Chart
+from dashboard.words import flat
+from experiments.access import may_submit
+from experiments.explorer import is_metric
+from experiments.history import ConfigurationHistory, counted, expect, history_of
+from experiments.metrics import described, in_order
+from experiments.models import Configuration, ExpectedChange
+
+
+@require_GET
+def history(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
+    """The page of one configuration (hash) on one cluster (slug)."""
+    metric = asked(request, "metric") or "elapsed_s"
+    if not is_metric(metric):
+        raise Http404
+    try:
+        found = history_of(request.user, configuration, cluster, metric)
+    except Configuration.DoesNotExist:
+        raise Http404 from None
+    description = described(metric)
+    context = {
+        "place": "explore",
+        "found": found,
+        "metric": description,
+        "metrics": [(name, described(name).label) for name in in_order({*found.metrics, metric})],
+        "parameters": list(flat(found.configuration.parameters)),
+        "chart": _chart(found, description) if found.entries else None,
+        "changes": _changes(found),
+    }
+    return render(request, "history/page.html", context)
+
+
+def _chart(found: ConfigurationHistory, description: Any) -> Chart:
+    borders = [0, *(change.index for change in found.history.changes), len(found.entries)]
+    medians = [change.before.median for change in found.history.changes]
+    baseline = found.history.baseline
+    last = baseline.summary.median if baseline else 0.0
+    levels = [
+        Level(first, stop - 1, median)
+        for first, stop, median in zip(borders[:-1], borders[1:], [*medians, last], strict=True)
+    ]
+    limits = (
+        (baseline.low, baseline.high) if baseline and baseline.low is not None and baseline.high is not None else None
+    )
+    figure = over_time(
+        [entry.value for entry in found.entries],
+        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in found.entries],
+        levels,
+        quantity=description.label,
+        unit=description.unit,
+        limits=limits,
+    )
+    return Chart(
+        "history", f"{description.label} over time", figure, subtitle="band: 95 % of further trials of the baseline"
+    )
+
+
+def _changes(found: ConfigurationHistory) -> list[dict[str, Any]]:
+    return [
+        {
+            "change": change,
+            "entry": found.entries[change.index],
+            "percent": percent(change.ratio),
+            "interval": f"{percent(ends.low)} to {percent(ends.high)}" if (ends := change.ratio_interval) else "",
+            "mark": found.expected.get(found.entries[change.index].trial),
+        }
+        for change in found.history.changes
+    ]
+
+
+@require_POST
+def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
+    """Mark a step as expected with a reason, or take the mark away again."""
+    metric, trial = request.POST.get("metric", ""), request.POST.get("trial", "")
+    reason = request.POST.get("reason", "").replace("\x00", "").strip()
+    if not is_metric(metric) or not trial.isdecimal() or len(trial) > 18:
+        raise Http404
+    first = get_object_or_404(
+        counted(request.user, configuration, cluster).select_related("experiment__project"), pk=int(trial)
+    )
+    if not may_submit(request.user, first.experiment.project):
+        raise PermissionDenied
+    if "remove" in request.POST:
+        ExpectedChange.objects.filter(trial=first, metric=metric).delete()
+    elif reason:
+        expect(first, metric, reason, request.user)
+    else:
+        messages.error(request, "Say why the change is expected.", extra_tags="bad")
+    return redirect(f"{reverse('history', args=[configuration, cluster])}?{urlencode({'metric': metric})}")

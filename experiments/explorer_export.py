@@ -1,0 +1,148 @@
+"""The explorer's table as CSV, JSON or Parquet, written piece by piece so that memory stays bounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from experiments.explorer import Line, lines
+from experiments.models import Configuration
+
+_PIECE: Final = 500
+_FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
+_STATISTICS: Final = ("n", "median", "minimum", "maximum")
+
+Row = dict[str, Any]
+
+
+def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    """Return the header: what names the configuration, its parameters, and four numbers per metric in the base unit."""
+    measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
+    return [*_FIXED, *(f"parameter.{name}" for name in parameters), *measured]
+
+
+def rows(found: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
+    """Yield the table in pieces; ``found`` is an ordered query of configurations with their experiments."""
+    everything = iter(found.iterator(chunk_size=_PIECE))
+    while piece := list(islice(everything, _PIECE)):
+        yield [_row(line, parameters, metrics) for line in lines(piece, metrics, scope)]
+
+
+def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str]) -> Row:
+    own: Configuration = line.configuration
+    experiment = own.experiment
+    row: Row = {
+        "experiment": experiment.slug,
+        "name": experiment.name,
+        "workload": experiment.workload,
+        "cluster": experiment.cluster.slug if experiment.cluster else None,
+        "project": experiment.project.slug,
+        "configuration": own.pk,
+        "hash": own.hash,
+        "url": experiment.get_absolute_url(),
+    }
+    given = {"hosts": own.hosts, "ranks": own.ranks, **own.parameters}
+    row |= {f"parameter.{name}": given.get(name) for name in parameters}
+    for metric in metrics:
+        values = line.values.get(metric, (None,) * len(_STATISTICS))
+        row |= {f"{metric}.{each}": value for each, value in zip(_STATISTICS, values, strict=True)}
+    return row
+
+
+def as_csv(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
+    """Yield CSV (RFC 4180, UTF-8); what is not there is an empty field."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, header)
+    writer.writeheader()
+    for piece in pieces:
+        writer.writerows({name: _plain(value) for name, value in row.items()} for row in piece)
+        yield buffer.getvalue().encode()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue().encode()
+
+
+def _plain(value: Any) -> Any:
+    """A cell of a text file. A text that a spreadsheet would take for a formula is marked as text."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
+    """Yield one JSON array of objects."""
+    before = b"["
+    for piece in pieces:
+        for row in piece:
+            yield before + json.dumps(row).encode()
+            before = b",\n"
+    yield b"[]" if before == b"[" else b"]"
+
+
+def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
+    """Yield a Parquet file, one row group per piece. Parameters are text: their types differ between workloads."""
+    schema = pa.schema([(name, _type(name)) for name in header])
+    sink = _Sink()
+    with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
+        for piece in pieces:
+            writer.write_table(pa.Table.from_pylist([_typed(row) for row in piece], schema=schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+def _type(name: str) -> Any:
+    if name.startswith("parameter."):
+        return pa.int64() if name in ("parameter.hosts", "parameter.ranks") else pa.string()
+    if name in _FIXED:
+        return pa.int64() if name == "configuration" else pa.string()
+    return pa.int64() if name.endswith(".n") else pa.float64()
+
+
+def _typed(row: Row) -> Row:
+    return {
+        name: value
+        if value is None or not name.startswith("parameter.") or name in ("parameter.hosts", "parameter.ranks")
+        else value
+        if isinstance(value, str)
+        else json.dumps(value)
+        for name, value in row.items()
+    }
+
+
+class _Sink(io.RawIOBase):
+    """A file that only remembers what was written since it was last taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+        self._at = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def write(self, data: Any) -> int:
+        part = bytes(data)
+        self._parts.append(part)
+        self._at += len(part)
+        return len(part)
+
+    def taken(self) -> bytes:
+        parts, self._parts = self._parts, []
+        return b"".join(parts)
+
+
+FORMATS: Final[dict[str, tuple[str, Callable[[Iterator[list[Row]], Sequence[str]], Iterator[bytes]]]]] = {
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "json": ("application/json", as_json),
+    "parquet": ("application/vnd.apache.parquet", as_parquet),
+}

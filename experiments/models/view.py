@@ -1,0 +1,46 @@
+"""What people keep about the repository as a whole: views of the explorer, and changes over time that they expected."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+
+class SavedView(models.Model):
+    """A question to the explorer under a name. ``query`` is its query string; everybody who is signed in sees shared ones."""
+
+    name = models.CharField(max_length=80)
+    query = models.CharField(max_length=4000, blank=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    shared = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name", "pk"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "name"], name="one_view_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return f"/explore/views/{self.pk}/"
+
+
+class ExpectedChange(models.Model):
+    """A step in a history that somebody expected: ``trial`` is the first of the new level."""
+
+    trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="expected_changes")
+    metric = models.CharField(max_length=80)
+    reason = models.CharField(max_length=300)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["trial", "metric"], name="one_expected_change_per_metric")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} from trial {self.trial_id}: {self.reason}"

@@ -1,0 +1,194 @@
+"""The explorer: the pivot agrees with the trials, filters filter, exports hold what is shown."""
+
+import csv
+import io
+import json
+from statistics import median
+
+import pyarrow.parquet
+import pytest
+from django.db import connection
+from django.http import QueryDict
+
+from experiments.explorer import Query, pivot
+from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
+from tests.dashboard.test_api_access import client_of
+from tests.experiments import factories
+
+ADDRESS = "/explore/"
+
+
+def commit() -> None:
+    """Fires what waits for the end of the transaction: the triggers that summarise."""
+    connection.check_constraints()
+
+
+@pytest.fixture
+def measured(submit, run):
+    """Two experiments: hosts 1, 2, 4 at the default MTU, and again over two MTUs."""
+    plain = submit(name="Plain", repetitions=3)
+    wide = submit(name="Wide", repetitions=2, tags=["night"], sweep={"hosts": [2, 4], "link.mtu": [1500, 9000]})
+    run()
+    commit()
+    return plain, wide
+
+
+def test_summaries_it_keeps_as_trials_end_and_are_superseded(measured):
+    configuration = Configuration.objects.get(experiment=measured[0], hosts=2)
+    values = list(
+        Measurement.objects.filter(trial__configuration=configuration, metric="elapsed_s").values_list(
+            "value", flat=True
+        )
+    )
+    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
+    assert (row.n, row.median, row.minimum, row.maximum) == (3, median(values), min(values), max(values))
+    assert sorted(row.samples) == sorted(values)
+    Trial.objects.filter(configuration=configuration).first().queue_attempt()
+    commit()
+    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
+    assert row.n == 2
+    Trial.objects.filter(configuration=configuration).delete()
+    commit()
+    assert not Summary.objects.filter(configuration=configuration).exists()
+
+
+def test_a_cell_of_one_configuration_it_gives_its_trials(measured, person):
+    cells = pivot(person, Query(text="plain")).cells
+    assert [(c.x, c.configurations, c.trials, len(c.dots)) for c in cells if c.x == 4] == [(4, 1, 3, 3)]
+    four = next(c for c in cells if c.x == 4)
+    assert four.interval[0] < four.mean < four.interval[1]
+    assert (four.low, four.high) == (min(four.dots), max(four.dots))
+
+
+def test_a_cell_of_several_configurations_it_counts_each_once(measured, person):
+    four = next(c for c in pivot(person, Query(where="hosts = 4, molecules = 216")).cells if c.x == 4)
+    mine = Summary.objects.filter(configuration__hosts=4, configuration__experiment__published=False)
+    medians = mine.filter(metric="elapsed_s").values_list("median", flat=True)
+    assert (four.configurations, four.trials) == (3, 7)
+    assert four.median == median(medians)
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ({}, 7),
+        ({"text": "plain"}, 3),
+        ({"tag": "night"}, 4),
+        ({"where": "hosts >= 4"}, 3),
+        ({"where": "link.mtu = 9000"}, 2),
+        ({"where": "link.mtu != 9000, hosts=2"}, 2),
+        ({"where": "elapsed_s < 2.3"}, 3),
+        ({"state": "failed"}, 0),
+        ({"trust": ["good", "degraded"]}, 7),
+        ({"after": "2999-01-01"}, 0),
+        ({"before": "2999-01-01"}, 7),
+        ({"workload": "water", "cluster": "testbed"}, 7),
+        ({"cluster": "elsewhere"}, 0),
+    ],
+)
+def test_filters_it_applies(measured, page, given, count):
+    answer = page.get(ADDRESS, {"project": "default", **given})
+    assert answer.context["matched"].total == count
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"y": "nonsense"},
+        {"y": "hosts"},
+        {"colour": "elapsed_s"},
+        {"x": "a b"},
+        {"where": "hosts"},
+        {"where": "hosts = many"},
+        {"where": "elapsed_s < nan"},
+        {"where": "link.delay = soon"},
+        {"state": "gone"},
+        {"after": "yesterday"},
+        {"columns": "nonsense"},
+        {"statistic": "guess"},
+    ],
+)
+def test_what_has_no_meaning_it_says_so(measured, person, page, given):
+    answer = page.get(ADDRESS, given)
+    assert answer.status_code == 400
+    assert "Start again" in answer.content.decode()
+    assert client_of(person).get("/api/v1/explore/", given).status_code == 400
+
+
+def test_a_metric_over_a_metric_it_draws_one_dot_per_configuration(measured, person):
+    found = pivot(person, Query(x="packets", y="elapsed_s", colour="link.mtu", text="wide"))
+    assert found.is_scatter
+    assert sorted({cell.colour for cell in found.cells}) == [1500, 9000]
+    assert len(found.cells) == 4
+
+
+def test_the_page_it_draws_panels_and_shows_every_swept_parameter(measured, page):
+    asked = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
+    answer = page.get(ADDRESS, asked)
+    assert [chart.title for chart in answer.context["charts"]] == ["Plain", "Wide"]
+    assert answer.context["charts"][0].figure["layout"]["yaxis"]["type"] == "log"
+    assert answer.context["table"]["parameters"] == ["Hosts", "MTU"]
+    fragment = page.get(ADDRESS, asked, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
+    assert "<html" not in fragment
+    assert "Compare selected" in fragment
+
+
+def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
+    with django_assert_num_queries(8):
+        page.get(ADDRESS)
+    for number in range(3):
+        submit(name=f"More {number}")
+    run()
+    commit()
+    with django_assert_num_queries(8):
+        page.get(ADDRESS)
+
+
+def test_what_belongs_to_others_it_does_not_show(measured, page, person):
+    Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
+    answer = page.get(ADDRESS, {"workload": "water", "text": "wide"})
+    assert answer.context["matched"].total == 0
+    assert pivot(person, Query(text="wide")).cells == []
+
+
+def test_exports_it_gives_what_the_table_shows_in_every_form(measured, page, person):
+    asked = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
+    told = {form: b"".join(page.get(f"/explore/export.{form}", asked)) for form in ("csv", "json", "parquet")}
+    rows = json.loads(told["json"])
+    assert len(rows) == 3
+    assert {row["parameter.link.mtu"] for row in rows} == {1500, 9000}
+    table = pyarrow.parquet.read_table(io.BytesIO(told["parquet"])).to_pylist()
+    text = list(csv.DictReader(io.StringIO(told["csv"].decode())))
+    assert list(text[0]) == list(rows[0]) == list(table[0])
+    medians = [row["elapsed_s.median"] for row in rows]
+    assert [row["elapsed_s.median"] for row in table] == medians
+    assert [float(row["elapsed_s.median"]) for row in text] == medians
+    rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
+    assert b"".join(rest) == told["csv"]
+    assert page.get("/explore/export.xlsx").status_code == 404
+
+
+def test_rest_it_gives_the_cells(measured, person):
+    told = (
+        client_of(person).get("/api/v1/explore/", {"text": "wide", "project": "default", "colour": "link.mtu"}).json()
+    )
+    assert told["configurations"] == 4
+    assert {(c["x"], c["colour"], c["trials"]) for c in told["cells"]} == {
+        (hosts, mtu, 2) for hosts in (2, 4) for mtu in (1500, 9000)
+    }
+    assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
+
+
+def test_views_it_keeps_and_forgets(measured, page, client):
+    asked = QueryDict("x=ranks&where=hosts%3E1").urlencode()
+    answer = page.post("/explore/views/", {"name": "Ranks", "query": asked})
+    view = SavedView.objects.get()
+    assert page.get(answer.url).url == f"{ADDRESS}?{asked}"
+    assert "Ranks" in page.get(ADDRESS).content.decode()
+    other = factories.person("bell")
+    client.force_login(other)
+    assert client.get(view.get_absolute_url()).status_code == 404
+    assert client.post(f"/explore/views/{view.pk}/delete/").status_code == 404
+    client.force_login(view.owner)
+    client.post(f"/explore/views/{view.pk}/delete/")
+    assert not SavedView.objects.exists()

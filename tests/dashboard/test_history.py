@@ -1,0 +1,80 @@
+"""A configuration over time: steps are found, explained, and expected by people."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
+from tests.dashboard.test_api_access import client_of
+from tests.experiments import factories
+
+
+@pytest.fixture
+def stepped(submit):
+    """Twelve trials of one configuration: after the sixth the kernel is another, and elapsed time 20 % longer."""
+    submit(name="Nightly", repetitions=12, sweep={"hosts": [2]})
+    cluster = Cluster.objects.get(slug="testbed")
+    for number in range(12):
+        trial = Trial.claim_next(cluster, "tests:1:1")
+        assert trial is not None
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        later = number >= 6
+        value = (2.4 if later else 2.0) * (1 + 0.002 * (number % 3))
+        environment = {"kernel": {"release": "6.8.0-47" if later else "6.8.0-45"}}
+        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
+        ended = timezone.now() - timedelta(days=12 - number)
+        Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
+    assert Environment.objects.count() == 2
+    return trial.configuration
+
+
+def address(configuration, end: str = "") -> str:
+    return f"/history/{configuration.hash}/testbed/{end}"
+
+
+def test_a_step_it_finds_and_explains(stepped, page, person):
+    answer = page.get(address(stepped))
+    found = answer.context["found"]
+    assert [change.index for change in found.history.changes] == [6]
+    html = answer.content.decode()
+    assert "kernel.release (6.8.0-45 to 6.8.0-47)" in html
+    assert "Look at this" in html
+    told = client_of(person).get(f"/api/v1{address(stepped)}").json()
+    assert told["flagged"]
+    assert told["changes"][0]["ratio"] == pytest.approx(1.2, rel=0.01)
+    assert len(told["trials"]) == 12
+
+
+def test_a_step_that_somebody_expected_it_does_not_flag(stepped, page):
+    first = page.get(address(stepped)).context["found"].entries[6].trial
+    asked = {"metric": "elapsed_s", "trial": first}
+    page.post(address(stepped, "mark/"), {**asked, "reason": "New kernel"})
+    answer = page.get(address(stepped))
+    assert not answer.context["found"].history.flagged
+    assert "New kernel" in answer.content.decode()
+    page.post(address(stepped, "mark/"), {**asked, "remove": "1"})
+    assert not ExpectedChange.objects.exists()
+    assert page.get(address(stepped)).context["found"].history.flagged
+
+
+def test_marks_it_takes_only_from_who_may_submit(stepped, client, library):
+    viewer = factories.person("bell", "viewer", library)
+    client.force_login(viewer)
+    trial = Trial.objects.filter(configuration=stepped).first()
+    asked = {"metric": "elapsed_s", "trial": trial.pk, "reason": "because"}
+    assert client.post(address(stepped, "mark/"), asked).status_code == 403
+    client.force_login(factories.person("stranger"))
+    assert client.get(address(stepped)).status_code == 404
+    assert client.post(address(stepped, "mark/"), asked).status_code == 404
+
+
+def test_the_page_it_answers_with_a_fixed_number_of_queries(stepped, page, django_assert_num_queries):
+    with django_assert_num_queries(7):
+        page.get(address(stepped))
+
+
+@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
+def test_what_is_not_there_it_does_not_find(stepped, page, wrong):
+    assert page.get(wrong.format(address(stepped))).status_code == 404
