@@ -68,11 +68,17 @@ class Extrapolation:
     """Totals of the bootstrap, shape (resamples,); empty where the data leave no error to estimate."""
 
 
-def extrapolate(first: Fit, later: Fit, *, nodes: float, searches: int, measured_searches: int) -> Extrapolation:
-    """Add the phases up: first(N) + (S - 1) later(N). ValueError for fewer than one node or search."""
+def extrapolate(
+    first: Fit, later: Fit, *, nodes: float, searches: int, measured_searches: int, stream: int = 0
+) -> Extrapolation:
+    """Add the phases up: first(N) + (S - 1) later(N). ValueError for fewer than one node or search.
+
+    Give methods that are compared a ``stream`` each: their first searches err independently, while the later ones, which are the same for
+    all of them, err together.
+    """
     if nodes < 1 or searches < 1:
         raise ValueError("at least one node and one search")
-    parts = [_at(first, nodes, 1), _at(later, nodes, searches - 1)]
+    parts = [_at(first, nodes, 1, stream + 1), _at(later, nodes, searches - 1, 0)]
     value = parts[0][0] + parts[1][0]
     some = min(len(draws) for _, draws in parts)
     draws = parts[0][1][:some] + parts[1][1][:some]
@@ -92,15 +98,13 @@ def extrapolate(first: Fit, later: Fit, *, nodes: float, searches: int, measured
 def times_faster(slow: Extrapolation, fast: Extrapolation) -> Estimate:
     """Return how many times less ``fast`` takes than ``slow``, with its interval."""
     some = min(len(slow.draws), len(fast.draws))
-    # The two were fitted to different trials: their draws are independent, and shuffling one takes away the common seed.
-    shuffled = np.random.default_rng(2007).permutation(fast.draws[:some])
-    return _estimate(slow.total_s.value / fast.total_s.value, slow.draws[:some] / shuffled)
+    return _estimate(slow.total_s.value / fast.total_s.value, slow.draws[:some] / fast.draws[:some])
 
 
-def _at(fit: Fit, nodes: float, times: int) -> tuple[float, Floats]:
+def _at(fit: Fit, nodes: float, times: int, stream: int) -> tuple[float, Floats]:
     drawn = fit.drawn([nodes])[:, 0] if len(fit.draws) else np.zeros(0)
-    # Two phases that are fitted with the same seed would move together; the order of one of them is mixed.
-    mixed = np.random.default_rng(times).permutation(drawn)
+    # Every fit draws with the same seed; the order is mixed, or independent phases would move together.
+    mixed = np.random.default_rng(stream).permutation(drawn)
     return times * float(fit.at([nodes])[0]), times * mixed
 
 

@@ -34,7 +34,9 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         by_method[str(row.parameters.get(phases.method))].append(row)
     if not by_method:
         return None
-    fits = {method: _fits(each, phases) for method, each in by_method.items()}
+    first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
+    # Later steps have their data, however it came: all methods measure the same thing.
+    later = _fit(rows, phases, phases.later)
     nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
     measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
     return {
@@ -44,10 +46,13 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         "baseline": phases.baseline,
         "steps_name": phases.steps,
         "gains": _gains(by_method, phases, measured),
-        "equations": [_equations(method, *pair) for method, pair in fits.items()],
+        "equations": [
+            *((find(phases.first).label, method, _equation(fit)) for method, fit in first.items()),
+            (find(phases.later).label, "all", _equation(later)),
+        ],
         "target": {"nodes": nodes, "steps": steps},
-        "totals": _totals(fits, phases, nodes, steps, measured_steps),
-        "chart": _chart(by_method, fits, phases, nodes),
+        "totals": _totals(first, later, phases, nodes, steps, measured_steps),
+        "chart": _chart(by_method, first, phases, nodes),
     }
 
 
@@ -55,10 +60,9 @@ def _target(text: str | None, default: int) -> int:
     return int(text) if text and text.isdecimal() and 1 <= int(text) <= MOST else default
 
 
-def _fits(rows: Sequence[ConfigurationRow], phases: Phases) -> tuple[Fit | None, Fit | None]:
+def _fit(rows: Sequence[ConfigurationRow], phases: Phases, metric: str) -> Fit | None:
     points = [Point({AXIS: row.median(phases.nodes)}, row.values) for row in rows]
-    study = Study(points, axis=AXIS, time_metric=phases.run)
-    return fit_phase(study, phases.first), fit_phase(study, phases.later)
+    return fit_phase(Study(points, axis=AXIS, time_metric=phases.run), metric)
 
 
 def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, measured: Measured) -> list[dict[str, Any]]:
@@ -92,10 +96,6 @@ def _mega(value: float | None) -> str:
     return numbers.NOTHING if value is None else numbers.significant(value / 1e6)
 
 
-def _equations(method: str, first: Fit | None, later: Fit | None) -> dict[str, Any]:
-    return {"method": method, "phases": [_equation(fit) for fit in (first, later)]}
-
-
 def _equation(fit: Fit | None) -> dict[str, Any] | None:
     if fit is None:
         return None
@@ -109,12 +109,12 @@ def _equation(fit: Fit | None) -> dict[str, Any] | None:
 
 
 def _totals(
-    fits: Mapping[str, tuple[Fit | None, Fit | None]], phases: Phases, nodes: int, steps: int, measured_steps: int
+    first: Mapping[str, Fit | None], later: Fit | None, phases: Phases, nodes: int, steps: int, measured_steps: int
 ) -> list[dict[str, Any]]:
     found: dict[str, Extrapolation] = {
-        method: extrapolate(first, later, nodes=nodes, searches=steps, measured_searches=measured_steps)
-        for method, (first, later) in fits.items()
-        if first is not None and later is not None
+        method: extrapolate(fit, later, nodes=nodes, searches=steps, measured_searches=measured_steps, stream=stream)
+        for stream, (method, fit) in enumerate(first.items())
+        if fit is not None and later is not None
     }
     slow = found.get(phases.baseline)
     return [
@@ -145,7 +145,7 @@ def _interval(estimate: Estimate, unit: str = "s") -> str:
 
 def _chart(
     by_method: Mapping[str, list[ConfigurationRow]],
-    fits: Mapping[str, tuple[Fit | None, Fit | None]],
+    first: Mapping[str, Fit | None],
     phases: Phases,
     nodes: int,
 ) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _chart(
         Line(method, [row.median(phases.nodes) or 0.0 for row in rows], [row.values[phases.first] for row in rows])
         for method, rows in by_method.items()
     ]
-    curves = {method: _curve(method, first, nodes) for method, (first, _) in fits.items() if first is not None}
+    curves = {method: _curve(method, fit, nodes) for method, fit in first.items() if fit is not None}
     return phases_chart(lines, curves, quantity=find(phases.first).label, axis=AXIS.capitalize())
 
 

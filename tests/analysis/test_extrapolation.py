@@ -62,9 +62,19 @@ def test_two_methods_it_compares_with_an_interval():
     slow = [fit_phase(study(PULL), name) for name in PULL]
     fast = [fit_phase(study({"f": lambda n: 4.2, "l": lambda n: 1.5}), name) for name in ("f", "l")]
     at = {"nodes": 10, "searches": 1, "measured_searches": 3}
-    ratio = times_faster(extrapolate(*slow, **at), extrapolate(*fast, **at))
+    ratio = times_faster(extrapolate(*slow, **at), extrapolate(*fast, **at, stream=1))
     assert ratio.interval.low < 40.2 / 4.2 < ratio.interval.high
     assert ratio.value == pytest.approx(40.2 / 4.2, rel=0.03)
+
+
+def test_what_two_methods_have_in_common_it_takes_out_of_their_comparison():
+    later = fit_phase(study(PULL, scatter=0.1), "later_s")
+    slow, fast = (fit_phase(study({"f": law}, scatter=0.001), "f") for law in (lambda n: 4.0 * n, lambda n: 2.0 * n))
+    at = {"nodes": 10, "searches": 100, "measured_searches": 3}
+    ratio = times_faster(extrapolate(slow, later, **at), extrapolate(fast, later, **at, stream=1))
+    total = extrapolate(slow, later, **at).total_s
+    width = (ratio.interval.high - ratio.interval.low) / ratio.value
+    assert width < 0.3 * (total.interval.high - total.interval.low) / total.value
 
 
 def test_single_trials_it_judges_by_their_distance_from_the_line():
