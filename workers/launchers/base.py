@@ -266,6 +266,25 @@ class Launcher(ABC):
         """
 
 
+def not_made_here(link: Link) -> list[str]:
+    """Where the network is taken as it is: a sentence that names what the link asks of it, if anything.
+
+    Bandwidth and MTU are not told: every link has them, and they may just say what the network is.
+    """
+    asked = {
+        "delay": link.delay_s,
+        "jitter": link.jitter_s,
+        "loss": link.loss,
+        "topology": link.topology != "one site",
+        "rates": link.rates_bps,
+        "queue": link.queue_bytes,
+        "TCP congestion control": link.congestion_control,
+        "TCP buffer": link.tcp_buffer_bytes,
+    }
+    names = ", ".join(name for name, value in asked.items() if value)
+    return [f"Only the test-bed can set this of a link, here the network is as it is: {names}."] if names else []
+
+
 def find(program: str, workdir: Path) -> str | None:
     """Where a program lies: in PATH, or relative to the working directory when its name has a slash."""
     return shutil.which(str(workdir / program) if "/" in program else program, path=search_path())

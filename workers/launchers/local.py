@@ -6,7 +6,18 @@ import os
 
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
-from workers.launchers.base import BTL_PORTS, PYTHON, Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
+from workers.launchers.base import (
+    BTL_PORTS,
+    PYTHON,
+    Job,
+    Launcher,
+    Link,
+    MachineSession,
+    Session,
+    Tell,
+    not_made_here,
+    say_nothing,
+)
 from workers.processes import LocalKeeper
 from workers.testbed.probe import PROGRAMS, find_program
 
@@ -51,8 +62,7 @@ class LocalLauncher(Launcher):
         problems = self.probe()
         if host_count != 1:
             problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")
-        if link.delay_s or link.jitter_s or link.loss:
-            problems.append("The loopback interface cannot delay or lose packets: use the test-bed.")
+        problems += not_made_here(link)
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         cores = len(os.sched_getaffinity(0))

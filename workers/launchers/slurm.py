@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import ClusterUnavailable
-from workers.launchers.base import Link, Session, Tell, say_nothing
+from workers.launchers.base import Link, Session, Tell, not_made_here, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.settings import SlurmSettings
 from workers.launchers.slurm_queue import SlurmQueue, srun_argv
-from workers.launchers.ssh import untouched
 from workers.remote_keeper import RemoteKeeper, start_argv
 from workers.testbed.probe import find_program
 
@@ -52,7 +51,7 @@ class SlurmLauncher(HostsLauncher):
         return self.queue.wrap([*srun_argv(job, node), *start_argv(self.settings.python)])
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        if problems := [*self.probe(), *untouched(link)]:
+        if problems := [*self.probe(), *not_made_here(link)]:
             raise ClusterUnavailable(" ".join(problems))
         scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
         job = self.queue.submit(host_count, holding_script(scratch))

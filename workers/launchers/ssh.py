@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import ClusterUnavailable
-from workers.launchers.base import Link, Session, Tell, say_nothing
+from workers.launchers.base import Link, Session, Tell, not_made_here, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession, quoted_script
 from workers.launchers.settings import SshSettings
 from workers.remote_keeper import RemoteKeeper, in_shell, start_argv
@@ -48,7 +48,7 @@ class SshLauncher(HostsLauncher):
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        problems = [*self.probe(), *untouched(link)]
+        problems = [*self.probe(), *not_made_here(link)]
         if host_count > len(self.settings.hosts):
             problems.append(f"This cluster has {len(self.settings.hosts)} hosts, not {host_count}.")
         if problems:
@@ -81,10 +81,3 @@ def explain(host: str, words: str) -> str:
             return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
     last = [line.strip().rstrip(".") for line in words.splitlines() if line.strip()][-1:]
     return f"The connection to host {host} ended" + (f": {last[0]}." if last else ".")
-
-
-def untouched(link: Link) -> list[str]:
-    """Real networks are measured as they are."""
-    if link.delay_s or link.jitter_s or link.loss:
-        return ["Delay, jitter and loss cannot be set on real hosts: use the test-bed."]
-    return []

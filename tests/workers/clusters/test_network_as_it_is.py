@@ -1,0 +1,37 @@
+"""Clusters whose network Rankwire does not make refuse to pretend that they made it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.workers.clusters.trials import PlainLink
+from workers import launchers
+from workers.errors import ClusterUnavailable
+
+SETTINGS: dict[str, dict[str, Any]] = {"local": {}, "ssh": {"hosts": ["n1"], "port": 9}, "slurm": {}}
+ASKED: dict[str, Any] = {
+    "delay": {"delay_s": 0.004},
+    "jitter": {"delay_s": 0.004, "jitter_s": 0.001},
+    "loss": {"loss": 0.01},
+    "topology": {"topology": "two sites"},
+    "rates": {"rates_bps": (1e8,)},
+    "queue": {"queue_bytes": 65536},
+    "TCP congestion control": {"congestion_control": "reno"},
+    "TCP buffer": {"tcp_buffer_bytes": 65536},
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.parametrize("name", ASKED)
+def test_it_refuses_a_link_that_it_does_not_make_and_names_what_was_asked(kind: str, name: str) -> None:
+    link = replace(PlainLink(), **ASKED[name])
+    with pytest.raises(ClusterUnavailable, match=f"here the network is as it is: .*{name}"):
+        launchers.get(kind, SETTINGS[kind]).open(host_count=1, link=link)
+
+
+def test_it_takes_a_rate_and_an_mtu_for_what_the_network_is() -> None:
+    with launchers.get("local").open(host_count=1, link=replace(PlainLink(), bandwidth_bps=1e8, mtu=9000)) as session:
+        assert session.alive()
