@@ -23,7 +23,10 @@ STARTING_DRAFT: dict[str, Any] = {
     "workload": "water",
     "sweep": {"hosts": "1, 2, 4"},
 }
-_TEXTS = ("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "order", "time_limit_s")
+_TEXTS = (
+    *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts"),
+    *("certificate", "order", "time_limit_s"),
+)
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
 
@@ -139,7 +142,7 @@ def _link_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> dict[str, Any]
         if name == "bandwidth" and not text:
             link[name] = None  # empty: unlimited
         elif text and text != shown_default(path):
-            link[name] = _typed(text) if name == "mtu" else text
+            link[name] = _typed(text) if name in ("mtu", "loss_burst") else text
     return link
 
 
@@ -148,6 +151,8 @@ def shown_default(path: str) -> str:
 
 
 def shown_value(path: str, value: Any) -> str:
+    if value is None:
+        return ""
     return "0 ms" if value == 0 and path in ("link.delay", "link.jitter") else shown(path, value)
 
 

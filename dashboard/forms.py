@@ -83,6 +83,15 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
     "grows_with_hosts": ("Grows with hosts", "", ()),
+    "certificate": (
+        "Certificate",
+        "",
+        (
+            ("degrade", "Mark trials on a link that is not as asked"),
+            ("require", "Refuse trials on a link that is not as asked"),
+            ("skip", "Do not measure the link"),
+        ),
+    ),
     "repetitions": ("Repetitions", "", ()),
     "warmups": ("Warm-ups", "Kept apart from the statistics.", ()),
     "order": (
@@ -98,6 +107,18 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "time_limit_s": ("Time limit", "Of one trial.", ()),
     "retries": ("Retries", "", ()),
     "control": ("Control", "", ()),
+}
+_USUAL_LINK = LINK_PARAMETERS[:5]
+_LINK_CHOICES: dict[str, Choices] = {
+    "topology": (("one site", "One site"), ("two sites", "Two sites"), ("star", "Star")),
+    "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
+    "emulator": (
+        ("auto", "What fits and is there"),
+        ("netem", "netem"),
+        ("relay", "Relay"),
+        ("nftables", "nftables"),
+        ("wirefilter", "vde2 wirefilter"),
+    ),
 }
 # Places for errors of whole groups of fields.
 _GROUPS = ("workload", "cluster", "sweep", "zip", "link")
@@ -187,8 +208,16 @@ class Form:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 value = shown_value(path, value)
             label = "Delay, one way" if name == "delay" else parameter_label(path)
-            fields.append(self._field(path, label, value, hint=Link.model_fields[name].description or ""))
+            hint = Link.model_fields[name].description or ""
+            fields.append(self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ())))
         return fields
+
+    @property
+    def has_link_options(self) -> bool:
+        """Whether anything but the first five fields of the link is set, or wrong."""
+        given = self._mapping("link")
+        rare = [path.removeprefix("link.") for path in LINK_PARAMETERS[len(_USUAL_LINK) :]]
+        return any(name in given or self.errors.get(f"link.{name}") for name in rare) or "certificate" in self.draft
 
     @property
     def capture(self) -> dict[str, Any]:

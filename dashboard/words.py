@@ -18,6 +18,14 @@ _LABELS = {
     "link.jitter": "Jitter",
     "link.loss": "Loss",
     "link.mtu": "MTU",
+    "link.distribution": "Jitter distribution",
+    "link.loss_burst": "Loss burst",
+    "link.queue": "Queue",
+    "link.topology": "Topology",
+    "link.rates": "Port rates",
+    "link.congestion_control": "Congestion control",
+    "link.tcp_buffer": "TCP buffer",
+    "link.emulator": "Emulator",
 }
 
 
@@ -77,6 +85,8 @@ def value_words(name: str, value: Any) -> str:
     """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s'."""
     if value is None:
         return numbers.NOTHING
+    if isinstance(value, str):
+        return value  # as somebody wrote it: 4 ms
     if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
         return numbers.grouped(value)
     if isinstance(value, bool):

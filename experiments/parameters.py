@@ -147,9 +147,9 @@ class Link(Part):
             jitter,
             f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "no loss",
             f"MTU {self.mtu}",
-            f"queue {SIZE.format(self.queue)}" if self.queue else "",
+            f"queue {buffer_size(self.queue)}" if self.queue else "",
             f"TCP {self.congestion_control}" if self.congestion_control else "",
-            f"TCP buffers {SIZE.format(self.tcp_buffer)}" if self.tcp_buffer else "",
+            f"TCP buffers {buffer_size(self.tcp_buffer)}" if self.tcp_buffer else "",
         ]
         return ", ".join(part for part in parts if part)
 
@@ -211,7 +211,16 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
 def shown(name: str, value: Any) -> str:
     """Return a parameter's canonical value as people write it."""
     dimension = _LINK_DIMENSIONS.get(name)
-    return str(value) if dimension is None or value is None else dimension.format(value)
+    if dimension is None or value is None:
+        return str(value)
+    return buffer_size(value) if name in ("link.queue", "link.tcp_buffer") else dimension.format(value)
+
+
+def buffer_size(size_bytes: int) -> str:
+    """Return a size in the binary unit that it is a multiple of: 1 MiB, 1500 B."""
+    units = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+    unit, factor = next((pair for pair in units if size_bytes >= pair[1] and size_bytes % pair[1] == 0), ("B", 1))
+    return f"{size_bytes // factor} {unit}"
 
 
 _SENTENCES: Final = {

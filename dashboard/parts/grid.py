@@ -123,7 +123,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
         )
         apart = {"Ratio": apart_map(**look, cells=own, reference=cells)}
         panels.append(_panel(f"{name}difference", f"measured against {source.name.lower()}", apart))
-    return {"title": grid.title, "panels": panels, "width": "c4" if references else "c6"}
+    return {"title": grid.title, "panels": panels, "width": "c4"}
 
 
 def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, Any]:
