@@ -62,6 +62,11 @@ def diagnosis_of(experiment: Experiment) -> dict[str, Any]:
     return made
 
 
+def forget_diagnosis(experiment: Experiment) -> None:
+    """Drop what is kept: the values of trials that had ended have changed."""
+    cache.delete(_key(experiment))
+
+
 def _key(experiment: Experiment) -> str:
     return f"diagnosis:{_FORM}:{experiment.pk}"
 

@@ -50,9 +50,7 @@ def findings_of(experiment: Experiment) -> dict[str, Any]:
 
     They are computed once per set of ended trials; bootstrap intervals take seconds, pages must not.
     """
-    ended = Trial.objects.filter(experiment=experiment).exclude(state__in=UNFINISHED).order_by("pk")
-    stamp = hashlib.sha256(repr(list(ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
-    key = f"findings:{experiment.pk}:{experiment.version}:{stamp}"
+    key = _findings_key(experiment)
     found: dict[str, Any] | None = cache.get(key)
     if found is None:
         from analysis.findings import find
@@ -60,6 +58,17 @@ def findings_of(experiment: Experiment) -> dict[str, Any]:
         found = find(study_of(experiment)).to_dict()
         cache.set(key, found, _CACHE_S)
     return found
+
+
+def forget_findings(experiment: Experiment) -> None:
+    """Drop what is kept: the values of trials that had ended have changed."""
+    cache.delete(_findings_key(experiment))
+
+
+def _findings_key(experiment: Experiment) -> str:
+    ended = Trial.objects.filter(experiment=experiment).exclude(state__in=UNFINISHED).order_by("pk")
+    stamp = hashlib.sha256(repr(list(ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
+    return f"findings:{experiment.pk}:{experiment.version}:{stamp}"
 
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:

@@ -1,0 +1,40 @@
+"""Parse the kept outputs of finished trials again, after a parser was improved."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from experiments.models import Trial
+from experiments.reparse import reparse
+
+
+class Command(BaseCommand):
+    """``manage.py reparse EXPERIMENT`` or ``manage.py reparse --workload SLUG``: prints what became of the trials."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("experiment", nargs="?", help="slug of one experiment")
+        parser.add_argument("--workload", help="all experiments of this workload")
+
+    def handle(self, *args: Any, experiment: str | None = None, workload: str | None = None, **options: Any) -> None:
+        if (experiment is None) == (workload is None):
+            raise CommandError("give an experiment or --workload", returncode=2)
+        finished = Trial.objects.filter(state="finished", experiment__published=False)
+        chosen = (
+            finished.filter(experiment__slug=experiment)
+            if experiment
+            else finished.filter(experiment__workload=workload)
+        )
+        if not chosen.exists():
+            raise CommandError(f"no finished trial of {experiment or workload!r}", returncode=2)
+        counts = reparse(chosen.select_related("experiment", "configuration").order_by("pk").iterator(chunk_size=100))
+        self.stdout.write(
+            f"{counts.trials} trials: {counts.changed} changed, {counts.unchanged} unchanged,"
+            f" {counts.without_output} without their output, {len(counts.refused)} refused"
+        )
+        for trial, sentence in counts.refused.items():
+            self.stderr.write(f"trial {trial}: {sentence}")

@@ -1,0 +1,87 @@
+"""Old outputs parsed again: figures and tables follow the parser, everything else stays."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from experiments.diagnosis import diagnosis_of, kept_diagnosis
+from experiments.models import Summary, Trial, TrialResult
+from experiments.reparse import reparse
+from tests.experiments import factories
+from tests.experiments.workloads.samples import sample
+
+OLD = {"elapsed_s": 3.0, "packets": 1200.0, "water.loop_time_s": 99.0, "water.of_an_old_parser": 1.0}
+OUTPUT = sample("lammps-water-stdout.txt").encode()
+
+
+@pytest.fixture
+def trial(db, session_directory) -> Trial:
+    """A finished trial with figures of an older parser, and its real output."""
+    factories.experiment()
+    trial = factories.analysing()
+    files = [factories.stored_file(trial, content=OUTPUT)]
+    result = TrialResult({"all": OLD, "mpi": {"packets": 7.0}}, {}, "good", artifacts=files, tables={"Old": [{"a": 1}]})
+    trial.finish(result)
+    return trial
+
+
+def values(trial, scope="all"):
+    return dict(trial.measurements.filter(scope=scope).values_list("metric", "value"))
+
+
+def test_figures_and_tables_it_replaces_and_leaves_what_was_measured(trial):
+    counts = reparse([trial])
+    found = values(trial)
+    assert (counts.changed, counts.trials) == (1, 1)
+    assert found["elapsed_s"] == 3.0
+    assert found["packets"] == 1200.0
+    assert found["water.loop_time_s"] not in (99.0, 0)
+    assert "water.of_an_old_parser" not in found
+    assert values(trial, "mpi") == {"packets": 7.0}
+    trial.refresh_from_db()
+    assert list(trial.tables) == ["MPI task timing breakdown"]
+    assert trial.state == "finished"
+
+
+def test_a_second_time_it_changes_nothing(trial):
+    reparse([trial])
+    before = sorted(trial.measurements.values_list("pk", flat=True))
+    assert reparse([Trial.objects.get(pk=trial.pk)]).unchanged == 1
+    assert sorted(trial.measurements.values_list("pk", flat=True)) == before
+
+
+def test_summaries_and_findings_it_makes_follow(trial, empty_redis):
+    diagnosis_of(trial.experiment)
+    reparse([trial])
+    kept, fresh = kept_diagnosis(trial.experiment)
+    assert not (kept and fresh)
+    summary = Summary.objects.get(configuration=trial.configuration, metric="water.loop_time_s", scope="all")
+    assert summary.median == values(trial)["water.loop_time_s"]
+    assert not Summary.objects.filter(metric="water.of_an_old_parser").exists()
+
+
+def test_an_output_that_the_parser_refuses_it_leaves_alone(trial):
+    trial.artifacts.get().file.write_bytes(b"something else")
+    counts = reparse([trial])
+    assert "printed no loop time" in counts.refused[trial.pk]
+    assert values(trial)["water.loop_time_s"] == 99.0
+
+
+def test_files_that_retention_took_it_counts(trial):
+    trial.artifacts.get().file.unlink()
+    assert reparse([trial]).without_output == 1
+
+
+def test_the_command_it_prints_counts(trial):
+    out = StringIO()
+    call_command("reparse", trial.experiment.slug, stdout=out)
+    assert out.getvalue() == "1 trials: 1 changed, 0 unchanged, 0 without their output, 0 refused\n"
+    call_command("reparse", workload="water", stdout=out)
+    assert "0 changed, 1 unchanged" in out.getvalue()
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "--workload", "water"], ["nowhere"]])
+def test_what_names_no_trials_it_refuses(trial, arguments):
+    with pytest.raises(CommandError):
+        call_command("reparse", *arguments)
