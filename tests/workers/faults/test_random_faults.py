@@ -24,7 +24,7 @@ def test_nothing_is_lost_or_doubled(laboratory: Laboratory, submit: Callable[...
     experiment = submit(repetitions=repetitions, retries=10)
     laboratory.tick(experiment)
     done: collections.Counter[str] = collections.Counter()
-    kinds = [kind for _ in range(FAULTS // len(laboratory.faults) + 1) for kind in laboratory.faults]
+    kinds = [kind for _ in range(-(-FAULTS // len(laboratory.faults))) for kind in laboratory.faults]
     laboratory.random.shuffle(kinds)
     for kind in kinds[:FAULTS]:
         harm(laboratory, experiment, kind)

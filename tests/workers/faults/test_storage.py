@@ -1,0 +1,75 @@
+"""No room, no permission: the trial fails in one sentence, and the next one is unaffected once there is room again."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from experiments.files import trial_directory
+from experiments.models import Experiment, Lease, State, Trial
+from workers import pipeline, tasks
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file system of 256 KiB, where trials are kept for this test."""
+    place = tmp_path / "var"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=10)
+    monkeypatch.setattr(settings, "VAR", place)
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+
+
+@pytest.fixture
+def run_one(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[Callable[[], Trial]]:
+    def run() -> Trial:
+        experiment = submit(parameters={"molecules": 64, "steps": 100})
+        tasks.work(experiment.cluster_id)
+        return experiment.trials.get()
+
+    yield run
+    pipeline.POOL.close()
+
+
+def remount(place: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True, timeout=10)
+
+
+def require_failed(trial: Trial, words: str) -> None:
+    assert trial.state == State.FAILED, trial.message + trial.traceback
+    assert words in trial.message
+    assert "\n" not in trial.message.split("\n\nLast lines")[0]
+    assert not trial.measurements.exists()
+    assert not Lease.objects.exists()
+
+
+def test_a_full_disk_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+    filler = small_disk / "filler"
+    with filler.open("wb") as stream:
+        stream.write(bytes(250 * 1024))
+    require_failed(run_one(), "No space left on device")
+    filler.unlink()
+    remount(small_disk, "size=64m")
+    assert run_one().state == State.FINISHED
+
+
+def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
+    small_disk: Path, run_one: Callable[[], Trial]
+) -> None:
+    with (small_disk / "filler").open("wb") as stream:
+        stream.write(bytes(200 * 1024))  # inputs and output fit, the packets do not
+    trial = run_one()
+    require_failed(trial, "No space left on device")
+    assert not list(trial_directory(trial).glob("capture*"))
+
+
+def test_a_read_only_directory_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:
+    remount(small_disk, "ro")
+    require_failed(run_one(), "Read-only file system")
+    remount(small_disk, "rw,size=64m")
+    assert run_one().state == State.FINISHED
