@@ -148,7 +148,7 @@ class Imb(Workload):
         # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
         # benchmark on most processes; the tables hold everything.
         main = max((s for s in found if s.benchmark == found[0].benchmark), key=lambda s: s.processes)
-        tables = {f"{s.benchmark}, {s.processes} processes": s.rows() for s in found}
+        tables = {_title(section): section.rows() for section in found}
         return Parsed(_figures(main), tables)
 
     def estimate_s(self, parameters: ImbParameters, *, ranks: int) -> float:
@@ -186,6 +186,20 @@ def megabyte_bytes(sizes_bytes: Sequence[int], times_usec: Sequence[float], prin
         raise ValueError("no message has a rate")
     size, time_usec, rate = max(rows)
     return min((1_000_000, 1_048_576), key=lambda unit: abs(size / unit / (time_usec * 1e-6) - rate))
+
+
+def _title(section: Section) -> str:
+    """Return a table's heading, with what its megabyte is where the numbers show it."""
+    title = f"{section.benchmark}, {section.processes} processes"
+    columns = [section.column(name) for name in ("bytes", "t_usec", "Mbytes_per_s")]
+    if section.benchmark not in _HALF_ROUND_TRIPS or None in columns:
+        return title
+    sizes, times, rates = ([float(cell) for cell in column or ()] for column in columns)
+    try:
+        megabyte = f"{megabyte_bytes([int(size) for size in sizes], times, rates):,}".replace(",", " ")
+    except ValueError:  # all messages were empty
+        return title
+    return f"{title} (1 MB = {megabyte} bytes)"
 
 
 def _figures(section: Section) -> dict[str, float]:

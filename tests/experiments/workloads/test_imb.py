@@ -42,6 +42,10 @@ def test_a_ping_pong_it_gives_the_figures_of_the_largest_message():
     assert figures["imb.fit_latency_s"] == pytest.approx(18e-6, rel=0.2)
 
 
+def test_a_ping_pong_it_heads_with_what_its_megabyte_is():
+    assert list(IMB.parse(PINGPONG, {}).tables) == ["PingPong, 2 processes (1 MB = 1 000 000 bytes)"]
+
+
 def test_collectives_it_takes_on_most_processes():
     parsed = IMB.parse(COLLECTIVES, {})
     assert list(parsed.tables) == [
