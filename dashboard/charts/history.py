@@ -29,50 +29,46 @@ def over_time(
     """Trials in their order (days without trials would hide the steps), levels as lines, `limits` of the last level as a band."""
     scale = Scale.of(values, unit)
     xs = list(range(1, len(values) + 1))
-    data: list[Figure] = []
-    for level in levels:
-        ends = [level.first + 0.6, level.last + 1.4]
-        line = {"color": "--s2", "width": 2}
-        middle = [scale(level.median)] * 2
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": ends,
-                "y": middle,
-                "line": line,
-                "hoverinfo": "skip",
-                "showlegend": level is levels[0],
-                "name": "Median of a level",
-            }
-        )
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "Trials",
-            "x": xs,
-            "y": [scale(value) for value in values],
-            "text": list(names),
-            "marker": {"size": 7, "color": "--s1"},
-            "hovertemplate": f"%{{y:.4~g}} {scale.unit}, %{{text}}<extra></extra>",
-        }
-    )
-    shapes = []
-    if limits and levels:
-        place = {
-            "x0": levels[-1].first + 0.6,
-            "x1": levels[-1].last + 1.4,
-            "y0": scale(limits[0]),
-            "y1": scale(limits[1]),
-        }
-        shapes = [{"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **place}]
+    trials: Figure = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Trials",
+        "x": xs,
+        "y": [scale(value) for value in values],
+        "text": list(names),
+        "marker": {"size": 7, "color": "--s1"},
+        "hovertemplate": f"%{{y:.4~g}} {scale.unit}, %{{text}}<extra></extra>",
+    }
     return {
-        "data": data,
+        "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), trials],
         "layout": {
             "xaxis": {"title": axis_title("Trial, oldest first", ""), "range": [0, len(values) + 1]},
             "yaxis": {"title": axis_title(quantity, scale.unit)},
-            "shapes": shapes,
+            "shapes": [_band(levels[-1], limits, scale)] if limits and levels else [],
             "hovermode": "closest",
         },
     }
+
+
+def _ends(level: Level) -> tuple[float, float]:
+    """Where a level begins and ends on the axis, on which the first trial stands at 1."""
+    return level.first + 0.6, level.last + 1.4
+
+
+def _line(level: Level, scale: Scale, *, legend: bool) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": list(_ends(level)),
+        "y": [scale(level.median)] * 2,
+        "line": {"color": "--s2", "width": 2},
+        "hoverinfo": "skip",
+        "showlegend": legend,
+        "name": "Median of a level",
+    }
+
+
+def _band(level: Level, limits: tuple[float, float], scale: Scale) -> Figure:
+    begin, end = _ends(level)
+    place = {"x0": begin, "x1": end, "y0": scale(limits[0]), "y1": scale(limits[1])}
+    return {"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **place}

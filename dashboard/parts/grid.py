@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis.catalogue import Metric
 from dashboard.axes import XAxis, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
-from experiments.metrics import Metric, find
+from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
 
 MOST_GROUPS: Final = 6
@@ -95,7 +96,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     references = [(source, cells) for source, cells in references if any(v is not None for row in cells for v in row)]
     everything = [v for cells in (own, *(c for _, c in references)) for row in cells for v in row if v]
     scale = Scale.of(everything, metric.unit)
-    look = {
+    look: dict[str, Any] = {
         "x": [_bare(grid.x, value) for value in grid.values(grid.x)],
         "y": [_bare(grid.y, value) for value in grid.values(grid.y)],
         "x_title": parameter_label(grid.x),
