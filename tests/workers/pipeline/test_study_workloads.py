@@ -1,0 +1,40 @@
+"""The workloads of the studies that need hosts of their own, run for real on the test-bed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from experiments.models import State, Trial
+
+
+def figures(trial: Trial) -> dict[str, float]:
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    return dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
+
+
+def test_readers_on_other_hosts_share_the_servers_link(run_all: Callable[..., list[Trial]]) -> None:
+    (trial,) = run_all(
+        workload="concurrent-readers",
+        parameters={"hosts": 3, "jobs": 4, "events": 10, "events_per_job": 6},
+        link={"bandwidth": "20 Mbit/s"},
+    )
+    found = figures(trial)
+    assert found["concurrent-readers.read_bytes"] == 4 * 6 * 5 * 8192
+    assert found["concurrent-readers.server_throughput_bps"] < 20e6
+    assert found["wire_bytes"] > found["concurrent-readers.read_bytes"]
+    assert {"Phases", "Jobs", "Jobs on n2, CPU", "Jobs on n3, CPU"} <= trial.tables.keys()
+
+
+@pytest.mark.parametrize("method", ["pull", "multicast", "tree"])
+def test_a_data_set_reaches_every_node_by_each_method(run_all: Callable[..., list[Trial]], method: str) -> None:
+    parameters: dict[str, Any] = {"hosts": 4, "dataset_bytes": "500 kB", "searches": 2, "staging": method}
+    (trial,) = run_all(workload="data-staging", parameters=parameters, link={"bandwidth": "50 Mbit/s"})
+    found = figures(trial)
+    assert found["data-staging.nodes"] == 3
+    # The server's own link carries a multicast once, and three times what three nodes pull.
+    sent_once = found["data-staging.staged_bytes"]
+    copies = found["wire_bytes"] / sent_once
+    assert (1 < copies < 2.5) if method == "multicast" else (copies > 3)
