@@ -3,7 +3,21 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, path
 
-from dashboard.pages import change, clusters, compare, diagnosis, experiment, experiments, home, new, trial, workloads
+from dashboard.pages import (
+    change,
+    clusters,
+    compare,
+    diagnosis,
+    experiment,
+    experiments,
+    explore,
+    history,
+    home,
+    new,
+    packets,
+    trial,
+    workloads,
+)
 from dashboard.pages.gallery import run as run_study
 from dashboard.pages.gallery import studies
 from dashboard.pages.parts import parts
@@ -31,10 +45,20 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
     path("trials/<int:pk>/", trial.trial, name="trial"),
     path("trials/<int:pk>/live/", trial.live, name="trial-live"),
+    path("trials/<int:pk>/packets/", packets.packets, name="trial-packets"),
+    path("trials/<int:pk>/packets/<int:number>/", packets.packet, name="trial-packet"),
+    path("trials/<int:pk>/environment/", trial.environment, name="trial-environment"),
     path("trials/<int:pk>/again/", trial.again, name="trial-again"),
     path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
     path("trials/<int:pk>/files/<str:name>", trial.download, name="artifact"),
     path("compare/", compare.compare_page, name="compare"),
+    path("explore/", explore.explore, name="explore"),
+    path("explore/export.<str:form>", explore.export, name="explore-export"),
+    path("explore/views/", explore.save_view, name="explore-save"),
+    path("explore/views/<int:pk>/", explore.view, name="explore-view"),
+    path("explore/views/<int:pk>/delete/", explore.delete_view, name="explore-delete"),
+    path("history/<slug:configuration>/<slug:cluster>/", history.history, name="history"),
+    path("history/<slug:configuration>/<slug:cluster>/mark/", history.mark, name="history-mark"),
     path("studies/", studies, name="studies"),
     path("studies/<slug:stem>/run/", run_study, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import analysis
 from analysis.catalogue import METRICS
+from analysis.legacy import CAVEATS as LEGACY_CAVEATS
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import Artifact, TrialResult
@@ -77,12 +78,20 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     verdict = result.trust.verdict
     if report.died:
         verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
-    write_analysis(run.directory / ANALYSIS_NAME, result.to_dict())
+    write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
     if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, "good")
     return _Packets(result.metrics, result.mpi.metrics, result.not_available, verdict, tuple(reasons))
+
+
+def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
+    """The report of 2011 with what is wrong with it; None for a capture that it cannot be made of."""
+    try:
+        return {"figures": result.legacy_2011(), "caveats": list(LEGACY_CAVEATS)}
+    except ValueError:
+        return None
 
 
 def _written_files(run: TrialRun) -> dict[str, str]:

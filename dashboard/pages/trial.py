@@ -16,6 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard import numbers
+from dashboard.asked import asked
+from dashboard.beside import environment_beside, observer_of
 from dashboard.charts import (
     Dots,
     dot_strip,
@@ -34,7 +36,7 @@ from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial
 from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
-from experiments.models import Kind, Measurement, State, Trial
+from experiments.models import Artifact, Kind, Measurement, State, Trial
 from experiments.selectors import neighbours, published_like, repetitions_of
 from workers import queue
 
@@ -47,8 +49,9 @@ _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 @require_GET
 def trial(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of one trial."""
-    found = _find(request, pk)
+    found = find_trial(request, pk)
     before, after = neighbours(found)
+    artifacts = list(found.artifacts.all())
     context = {
         "place": "experiments",
         "trial": found,
@@ -58,7 +61,8 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
         "before": before,
         "after": after,
         **_allowed(request.user, found),
-        "artifacts": list(found.artifacts.all()),
+        "artifacts": artifacts,
+        "has_packets": any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts),
         "command": command_lines(found.command) if found.command else "",
         "certificate": link_panel(found),
         **_parameters(found),
@@ -73,7 +77,7 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
-    found = _find(request, pk)
+    found = find_trial(request, pk)
     if found.is_over:
         return HttpResponseClientRefresh()
     return render(request, "trial/_live.html", {"trial": found})
@@ -82,7 +86,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """Cancel this trial alone."""
-    found = _find(request, pk)
+    found = find_trial(request, pk)
     if not may_cancel(request.user, found.experiment):
         raise PermissionDenied
     words = "Cancelled." if found.cancel() else "The trial was over already."
@@ -90,10 +94,18 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(found)
 
 
+@require_GET
+def environment(request: HttpRequest, pk: int) -> HttpResponse:
+    """What differed around this trial and the chosen one of the same configuration."""
+    found = find_trial(request, pk)
+    context = {"trial": found, **environment_beside(found, asked(request, "against"))}
+    return render(request, "trial/_environment_beside.html", context)
+
+
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue this trial once more; the new attempt stands for it."""
-    found = _find(request, pk)
+    found = find_trial(request, pk)
     if found.experiment.published or not may_cancel(request.user, found.experiment):
         raise PermissionDenied
     try:
@@ -109,13 +121,14 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """One stored file of a trial."""
     # Names are compared here: PostgreSQL refuses text with NUL in it, which an address may hold.
-    artifact = next((a for a in _find(request, pk).artifacts.filter(removed_at=None) if a.name == name), None)
+    artifact = next((a for a in find_trial(request, pk).artifacts.filter(removed_at=None) if a.name == name), None)
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
     return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
 
 
-def _find(request: HttpRequest, pk: int) -> Trial:
+def find_trial(request: HttpRequest, pk: int) -> Trial:
+    """The trial of this number, where the reader may see it; 404 otherwise."""
     related = ("experiment__project", "configuration", "cluster", "environment")
     return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
 
@@ -180,6 +193,7 @@ def _measured(found: Trial) -> dict[str, Any]:
         "metric_rows": metric_rows(values),
         "printed": _printed_tables(found.tables),
         "missing": missing,
+        "observer": observer_of(found),
         **_wire(found, values),
     }
 
@@ -251,6 +265,8 @@ def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
         **_matrix(analysis.get("matrices") or {}),
         **_flows(analysis.get("flows") or []),
         "counters": counters,
+        "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
+        "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],
     }
 
 
@@ -304,4 +320,5 @@ def _tail(file: Path) -> tuple[str, bool]:
 
 def _environment(found: Trial) -> dict[str, Any]:
     facts = found.environment.facts if found.environment else {}
-    return {"facts": list(flat(facts)), "conditions": list(flat(found.conditions))}
+    beside = environment_beside(found) if found.is_over else {"siblings": []}
+    return {"facts": list(flat(facts)), "conditions": list(flat(found.conditions)), **beside}

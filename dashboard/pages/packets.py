@@ -1,0 +1,86 @@
+"""The packet inspector of a trial: a list that pages on, and everything that is in one packet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from analysis.dissect import dissect
+from analysis.errors import CaptureError, FilterError
+from dashboard.asked import asked
+from dashboard.packets import row
+from dashboard.pages.trial import find_trial
+from experiments.models import Artifact, Trial
+
+PAGE = 50
+TIMEOUT_S = 20.0
+_LAST_FRAME = 10**9
+_LONGEST_FILTER = 1000
+
+
+@require_GET
+def packets(request: HttpRequest, pk: int) -> HttpResponse:
+    """A page of packets: those from `first` to `last` that pass the display filter `filter`.
+
+    A filter or number that is none is answered at its field, and the list stays as it was.
+    """
+    found = find_trial(request, pk)
+    capture = _capture(found)
+    display_filter = asked(request, "filter")[:_LONGEST_FILTER]
+    try:
+        first, last = _number(request, "first", 1), _number(request, "last", _LAST_FRAME)
+    except ValueError as error:
+        return _wrong(request, "range", str(error))
+    try:
+        listed = dissect(capture, frames=(first, last), display_filter=display_filter, limit=PAGE, timeout_s=TIMEOUT_S)
+    except FilterError as error:
+        return _wrong(request, "filter", str(error))
+    except (CaptureError, ValueError) as error:
+        return _wrong(request, "range", str(error))
+    more = ""
+    if len(listed) == PAGE and listed[-1]["number"] < last:
+        more = urlencode({"first": listed[-1]["number"] + 1, "last": asked(request, "last"), "filter": display_filter})
+    context: dict[str, Any] = {"trial": found, "rows": [row(packet) for packet in listed], "more": more}
+    context["is_first_page"] = "page" not in request.GET
+    return render(request, "trial/_packet_rows.html", context)
+
+
+@require_GET
+def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """All layers and fields of one packet."""
+    found = find_trial(request, pk)
+    try:
+        listed = dissect(_capture(found), frames=(number, number), limit=1, timeout_s=TIMEOUT_S)
+    except (CaptureError, ValueError) as error:
+        return _wrong(request, "range", str(error))
+    if not listed:
+        raise Http404(f"the capture has no packet {number}")
+    return render(request, "trial/_packet.html", {"packet": listed[0]})
+
+
+def _capture(found: Trial) -> Path:
+    artifact = found.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
+    if artifact is None or not artifact.file.is_file():
+        raise Http404("no capture of this trial is kept")
+    return artifact.file
+
+
+def _number(request: HttpRequest, name: str, default: int) -> int:
+    text = asked(request, name)
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:12]) <= _LAST_FRAME):
+        raise ValueError("Packets are numbered from 1.")
+    return int(text)
+
+
+def _wrong(request: HttpRequest, field: str, message: str) -> HttpResponse:
+    """The message at its field; the list is not touched."""
+    response = render(request, "trial/_packets_wrong.html", {"field": field, "message": message})
+    response["HX-Reswap"] = "none"
+    return response

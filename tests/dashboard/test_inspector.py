@@ -1,0 +1,135 @@
+"""The packet inspector of a trial, and what stands beside a trial: its environment, its observer effect, the report of 2011."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
+from experiments.models import Artifact, Environment, Trial
+from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+PACKETS = 120
+
+
+def _segment(number: int, *, data: bool) -> bytes:
+    return tcp(seq=1 + number, flags=0x18 if data else 0x10, payload=b"x" * 100 if data else b"")
+
+
+@pytest.fixture
+def trial(submit, run) -> Trial:
+    """A finished trial with a capture of its own: 120 packets, every third with data."""
+    experiment = submit(repetitions=2, control=True)
+    run()
+    trial = experiment.trials.filter(kind="measured", configuration__hosts=2).order_by("pk").first()
+    frames = [
+        Frame.whole(1_700_000_000_000_000_000 + i * 1_000_000, ethernet(ipv4(_segment(i, data=i % 3 == 0))))
+        for i in range(PACKETS)
+    ]
+    directory = trial_directory(trial)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "capture.pcapng").write_bytes(pcapng(frames))
+    write_analysis(
+        directory / ANALYSIS_NAME,
+        {
+            "series": {"wire_bytes": [1]},
+            "legacy_2011": {"figures": {"Number of packets": "120"}, "caveats": ["Is 1/8."]},
+        },
+    )
+    for kind, name in (("capture", "capture.pcapng"), ("analysis", ANALYSIS_NAME)):
+        path = f"trials/{trial.pk}/{name}"
+        Artifact.objects.create(trial=trial, kind=kind, name=name, path=path, size_bytes=1, sha256="0")
+    return trial
+
+
+def rows(html: str) -> list[int]:
+    return [int(n) for n in re.findall(r'aria-label="Show packet (\d+)"', html)]
+
+
+def ask(page, trial: Trial, **query: str):
+    return page.get(reverse("trial-packets", args=[trial.pk]), query)
+
+
+def test_the_list_it_pages_on_to_the_last_packet(page, trial):
+    seen, address = [], reverse("trial-packets", args=[trial.pk])
+    while address:
+        html = page.get(address).content.decode()
+        seen += rows(html)
+        following = re.search(r'hx-get="([^"]*page=next)"', html)
+        address = following[1].replace("&amp;", "&") if following else ""
+    assert seen == list(range(1, PACKETS + 1))
+
+
+def test_a_row_it_says_ends_protocol_and_flags(page, trial):
+    html = ask(page, trial, first="4", last="4").content.decode()
+    assert rows(html) == [4]
+    for words in ("10.0.0.1", "10.0.0.2", "TCP", "0.003000", "40000 → 20000 [PSH, ACK]", "Len=100"):
+        assert words in html
+
+
+def test_a_display_filter_it_holds_together_with_the_range(page, trial):
+    html = ask(page, trial, filter="tcp.len > 0", first="10", last="20").content.decode()
+    assert rows(html) == [10, 13, 16, 19]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "words"),
+    [
+        ({"filter": "tcp.len >"}, "filter", ""),
+        ({"filter": "no.such.field"}, "filter", "no.such.field"),
+        ({"first": "0"}, "range", "numbered from 1"),
+        ({"first": "²"}, "range", "numbered from 1"),
+        ({"first": "9", "last": "3"}, "range", "first not above the last"),
+    ],
+)
+def test_what_is_wrong_it_says_at_its_field_and_leaves_the_list(page, trial, query, field, words):
+    answer = ask(page, trial, **query)
+    assert answer.status_code == 200
+    assert answer.headers["HX-Reswap"] == "none"
+    message = re.search(rf'id="err-packet-{field}"[^>]*>([^<]*)<', answer.content.decode())[1]
+    assert message
+    assert words in message
+
+
+def test_one_packet_it_shows_with_every_field(page, trial):
+    html = page.get(reverse("trial-packet", args=[trial.pk, 4])).content.decode()
+    for words in ("Internet Protocol Version 4", "Destination Port: 20000", "Flags: 0x018 (PSH, ACK)"):
+        assert words in html
+    assert html.count("<details") > 4
+    assert page.get(reverse("trial-packet", args=[trial.pk, 999])).status_code == 404
+
+
+def test_without_a_capture_there_is_no_inspector(page, trial):
+    trial.artifacts.filter(kind="capture").update(removed_at=trial.ended_at)
+    assert 'aria-controls="packets"' not in page.get(trial.get_absolute_url()).content.decode()
+    assert ask(page, trial).status_code == 404
+
+
+def test_the_report_of_2011_it_labels_and_qualifies(page, trial):
+    html = page.get(trial.get_absolute_url()).content.decode()
+    block = html.partition("As published in 2011")[2]
+    assert "Number of packets" in block
+    assert "Is 1/8." in block
+
+
+def test_the_observer_effect_it_shows_with_both_times(page, trial):
+    block = page.get(trial.get_absolute_url()).content.decode().partition("<h3>Observer effect")[2]
+    assert "With capture" in block
+    assert "n = 1" in block
+
+
+def test_an_environment_it_lays_beside_that_of_a_sibling(page, trial):
+    sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
+    for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
+        facts = Environment.store({"kernel": kernel, "cpu": "the same"})
+        Trial.objects.filter(pk=each.pk).update(environment=facts)
+    html = page.get(trial.get_absolute_url()).content.decode()
+    beside = html.partition('id="environment-beside"')[2].partition("</section>")[0]
+    assert "6.8.0-45" in beside
+    assert "6.8.0-47" in beside
+    assert "the same" not in beside
+    Trial.objects.filter(pk=sibling.pk).update(environment=Trial.objects.get(pk=trial.pk).environment)
+    html = page.get(reverse("trial-environment", args=[trial.pk]), {"against": str(sibling.pk)}).content.decode()
+    assert "Nothing differed" in html
+    assert "same recorded environment" in html
