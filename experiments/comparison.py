@@ -367,7 +367,7 @@ def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str
                 described_as.label,
                 described_as.unit,
                 described_as.direction,
-                tuple(summarise(own[metric]) if own.get(metric) else None for own in values),
+                tuple(summarise(own[metric], method="t") if own.get(metric) else None for own in values),
                 tuple(found.get((metric, member.label)) for member in members),
             )
         )

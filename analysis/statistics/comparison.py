@@ -122,7 +122,7 @@ def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
 
     Ranks make it deaf to how far an outlier lies. Returns the p-value and the test's name for readers.
     """
-    ranks = stats.rankdata(np.concatenate([a, b]))
+    ranks = _ranks(np.concatenate([a, b]))
     n, total = len(a), len(a) + len(b)
     expected = n * (total + 1) / 2
     observed = abs(ranks[:n].sum() - expected)
@@ -133,6 +133,12 @@ def permutation_test(a: Floats, b: Floats) -> tuple[float, str]:
     beyond = int(np.sum(np.abs(shuffled - expected) >= observed - 1e-9))
     # the arrangement at hand counts as one of them, or p could be 0 (Phipson and Smyth 2010)
     return (beyond + 1) / (_PERMUTATIONS + 1), f"permutation test of ranks, {_PERMUTATIONS} permutations"
+
+
+def _ranks(x: Floats) -> Floats:
+    """Average ranks, as scipy.stats.rankdata gives them at several times the cost for few values."""
+    ordered = np.sort(x)
+    return (np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right") + 1) / 2
 
 
 @lru_cache(maxsize=8)

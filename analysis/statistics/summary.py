@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special, stats  # stdtrit is t.ppf without its checks, which cost more than the rest of a summary
 
 Floats = npt.NDArray[np.float64]
 Method = Literal["t", "bootstrap"]
@@ -95,7 +95,7 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
     x = checked(values)
     if len(x) < 2:
         return None
-    half = float(stats.t.ppf((1 + level) / 2, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x)))
+    half = float(special.stdtrit(len(x) - 1, (1 + level) / 2) * x.std(ddof=1) / np.sqrt(len(x)))
     return Interval(float(x.mean()) - half, float(x.mean()) + half, level, "t interval of the mean")
 
 
@@ -120,7 +120,7 @@ def ratio_interval(
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
-    half = float(stats.t.ppf((1 + level) / 2, freedom)) * error if error > 0 else 0.0
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * error if error > 0 else 0.0
     return Interval(
         float(np.exp(difference - half)),
         float(np.exp(difference + half)),
@@ -163,7 +163,7 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
         return ()
     farthest = int(np.abs(x - x.mean()).argmax())
     score = abs(x[farthest] - x.mean()) / x.std(ddof=1)
-    t = stats.t.isf(0.01 / (2 * n), n - 2)
+    t = special.stdtrit(n - 2, 1 - 0.01 / (2 * n))
     critical = (n - 1) / np.sqrt(n) * np.sqrt(t**2 / (n - 2 + t**2))
     return (farthest,) if score > critical else ()
 

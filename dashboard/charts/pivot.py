@@ -8,6 +8,8 @@ from typing import Any
 
 from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Scale, X, axis_title
 
+_MOST_TICKS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -45,8 +47,11 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Mark]]], axes: Axes, *, sca
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
     if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
-    elif axes.x_log:
-        x_axis["type"] = "log"
+    else:
+        values = sorted({_number(mark.x) for _, marks in shown for mark in marks})
+        x_axis |= {"type": "log"} if axes.x_log else {}
+        if not scatter and len(values) <= _MOST_TICKS:
+            x_axis["tickvals"] = values
     y_axis: dict[str, Any] = {"title": axis_title(axes.y, scale.unit)}
     if axes.y_log:
         y_axis["type"] = "log"

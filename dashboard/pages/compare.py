@@ -39,6 +39,7 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         "members": [_head(found, member, scope) for member in found.members],
         "settings": [_cells(each) for each in found.settings],
         "environment": [_cells(each) for each in found.environment],
+        "environment_differs": any(each.differs for each in found.environment),
         "points": _points(found, scope),
         "paired": ", ".join(parameter_label(name).lower() for name in found.names),
         "rows": metric_rows(found),
@@ -84,9 +85,8 @@ def point_words(member: Member, found: Compared) -> str:
     if row is None:
         return ""
     rest = [name for name in found.names if name != "hosts"]
-    return ", ".join(
-        p for p in (f"{row.hosts} hosts, {row.ranks} ranks", parameters_sentence(row.parameters, rest)) if p
-    )
+    size = f"{row.hosts} host{'s' * (row.hosts != 1)}, {row.ranks} rank{'s' * (row.ranks != 1)}"
+    return ", ".join(p for p in (size, parameters_sentence(row.parameters, rest)) if p)
 
 
 def _cells(each: Difference) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
         "p": "" if comparison.p_adjusted is None else f"p = {comparison.p_adjusted:.3g}",
         "effect": ""
         if comparison.cliffs_delta is None
-        else f"{comparison.effect} effect, δ = {comparison.cliffs_delta:+.2f}",
+        else f"{comparison.effect} effect, δ = {comparison.cliffs_delta:+.2f}".replace("-", numbers.MINUS),
         "test": comparison.test,
     }
 

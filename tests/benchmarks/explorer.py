@@ -1,0 +1,137 @@
+"""What the comparison, explorer and history pages cost as the repository grows: one command prints the table.
+
+    python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--json FILE]
+
+A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``seed_repository``) and removed
+again. Every request runs the whole stack below HTTP (middleware, queries, statistics, template) as a superuser and as a member of
+the project; nothing of an answer is cached. The 95th percentile counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from config.services.postgres import Postgres
+from config.services.redis import Redis
+
+LIMIT_MS, MOST_GROWTH = 300.0, 3.0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000])
+    parser.add_argument("--requests", type=int, default=40)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        home, password = Path(directory), secrets.token_urlsafe(16)
+        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=False)
+        redis = Redis(home / "redis", password=password, log=home / "redis.log", durable=False)
+        try:
+            postgres.start()
+            redis.start()
+            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
+            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
+            table = measure(options.sizes, options.requests)
+        finally:
+            redis.stop()
+            postgres.stop()
+    return report(table, options.sizes, options.json)
+
+
+def measure(sizes: list[int], requests: int) -> dict[str, dict[int, list[float]]]:
+    """Page -> number of trials -> milliseconds of every request, sorted."""
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.ALLOWED_HOSTS = ["testserver"]
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    call_command("migrate", verbosity=0)
+    call_command("load_library", verbosity=0)
+    table: dict[str, dict[int, list[float]]] = {}
+    there = 0
+    for size in sizes:
+        began = time.monotonic()
+        call_command("seed_repository", trials=size - there, verbosity=0)
+        print(f"  seeded to {size} in {time.monotonic() - began:.0f} s", flush=True)
+        there = size
+        for name, times in ask(requests).items():
+            table.setdefault(name, {})[size] = times
+    return table
+
+
+def ask(requests: int) -> dict[str, list[float]]:
+    """Ask for every page as both people; addresses change from request to request where they can."""
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    from experiments.models import Configuration, Experiment, Membership, Project
+
+    users = get_user_model().objects
+    admin = users.filter(username="admin").first() or users.create_superuser("admin")
+    member = users.get_or_create(username="member")[0]
+    Membership.objects.get_or_create(
+        project=Project.objects.get(slug="generated"), user=member, defaults={"role": "viewer"}
+    )
+    slugs = list(Experiment.objects.filter(project__slug="generated").order_by("pk").values_list("slug", flat=True))
+    some = Configuration.objects.filter(experiment__slug=slugs[0]).select_related("experiment__cluster")
+    histories = [f"/history/{c.hash}/{c.experiment.cluster.slug}/" for c in some if c.experiment.cluster]
+    pages = {
+        "comparison of 4 experiments": lambda n: (
+            "/compare/?of=" + ",".join(f"e:{slugs[(n * 7 + k) % len(slugs)]}" for k in range(4))
+        ),
+        "explorer": lambda n: "/explore/",
+        "explorer, colour and panels": lambda n: "/explore/?y=packets&colour=link.mtu&facet=molecules",
+        "explorer, filtered": lambda n: f"/explore/?where=hosts+%3E%3D+{1 + n % 8},elapsed_s+%3C+5&colour=link.mtu",
+        "explorer, metric over metric": lambda n: "/explore/?x=packets&y=elapsed_s&colour=hosts",
+        "history": lambda n: histories[n % len(histories)],
+    }
+    found: dict[str, list[float]] = {}
+    for name, address in pages.items():
+        for person in (admin, member):
+            client = Client()
+            client.force_login(person)
+            times = []
+            for number in range(requests + 2):
+                began = time.perf_counter()
+                answer = client.get(address(number))
+                times.append((time.perf_counter() - began) * 1000)
+                assert answer.status_code == 200, (address(number), answer.status_code)
+            found[f"{name} ({'superuser' if person is admin else 'member'})"] = sorted(times[2:])
+    return found
+
+
+def p95(times: list[float]) -> float:
+    return times[min(len(times) - 1, int(0.95 * len(times)))]
+
+
+def report(table: dict[str, dict[int, list[float]]], sizes: list[int], output: Path | None) -> int:
+    """Print the table; return 1 when a bound is not kept."""
+    heads = "".join(f"{size:>12,} p50   p95" for size in sizes)
+    print(f"{'page, ms':45}{heads}   growth")
+    bad = 0
+    for name, by_size in table.items():
+        cells = "".join(f"{times[len(times) // 2]:16.0f}{p95(times):6.0f}" for times in by_size.values())
+        growth = p95(by_size[sizes[-1]]) / p95(by_size[sizes[0]])
+        failed = p95(by_size[sizes[-1]]) >= LIMIT_MS or growth >= MOST_GROWTH
+        bad += failed
+        print(f"{name:45}{cells}{growth:9.1f}{'  <-- too slow' if failed else ''}")
+    if output:
+        output.write_text(json.dumps(table))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

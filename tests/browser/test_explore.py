@@ -1,0 +1,56 @@
+"""Explorer, comparison and history in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from experiments.library import load_defaults
+from experiments.models import Cluster, Configuration, Experiment, Trial, TrialResult
+from experiments.spec import parse
+from tests.dashboard.conftest import specification, values_of
+
+
+@pytest.fixture
+def measured(person) -> Experiment:
+    """Three sizes over two MTUs with six repetitions; the later three met another kernel and took longer."""
+    changes = {"sweep": {"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, "repetitions": 6}
+    experiment = Experiment.submit(parse(specification(**changes)), project=load_defaults(), owner=person)
+    cluster = Cluster.objects.get(slug="testbed")
+    while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        later = trial.repetition > 3
+        values = values_of(trial)
+        values["elapsed_s"] *= 1.3 if later else 1.0
+        environment = {"kernel": {"release": "6.8.0-47" if later else "6.8.0-45"}}
+        trial.finish(TrialResult({"all": values}, {}, "good", environment=environment))
+    return experiment
+
+
+def test_it_explores_selects_and_compares(page: Page, measured: Experiment, complaints: list[str]) -> None:
+    page.goto("/explore/?project=default")
+    expect(page.locator("#answer")).to_contain_text("6 configurations match")
+    page.select_option("#f-colour", "link.mtu")
+    expect(page.locator(".legendtext")).to_have_count(2)
+    assert "colour=link.mtu" in page.url
+    page.fill("#f-where", "hosts = 2")
+    expect(page.locator("#answer")).to_contain_text("2 configurations match")
+    for box in page.locator("#answer input[name=of]").all():
+        box.check()
+    page.get_by_role("button", name="Compare selected").click()
+    expect(page.get_by_role("heading", name="Compare 2")).to_be_visible()
+    expect(page.locator(".differs").first).to_contain_text("9000")
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    page.get_by_role("link", name="Make baseline").click()
+    assert "baseline=" in page.url
+    assert complaints == []
+
+
+def test_it_shows_a_history_and_takes_a_reason(page: Page, measured: Experiment, complaints: list[str]) -> None:
+    configuration = Configuration.objects.filter(experiment=measured, hosts=4).first()
+    assert configuration is not None
+    page.goto(f"/history/{configuration.hash}/testbed/")
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator("main")).to_contain_text("Baseline:")
+    assert complaints == []
