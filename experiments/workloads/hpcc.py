@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Final, Literal
+from typing import Final, Literal
 
 from experiments.errors import OutputError
 from experiments.workloads import linpack
-from experiments.workloads.base import FigureOfMerit, Parsed, Workload
-from experiments.workloads.linpack import LinpackParameters
+from experiments.workloads.base import FigureOfMerit, Parsed
+from experiments.workloads.linpack import HpcChallenge
 
 _Rule = tuple[str, str, str, Literal["lower", "higher", "neutral"], str]
 _WHO: Final = "Star: mean of all ranks at once, Single: one rank alone, MPI: all ranks together."
@@ -62,25 +62,14 @@ def _figure(key: str) -> FigureOfMerit:
 _FIGURES: Final = {key: _figure(key) for key in _KEYS}
 
 
-class Hpcc(Workload):
+class Hpcc(HpcChallenge):
     """All tests of HPC Challenge 1.5."""
 
     slug = "hpcc"
     title = "HPC Challenge"
     summary = "Linpack, memory, random access, FFT, transpose, latency and bandwidth in one run"
-    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
-    parameters_type = LinpackParameters
     figures = tuple(_FIGURES.values())
     outputs = (linpack.OUTPUT,)
-
-    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
-        return ("hpcc",)
-
-    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
-        return {linpack.INPUT: linpack.input_file(parameters, ranks)}
-
-    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
-        linpack.grid(parameters, ranks)
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
         text = files.get(linpack.OUTPUT, output)
@@ -100,6 +89,3 @@ class Hpcc(Workload):
             "HPL results": [run.row() for run in linpack.runs(text)],
         }
         return Parsed(figures, tables)
-
-    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
-        return linpack.estimate_s(parameters, ranks)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from experiments.workloads import linpack
-from experiments.workloads.base import FigureOfMerit, Parsed, Workload
-from experiments.workloads.linpack import LinpackParameters
+from experiments.workloads.base import FigureOfMerit, Parsed
+from experiments.workloads.linpack import HpcChallenge
 from experiments.workloads.transfer import scaled
 
 _PLAIN_OUTPUT = "HPL.out"
 
 
-class Hpl(Workload):
+class Hpl(HpcChallenge):
     """The solution of a dense linear system, Ns x Ns, on a P x Q grid of ranks."""
 
     slug = "hpl"
     title = "HPL"
     summary = "Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid"
-    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
-    parameters_type = LinpackParameters
     figures = (
         FigureOfMerit(
             "hpl.gflops", "HPL rate", "GFLOP/s", "higher", "Floating-point operations per second of HPL, as printed."
@@ -37,15 +34,6 @@ class Hpl(Workload):
     gflops = "hpl.gflops"
     outputs = (linpack.OUTPUT, _PLAIN_OUTPUT)
 
-    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
-        return ("hpcc",)
-
-    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
-        return {linpack.INPUT: linpack.input_file(parameters, ranks)}
-
-    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
-        linpack.grid(parameters, ranks)
-
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
         texts = (files.get(linpack.OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
         found = next((rows for rows in map(linpack.runs, texts) if rows), [])
@@ -60,6 +48,3 @@ class Hpl(Workload):
             figures["hpl.gflops"] = scaled(summary["HPL_Tflops"], "1e3")
             figures["hpl.time_s"] = float(summary["HPL_time"])
         return Parsed(figures, {"HPL results": [run.row() for run in found]})
-
-    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
-        return linpack.estimate_s(parameters, ranks)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters
+from experiments.workloads.base import Mismatch, Parameters, Workload
 
 INPUT: Final = "hpccinf.txt"
 OUTPUT: Final = "hpccoutf.txt"
@@ -138,10 +139,25 @@ def input_file(parameters: LinpackParameters, ranks: int) -> str:
     return _TEXT.format(ns=parameters.ns, nb=parameters.nb, p=p, q=q, bcast=parameters.bcast, depth=parameters.depth)
 
 
-def estimate_s(parameters: LinpackParameters, ranks: int) -> float:
-    """Return a rough elapsed time in seconds of all tests of HPC Challenge."""
-    # 2/3 N^3 operations at 1 GFLOP/s. On 4 ranks of a 2-core test-bed the other tests took 30 to 35 s, most of it in messages.
-    return 3.0 + 7.0 * ranks + (2 / 3) * parameters.ns**3 / 1e9
+class HpcChallenge(Workload):
+    """What every workload that runs HPC Challenge shares: program, dials and input file."""
+
+    programs: ClassVar[Mapping[str, str]] = {"hpcc": "hpcc"}
+    parameters_type = LinpackParameters
+
+    def command(self, parameters: LinpackParameters, *, ranks: int) -> tuple[str, ...]:
+        return ("hpcc",)
+
+    def files(self, parameters: LinpackParameters, *, ranks: int) -> Mapping[str, str]:
+        return {INPUT: input_file(parameters, ranks)}
+
+    def check(self, parameters: LinpackParameters, *, ranks: int) -> None:
+        grid(parameters, ranks)
+
+    def estimate_s(self, parameters: LinpackParameters, *, ranks: int) -> float:
+        """Return a rough elapsed time in seconds of all tests."""
+        # 2/3 N^3 operations at 1 GFLOP/s. On 4 ranks of a 2-core test-bed the other tests took 30 to 35 s, most of it in messages.
+        return 3.0 + 7.0 * ranks + (2 / 3) * parameters.ns**3 / 1e9
 
 
 @dataclass(frozen=True, slots=True)
