@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
+from dashboard.api.filtering import clean, refuse_unknown
 from experiments.comparison import compare
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
@@ -42,19 +43,3 @@ class CompareView(APIView):
         except CannotCompare as error:
             raise ValidationError({"of": [str(error)]}) from None
         return Response(found.to_dict())
-
-
-def clean(request: Request, name: str) -> str:
-    """The value of ``name``, trimmed and without NUL, which PostgreSQL refuses."""
-    return str(request.query_params.get(name, "")).replace("\x00", "").strip()
-
-
-def refuse_unknown(request: Request, known: set[str]) -> None:
-    """A misspelt name must not answer with something else. Raise ValidationError."""
-    wrong: dict[str, Any] = {
-        name: [f"is not known here; known: {', '.join(sorted(known))}"]
-        for name in request.query_params
-        if name not in known
-    }
-    if wrong:
-        raise ValidationError(wrong)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
-from dashboard.api.compare import refuse_unknown
+from dashboard.api.filtering import refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.exploring import NAMES, cells_as_data, read
 from dashboard.pages.explore import exported

@@ -1,4 +1,4 @@
-"""The filters of dashboard/filters.py on a list, strict about names."""
+"""What stands behind the question mark, strict about names: the filters of dashboard/filters.py, and single words."""
 
 from __future__ import annotations
 
@@ -25,3 +25,19 @@ class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
             raise ValidationError({name: [f"is not a filter; known: {names}"] for name in unknown})
         found: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return found
+
+
+def clean(request: Request, name: str) -> str:
+    """The value of ``name``, trimmed and without NUL, which PostgreSQL refuses."""
+    return str(request.query_params.get(name, "")).replace("\x00", "").strip()
+
+
+def refuse_unknown(request: Request, known: set[str]) -> None:
+    """A misspelt name must not answer with something else. Raise ValidationError."""
+    wrong: dict[str, Any] = {
+        name: [f"is not known here; known: {', '.join(sorted(known))}"]
+        for name in request.query_params
+        if name not in known
+    }
+    if wrong:
+        raise ValidationError(wrong)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
-from dashboard.api.compare import clean, refuse_unknown
+from dashboard.api.filtering import clean, refuse_unknown
 from experiments.explorer import is_metric
 from experiments.history import history_of
 from experiments.models import Configuration
