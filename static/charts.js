@@ -82,7 +82,7 @@
   }
   function table(plot) {
     const traces = plot.data.filter(d => d.hoverinfo !== "skip" && d.visible !== false);
-    if (traces[0] && traces[0].type === "heatmap") return matrix(plot, traces[0]);
+    if (traces[0] && (traces[0].type === "heatmap" || traces[0].type === "contour")) return matrix(plot, traces[0]);
     const sideways = d => d.orientation === "h";
     const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))];
     const cell = (d, x) => {
@@ -98,7 +98,7 @@
     return grid(plot, head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
   }
   function matrix(plot, heat) {
-    return grid(plot, [heat.name, ...heat.x], heat.z.map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
+    return grid(plot, [heat.name, ...heat.x], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
   }
   function grid(plot, head, rows) {
     return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" },

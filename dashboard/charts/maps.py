@@ -59,6 +59,23 @@ def apart_map(
     return _figure(trace, x, y, text, inks, x_title, y_title)
 
 
+def ratio_map(
+    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str
+) -> Figure:
+    """`cells` over `reference`: half and double are equally far from 1, which has the colour of the middle."""
+    ratios = [
+        [None if not a or not b else a / b for a, b in zip(row, other, strict=True)]
+        for row, other in zip(cells, reference, strict=True)
+    ]
+    z = [[None if ratio is None else log10(ratio) for ratio in row] for row in ratios]
+    text = [["" if ratio is None else f"{numbers.significant(ratio, 3)}×" for ratio in row] for row in ratios]
+    most = max([log10(1 + _PERCENT_FLOOR / 100), *(abs(v) for row in z for v in row if v is not None)])
+    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
+    trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>"}
+    inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
+    return _figure(trace, x, y, text, inks, x_title, y_title)
+
+
 def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale) -> Figure:
     """Lines of equal value between the measured cells, each with its value; straight between neighbours, no model."""
     z = [[None if value is None else scale(value) for value in row] for row in cells]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from analysis.catalogue import Metric
 from dashboard.axes import XAxis, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
-from dashboard.charts.maps import Cells, apart_map, contour, heat_map
+from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
@@ -57,7 +57,7 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     description = find(metric, measured.own.experiment.specification)
     grids = _grids(rows, x, names)[:MOST_GROUPS]
     maps = [_maps(grid, measured, description) for grid in grids]
-    lines = _line_charts(measured, rows, x, names, description) if maps or x in QUANTITIES else []
+    lines = _line_charts(measured, rows, x, grids, description) if maps or x in QUANTITIES else []
     if not maps and not lines:
         return None
     return {"metric": description.label, "maps": maps, "lines": lines, "x": parameter_label(x).lower()}
@@ -122,9 +122,12 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
                 {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends)},
             )
         )
-        apart = {"Ratio": apart_map(**look, cells=own, reference=cells)}
-        panels.append(_panel(f"{name}difference", f"measured against {source.name.lower()}", apart))
-    return {"title": grid.title, "panels": panels, "width": "c4"}
+        apart = {
+            "Percent": apart_map(**look, cells=own, reference=cells),
+            "Ratio": ratio_map(**look, cells=own, reference=cells),
+        }
+        panels.append(_panel(f"{name}difference", f"from {source.name.lower()}", apart))
+    return {"panels": panels, "width": "c4" if references else "c6"}
 
 
 def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, Any]:
@@ -148,23 +151,20 @@ def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> 
 
 
 def _line_charts(
-    measured: Measured, rows: Sequence[ConfigurationRow], x: str, names: Sequence[str], metric: Metric
+    measured: Measured, rows: Sequence[ConfigurationRow], x: str, grids: Sequence[Grid], metric: Metric
 ) -> list[dict[str, Any]]:
-    """One chart per group with a line for each setting of a second link parameter; x as asked, and as its certificate says."""
+    """One chart per grid with a line for each setting of y, or one of x alone; x as asked, and as its certificate says."""
     varied = [name for name in swept(rows) if name != x]
-    beside = next((name for name in varied if name in QUANTITIES and name in names), None)
+    groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
     achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
     charts = []
-    for rest, group in list(_by_rest(rows, [name for name in varied if name != beside]).items())[:MOST_GROUPS]:
-        families = _by_rest(group, [beside] if beside else [])
-        if len({row.parameters[x] for row in group}) < 2:
-            continue
-        families = dict(list(families.items())[:MOST_SERIES])
+    for title, all_families in groups:
+        families = dict(list(all_families.items())[:MOST_SERIES])
         views = {"As asked": _lines(measured, families, x, metric, None)}
-        known = [row for row in group if x in achieved.get(row.pk, {})]
-        if len(known) == len(group):
+        if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
             views["As measured"] = _lines(measured, families, x, metric, achieved)
-        charts.append(_panel(rest or metric.label, "every trial, medians and ranges", views))
+        chart = _panel(title or metric.label, "every trial, medians and ranges", views)
+        charts.append({**chart, "published": views["As asked"].get("published")})
     return charts
 
 
@@ -190,4 +190,7 @@ def _lines(
                 label = f"{source.name}, {name}" if name else source.name
                 published.append(Published(label, *axis.medians(known, metric.id)))
     title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
-    return over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
+    figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
+    if achieved is not None:  # settings are round numbers, measured ones are not: let the chart choose its ticks
+        figure["layout"]["xaxis"].pop("tickvals", None)
+    return figure

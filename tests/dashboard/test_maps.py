@@ -1,0 +1,119 @@
+"""Metrics over two parameters: what stands in the cells, how the colours are shared, and which experiments get maps."""
+
+from __future__ import annotations
+
+from math import log10
+
+import pytest
+
+from dashboard.charts import Scale
+from dashboard.charts.maps import apart_map, contour, heat_map, ratio_map
+from dashboard.parts import Measured
+from dashboard.parts.grid import grid_part
+from experiments.certificates import achieved
+from experiments.library import load_defaults, load_published
+from experiments.models import Experiment, Measurement, State, Trial
+from experiments.spec import parse
+
+X, Y = ["0 ms", "4 ms"], ["0 %", "1 %"]
+CELLS = [[0.1, 0.2], [None, 0.4]]
+TITLES = {"x_title": "Delay", "y_title": "Loss"}
+
+
+def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shared_ends() -> None:
+    figure = heat_map(X, Y, CELLS, **TITLES, scale=Scale.of([0.1], "s"), ends=(0.1, 1.0))
+    (trace,) = figure["data"]
+    assert trace["z"] == [[log10(0.1), log10(0.2)], [None, log10(0.4)]]
+    assert trace["text"] == [["100", "200"], ["", "400"]]
+    assert (trace["zmin"], trace["zmax"]) == (-1.0, 0.0)
+    notes = {(n["x"], n["y"]): (n["text"], n["font"]["color"]) for n in figure["layout"]["annotations"]}
+    assert notes == {
+        ("0 ms", "0 %"): ("100", "--ink"),
+        ("4 ms", "0 %"): ("200", "--ink"),
+        ("4 ms", "1 %"): ("400", "--surface"),
+    }
+
+
+def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_colours() -> None:
+    reference = [[0.2, 0.2], [0.2, None]]
+    percent = apart_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    assert percent["text"] == [["−50.0\u202f%", "0.0\u202f%"], ["", ""]]
+    assert (percent["zmin"], percent["zmax"]) == (-50.0, 50.0)
+    ratio = ratio_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    assert ratio["text"] == [["0.500×", "1.00×"], ["", ""]]
+    assert ratio["zmin"] == pytest.approx(-ratio["zmax"])
+
+
+def test_a_contour_has_the_values_themselves_on_its_lines() -> None:
+    trace = contour(X, Y, CELLS, **TITLES, scale=Scale.of([0.1], "s"))["data"][0]
+    assert (trace["type"], trace["z"]) == ("contour", [[100.0, 200.0], [None, 400.0]])
+    assert trace["contours"]["showlabels"]
+
+
+def wide_area(**fields: object) -> Experiment:
+    """A finished grid of delay and loss, 4 MiB: 0.1 s, 0.1 s more with loss, 0.2 s more with delay."""
+    spec = parse(
+        {
+            "name": "wide area",
+            "workload": "pingpong",
+            "parameters": {"hosts": 2, "message_bytes": 4_194_304},
+            "sweep": {"link.delay": ["0 ms", "4 ms"], "link.loss": ["0 %", "1 %"]},
+            "link": {"bandwidth": "300 Mbit/s"},
+            "repetitions": 1,
+            **fields,
+        }
+    )
+    experiment = Experiment.submit(spec, project=load_defaults())
+    for trial in experiment.trials.select_related("configuration"):
+        delay_s, loss = (trial.configuration.parameters[name] for name in ("link.delay", "link.loss"))
+        rows = [{"quantity": "delay", "achieved": delay_s + more} for more in (1e-4, 3e-4)]
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, certificate={"kept": True, "rows": rows})
+        Measurement.objects.create(
+            trial=trial, metric="pingpong.transfer_time_s", value=0.1 + 0.1 * (loss > 0) + 0.2 * (delay_s > 0)
+        )
+    return experiment
+
+
+@pytest.mark.django_db
+def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
+    load_published()
+    shown = grid_part(Measured.of(wide_area()), {})
+    assert shown is not None
+    (maps,) = shown["maps"]
+    assert [panel["title"] for panel in maps["panels"]] == ["Measured", "Published 2007", "Difference"]
+    assert [name for name, _ in maps["panels"][0]["views"]] == ["Map", "Contour"]
+    assert maps["panels"][0]["views"][0][1]["data"][0]["text"] == [["0.100", "0.300"], ["0.200", "0.400"]]
+    assert maps["panels"][1]["views"][0][1]["data"][0]["text"] == [["0.703", "0.971"], ["2.00", "2.80"]]
+    (lines,) = shown["lines"]
+    views = dict(lines["views"])
+    medians = [trace for trace in views["As measured"]["data"] if trace["name"] == "loss 0 %"]
+    assert medians[0]["x"] == pytest.approx([0.2, 4.2])
+    assert [trace["x"] for trace in views["As asked"]["data"] if trace["name"] == "loss 0 %"] == [[0.0, 4.0]]
+
+
+@pytest.mark.django_db
+def test_the_published_study_shows_both_of_its_tables_as_maps() -> None:
+    load_published()
+    shown = grid_part(Measured.of(Experiment.objects.get(slug="pinning-2007-wan")), {})
+    assert shown is not None
+    assert len(shown["maps"]) == len(shown["lines"]) == 4
+    assert "As measured" not in dict(shown["lines"][0]["views"])
+
+
+@pytest.mark.django_db
+def test_parameters_that_form_no_grid_get_no_map() -> None:
+    zipped = wide_area(zip=[["link.delay", "link.loss"]])
+    shown = grid_part(Measured.of(zipped), {})
+    assert shown is not None
+    assert shown["maps"] == []
+    assert len(shown["lines"]) == 1
+
+
+def test_a_certificate_tells_the_mean_of_its_directions() -> None:
+    rows = [
+        {"quantity": "delay", "achieved": 0.004},
+        {"quantity": "delay", "achieved": 0.0042},
+        {"quantity": "TCP rate", "achieved": 1.0},
+        {"quantity": "loss", "achieved": None},
+    ]
+    assert achieved({"rows": rows}) == {"link.delay": pytest.approx(0.0041)}
