@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.parts import Measured, summary_of
 from dashboard.results import Results, published_name
 from dashboard.summaries import chip_state, chip_words
 from dashboard.words import workload_title
@@ -91,15 +92,20 @@ def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str,
         "study": study,
         "name": published_name(study),
         "statements": (study.source or {}).get("statements", []),
-        "printed": Results(study).key_figures(),
+        "printed": _in_brief(study),
         "own": own,
         "state": chip_state(progress[own.pk]) if own else "",
         "state_words": chip_words(progress[own.pk]) if own else "",
-        "measured": Results(own).key_figures() if own else [],
+        "measured": _in_brief(own) if own else [],
         "sizes": sizes,
         "workload": workload_title(study.workload),
         "missing": () if workload is None else workloads.missing_packages(workload),
     }
+
+
+def _in_brief(experiment: Experiment) -> list[tuple[str, str]]:
+    """Return what the result parts say in a few lines, or the ends and the best of the sweep."""
+    return summary_of(Measured.alone(experiment)) or Results(experiment).key_figures()
 
 
 def _project(user: Any, workload: str) -> Project | None:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.parts.effects import effects_part
-from dashboard.parts.envelope import envelope_part
+from dashboard.parts.envelope import envelope_part, envelope_summary
 from dashboard.parts.grid import grid_part
-from dashboard.parts.ladder import ladder_part
+from dashboard.parts.ladder import ladder_part, ladder_summary
 from dashboard.parts.measured import Measured
-from dashboard.parts.phases import phases_part
-from dashboard.parts.rating import rating_part
+from dashboard.parts.phases import phases_part, phases_summary
+from dashboard.parts.rating import rating_part, rating_summary
 
-__all__ = ["Measured", "Part", "parts_of"]
+__all__ = ["Measured", "Part", "parts_of", "summary_of"]
 
 Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
 
@@ -51,3 +51,9 @@ def parts_of(measured: Measured, asked: Mapping[str, str]) -> list[Part]:
         if shown is not None:
             found.append(Part(element, title, f"parts/_{element}.html", shown))
     return found
+
+
+def summary_of(measured: Measured) -> list[tuple[str, str]]:
+    """Return the parts' results in a few lines, from what costs no fit."""
+    summaries = (envelope_summary, ladder_summary, rating_summary, phases_summary)
+    return [line for summarise in summaries for line in summarise(measured)]

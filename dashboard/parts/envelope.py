@@ -42,6 +42,19 @@ def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any
     }
 
 
+def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return the rule's result per link in a line each."""
+    test = measured.workload.load_test if measured.workload else None
+    if test is None:
+        return []
+    found = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
+    return [
+        (_link(row.capacity), f"{_jobs(row.largest_acceptable)} jobs accepted; used up first: {_first(row.saturation)}")
+        for row in found.rows
+        if row.largest_acceptable is not None
+    ]
+
+
 def _virtual(source: Source, measured: Measured) -> bool:
     return source is measured.own and measured.hosts_share_a_machine
 

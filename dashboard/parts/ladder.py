@@ -38,6 +38,20 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     }
 
 
+def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return the best step in a line."""
+    metric = measured.deciding
+    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+        return []
+    steps = ladder(_steps(measured.own, metric), higher_is_better=measured.higher_is_better(metric))
+    best = next(step for step in reversed(steps) if step.is_best_so_far)
+    unit = find(metric, measured.own.experiment.specification).unit
+    gained = "" if best.against_first is None else f", {numbers.significant(best.against_first.factor)} times the first"
+    return [
+        ("Best step", f"{best.number} of {len(steps)}: {numbers.significant(best.value)}{numbers.NARROW}{unit}{gained}")
+    ]
+
+
 def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
     """Return whether the rows are single steps and not every combination of at least two parameters."""
     names = swept(rows)

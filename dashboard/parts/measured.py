@@ -48,6 +48,11 @@ class Measured:
             _workload(experiment),
         )
 
+    @classmethod
+    def alone(cls, experiment: Experiment) -> Measured:
+        """Read an experiment without the published ones."""
+        return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
+
     @property
     def sources(self) -> list[Source]:
         """The experiment itself, then the published ones."""

@@ -28,11 +28,9 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     phases = measured.workload.phases if measured.workload else None
     if phases is None:
         return None
-    rows = [row for row in measured.own.with_metric(phases.first) if row.values.get(phases.nodes)]
-    by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
-    for row in rows:
-        by_method[str(row.parameters.get(phases.method))].append(row)
-    if not by_method:
+    by_method = _by_method(measured, phases)
+    rows = [row for each in by_method.values() for row in each]
+    if not rows:
         return None
     first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
     # Later steps have their data, however it came: all methods measure the same thing.
@@ -54,6 +52,32 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         "totals": _totals(first, later, phases, nodes, steps, measured_steps),
         "chart": _chart(by_method, first, phases, nodes),
     }
+
+
+def phases_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return what each method gains with the most nodes, in a line each."""
+    phases = measured.workload.phases if measured.workload else None
+    by_method = {} if phases is None else _by_method(measured, phases)
+    if phases is None or not by_method:
+        return []
+    gains = _gains(by_method, phases, measured)
+    most = max(row["nodes"] for row in gains)
+    return [
+        (
+            f"{row['method'].capitalize()}, {most:g} nodes",
+            f"{row['faster']} times shorter than {phases.baseline}, {row['more_bandwidth']} bandwidth",
+        )
+        for row in gains
+        if row["nodes"] == most and "faster" in row
+    ]
+
+
+def _by_method(measured: Measured, phases: Phases) -> dict[str, list[ConfigurationRow]]:
+    found: dict[str, list[ConfigurationRow]] = defaultdict(list)
+    for row in measured.own.with_metric(phases.first):
+        if row.values.get(phases.nodes):
+            found[str(row.parameters.get(phases.method))].append(row)
+    return found
 
 
 def _target(text: str | None, default: int) -> int:

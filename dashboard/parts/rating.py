@@ -29,6 +29,20 @@ def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     return {"tables": tables}
 
 
+def rating_summary(measured: Measured) -> list[tuple[str, str]]:
+    """Return what is known of the best rate."""
+    metric = measured.workload.gflops if measured.workload else None
+    if metric is None or not measured.own.with_metric(metric):
+        return []
+    best = next(row for row in _table(measured.own, metric)["rows"] if row["best"])
+    lines = (
+        ("Of theoretical peak", best["peak"], f"{numbers.NARROW}%"),
+        ("Price per GFLOP/s", best["price"], ""),
+        ("MFLOP/s per watt", best["power"], ""),
+    )
+    return [(name, f"{words}{unit}") for name, words, unit in lines if words != numbers.NOTHING]
+
+
 def _table(source: Source, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
     names = swept(rows)

@@ -1,11 +1,15 @@
 """The study gallery: every published study, the latest own run beside it, and one click to run it."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
 from experiments.library import built_in
 from experiments.models import Experiment
+from tests.dashboard.studies_measured import measured
 from tests.dashboard.test_pages import text_of
+from tests.dashboard.test_parts import READERS, read
 
 
 def test_every_published_study_it_shows_with_both_sizes(page):
@@ -18,6 +22,15 @@ def test_every_published_study_it_shows_with_both_sizes(page):
                 assert reverse("study-run", args=[f"{stem}-{size}"]) in text
     assert "4 hosts: 200.4" in text
     assert "Nothing yet" in text
+
+
+def test_what_the_parts_say_it_tells_in_brief(page, library):
+    measured(library, READERS, read)
+    text = re.sub(r"<[^>]+>", " ", text_of(page.get(reverse("studies"))))
+    assert "10 jobs accepted; used up first: client CPU" in text, "the published study on 1 Gbit/s"
+    assert "1 jobs accepted; used up first: link" in text
+    assert "7 of 8: 14.53" in text
+    assert "16.14" in text
 
 
 def test_the_latest_own_experiment_with_results_it_shows(page, submit, run):
@@ -57,5 +70,5 @@ def test_the_gallery_it_answers_with_a_fixed_number_of_queries(page, submit, run
         submit(name=f"Study {number}")
     run()
     page.get(reverse("studies"))
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(43):
         page.get(reverse("studies"))
