@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import Metric
-from dashboard.axes import XAxis, x_parameter
+from dashboard.axes import XAxis
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
 from experiments.metrics import find
+from experiments.parameters import LINK_PARAMETERS
 from experiments.selectors import ConfigurationRow
 
 MOST_GROUPS: Final = 6
@@ -53,7 +54,7 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     names = [name for name in swept(rows) if _ordered(rows, name)]
     if not names:
         return None
-    x = x_parameter(rows, names)
+    x = _across(rows, names)
     description = find(metric, measured.own.experiment.specification)
     grids = _grids(rows, x, names)[:MOST_GROUPS]
     maps = [_maps(grid, measured, description) for grid in grids]
@@ -65,6 +66,16 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
 
 def _ordered(rows: Sequence[ConfigurationRow], name: str) -> bool:
     return all(isinstance(row.parameters.get(name), int | float) for row in rows)
+
+
+def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
+    """The parameter of x: hosts, else the one with the most values; of equals the earlier one of the link, delay before loss."""
+
+    def rank(name: str) -> tuple[bool, int, bool, int]:
+        place = LINK_PARAMETERS.index(name) if name in LINK_PARAMETERS else 0
+        return name == "hosts", len({row.parameters[name] for row in rows}), name in QUANTITIES, -place
+
+    return max(names, key=rank)
 
 
 def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
