@@ -163,10 +163,29 @@ def opens_btl(at: int, end: int) -> bool:
 
 @jit
 def decode(
-    data: int, first_row: int, offsets: Int64, links: Int64,
-    cap_len: UInt32, orig_len: UInt32, kind: UInt8, src: UInt16, dst: UInt16, sport: UInt16, dport: UInt16,
-    flow: UInt32, payload: UInt32, seq: UInt32, ack: UInt32, window: UInt16, tcp_flags: UInt8, wscale: UInt8,
-    mss: UInt16, fingerprint: UInt32, handshakes: Int64, tables: int, room_for_flows: int,
+    data: int,
+    first_row: int,
+    offsets: Int64,
+    links: Int64,
+    cap_len: UInt32,
+    orig_len: UInt32,
+    kind: UInt8,
+    src: UInt16,
+    dst: UInt16,
+    sport: UInt16,
+    dport: UInt16,
+    flow: UInt32,
+    payload: UInt32,
+    seq: UInt32,
+    ack: UInt32,
+    window: UInt16,
+    tcp_flags: UInt8,
+    wscale: UInt8,
+    mss: UInt16,
+    fingerprint: UInt32,
+    handshakes: Int64,
+    tables: int,
+    room_for_flows: int,
 ) -> int:
     """Fill the columns; returns the row it stopped before because a table needs to grow.
 

@@ -46,8 +46,14 @@ def classify(flow: UInt32, member: Bool, traffic: UInt8) -> None:
 
 @jit
 def tally(
-    traffic: UInt8, kind: UInt8, orig_len: UInt32, payload: UInt32, window: UInt16, tcp_flags: UInt8,
-    sums: Int64, sizes: Int64,
+    traffic: UInt8,
+    kind: UInt8,
+    orig_len: UInt32,
+    payload: UInt32,
+    window: UInt16,
+    tcp_flags: UInt8,
+    sums: Int64,
+    sizes: Int64,
 ) -> int:
     """Add packets to ``sums`` and ``sizes``; returns how many were longer than ``sizes`` can count."""
     beyond = 0
@@ -74,8 +80,17 @@ def tally(
 
 @jit
 def timeline(
-    traffic: UInt8, time_ns: Int64, orig_len: UInt32, payload: UInt32, origin: int,
-    clock: Int64, gaps: Int64, bin_ns: int, counts: Int32, series_ns: int, series: Int64,
+    traffic: UInt8,
+    time_ns: Int64,
+    orig_len: UInt32,
+    payload: UInt32,
+    origin: int,
+    clock: Int64,
+    gaps: Int64,
+    bin_ns: int,
+    counts: Int32,
+    series_ns: int,
+    series: Int64,
 ) -> tuple[int, int]:
     """Gaps between packets, packets per ``bin_ns``, and (packets, bytes, payload) per ``series_ns``.
 
@@ -128,8 +143,19 @@ def timeline(
 
 @jit
 def sliding_windows(
-    traffic: UInt8, time_ns: Int64, orig_len: UInt32, start: int, pushed: int, latest: int,
-    ring_time: Int64, ring_bytes: Int64, ring_mpi: Int64, width_ns: Int64, tail: Int64, held: Int64, peak: Int64,
+    traffic: UInt8,
+    time_ns: Int64,
+    orig_len: UInt32,
+    start: int,
+    pushed: int,
+    latest: int,
+    ring_time: Int64,
+    ring_bytes: Int64,
+    ring_mpi: Int64,
+    width_ns: Int64,
+    tail: Int64,
+    held: Int64,
+    peak: Int64,
 ) -> tuple[int, int, int]:
     """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
 

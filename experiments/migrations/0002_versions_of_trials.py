@@ -4,20 +4,21 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('experiments', '0001_initial'),
+        ("experiments", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='configuration',
-            name='in_design',
-            field=models.BooleanField(default=True, help_text='Asked for by the current version; others are kept but stale.'),
+            model_name="configuration",
+            name="in_design",
+            field=models.BooleanField(
+                default=True, help_text="Asked for by the current version; others are kept but stale."
+            ),
         ),
         migrations.AddField(
-            model_name='trial',
-            name='version',
-            field=models.PositiveIntegerField(default=1, help_text='Version of the specification that asked for it.'),
+            model_name="trial",
+            name="version",
+            field=models.PositiveIntegerField(default=1, help_text="Version of the specification that asked for it."),
         ),
     ]
