@@ -13,6 +13,7 @@ import structlog
 from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from experiments import revision
 from experiments.models import Cluster, Experiment, Project, State, Trial
@@ -90,6 +91,6 @@ def _send(cluster_id: int) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
         current_app.send_task(WORK, args=[cluster_id], expires=EXPIRES_S, retry=False)
-    except OperationalError as error:
+    except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
         # The trials are stored; the sweep rings again as soon as Redis answers.
         log.warning("doorbell_not_rung", cluster=cluster_id, reason=str(error))

@@ -12,6 +12,7 @@ import psutil
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 
+from config.celery import app as celery_app
 from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
@@ -98,6 +99,7 @@ class Laboratory:
         service.stop()
         time.sleep(self.random.uniform(0.0, 1.0))  # how long it is away
         service.start()
+        celery_app.pool.force_close_all()  # this process' own connections, which the worker is asked over
         return True
 
     # What must be true

@@ -1,0 +1,258 @@
+"""What Rankwire itself costs around a run: one command prints the table.
+
+    python -m tests.benchmarks.orchestration [--trials 12] [--rounds 3] [--json FILE]
+
+Overhead per trial: wall time of an experiment of short trials, from its submission to the end of its last one, minus the
+elapsed times of its launch commands, divided by the number of trials. It holds preparing, capture, decoding, metrics and
+the database; the task that a Celery worker runs is called in this process. ReFrame, installed into a throw-away
+environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
+elapsed times with and without capture, runs interleaved. Rounds tell the spread: the machine may be busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from config.services.postgres import Postgres
+from config.services.redis import Redis
+
+TALK = (
+    "import time; from mpi4py import MPI; c = MPI.COMM_WORLD; other = c.rank ^ 1; end = time.monotonic() + 1; "
+    "[(c.sendrecv(b'x' * 1000, other, source=other), time.sleep(0.001)) for _ in range(800)]; "
+    "time.sleep(max(0, end - time.monotonic()))"
+)
+REFRAME_CHECK = """\
+import reframe as rfm
+import reframe.utility.sanity as sn
+
+@rfm.simple_test
+class Second(rfm.RunOnlyRegressionTest):
+    number = parameter(range({trials}))
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "sleep"
+    executable_opts = ["1"]
+
+    @sanity_function
+    def ended(self):
+        return sn.assert_eq(self.job.exitcode, 0)
+"""
+PAIRS = 3
+Row = dict[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        home, password = Path(directory), secrets.token_urlsafe(16)
+        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log")
+        redis = Redis(home / "redis", password=password, log=home / "redis.log")
+        try:
+            postgres.start()
+            redis.start()
+            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
+            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
+            os.environ |= {"RANKWIRE_LOG_LEVEL": "ERROR"}
+            rows = measure(options.trials, options.rounds, home)
+        finally:
+            redis.stop()
+            postgres.stop()
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+    return report(rows)
+
+
+def measure(trials: int, rounds: int, home: Path) -> list[Row]:
+    """All rows of the table; each has its limit."""
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    reframe = Reframe(home / "reframe", trials)
+    run_experiment(command(TALK), hosts=2, cluster="testbed", repetitions=2)  # compiles the kernels
+    testbed, local, other = [], [], []
+    for _ in range(rounds):
+        testbed.append(overhead_s(trials, command(TALK), hosts=2, cluster="testbed"))
+        local.append(overhead_s(trials, ["sleep", "1"], hosts=1, cluster="local", capture={"enabled": False}))
+        other.append(reframe.overhead_s())
+    rows = [
+        row("overhead per trial, test-bed with capture and analysis", testbed, "s", 1.0),
+        row("overhead per trial, local without capture", local, "s", statistics.median(other)),
+        row("overhead per trial, ReFrame serial local", other, "s", None),
+    ]
+    return [*rows, *observer_effect(rounds), *queue_of_ten_thousand()]
+
+
+def row(name: str, values: list[float], unit: str, limit: float | None) -> Row:
+    """Median and spread over the rounds."""
+    return {
+        "name": name,
+        "median": statistics.median(values),
+        "least": min(values),
+        "most": max(values),
+        "unit": unit,
+        "limit": limit,
+    }
+
+
+def command(script: str) -> list[str]:
+    return ["/usr/bin/python3", "-c", script]
+
+
+def run_experiment(program: list[str], *, hosts: int, **fields: Any) -> Any:
+    """Submit and run to the end, as a worker does; returns the experiment."""
+    from experiments.library import load_defaults
+    from experiments.spec import parse
+    from workers import queue, tasks
+
+    spec = {
+        "name": "overhead",
+        "workload": "command",
+        "parameters": {"program": program},
+        "sweep": {"hosts": [hosts]},
+        "warmups": 0,
+        **fields,
+    }
+    experiment = queue.submit(parse(spec), project=load_defaults())
+    tasks.work(experiment.cluster_id)
+    bad = experiment.trials.exclude(state="finished").first()
+    if bad is not None:
+        raise SystemExit(f"a trial did not finish: {bad.message}{bad.traceback}")
+    return experiment
+
+
+def overhead_s(trials: int, program: list[str], **fields: Any) -> float:
+    """Seconds per trial beside the launch command's own time."""
+    from experiments.models import Measurement
+
+    began = time.monotonic()
+    experiment = run_experiment(program, repetitions=trials, **fields)
+    took_s = time.monotonic() - began
+    elapsed = Measurement.objects.filter(trial__experiment=experiment, metric="elapsed_s", scope="all")
+    return (took_s - sum(elapsed.values_list("value", flat=True))) / trials
+
+
+def observer_effect(rounds: int) -> list[Row]:
+    """LAMMPS on 4 ranks, captured and not, in turn; and what the captures lost."""
+    from experiments.library import load_defaults
+    from experiments.models import Kind, Measurement
+    from experiments.spec import parse
+    from workers import queue, tasks
+
+    spec = {
+        "name": "observer",
+        "workload": "water",
+        "parameters": {"molecules": 512, "steps": 300},
+        "sweep": {"hosts": [4]},
+        "cluster": "testbed",
+        "repetitions": 1,
+        "warmups": 0,
+        "control": True,
+    }
+    effects, lost = [], 0
+    for _ in range(rounds):
+        pairs = []
+        for _ in range(PAIRS):
+            experiment = queue.submit(parse(spec), project=load_defaults())
+            tasks.work(experiment.cluster_id)
+            elapsed = Measurement.objects.filter(trial__experiment=experiment, metric="elapsed_s", scope="all")
+            both = dict(elapsed.values_list("trial__kind", "value"))
+            pairs.append((both[Kind.MEASURED], both[Kind.CONTROL]))
+            dropped = Measurement.objects.filter(trial__experiment=experiment, metric="dropped_by_kernel", value__gt=0)
+            lost += dropped.count()
+        with_capture, without = zip(*pairs, strict=True)
+        effects.append(100 * (statistics.median(with_capture) / statistics.median(without) - 1))
+    return [
+        row("observer effect, 4 ranks on 4 virtual hosts", effects, "%", 8.0),
+        row("captures with drops", [float(lost)], "trials", 0.0),
+    ]
+
+
+def queue_of_ten_thousand() -> list[Row]:
+    """Accepting 10 000 trials, and what a look at the waiting queue costs."""
+    from experiments.library import load_defaults
+    from experiments.models import Cluster, Experiment, Trial
+    from experiments.spec import parse
+
+    spec = {
+        "name": "many",
+        "workload": "water",
+        "sweep": {"hosts": [1, 2, 3, 4], "steps": list(range(100, 125))},
+        "repetitions": 100,
+        "warmups": 0,
+        "cluster": "local",
+    }
+    accepted_s = seconds(lambda: Experiment.submit(parse(spec), project=load_defaults()))
+    cluster = Cluster.objects.get(slug="local")
+    Trial.claim_next(cluster, "host:1:1")  # takes the machine: whoever looks from now on goes away again
+    look_s = min(seconds(lambda: Trial.claim_next(cluster, "host:2:2")) for _ in range(5))
+    return [
+        row("10 000 trials accepted", [accepted_s], "s", 5.0),
+        row("one look at a queue of 10 000 whose hosts are taken", [look_s], "s", 0.1),
+    ]
+
+
+def seconds(action: Callable[[], object]) -> float:
+    began = time.monotonic()
+    action()
+    return time.monotonic() - began
+
+
+class Reframe:
+    """ReFrame in an environment of its own."""
+
+    def __init__(self, home: Path, trials: int) -> None:
+        self.home, self.trials = home, trials
+        venv.create(home / "venv", with_pip=True)
+        pip = [str(home / "venv/bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "reframe-hpc"], check=True, timeout=300)
+        (home / "check.py").write_text(REFRAME_CHECK.format(trials=trials))
+
+    def overhead_s(self) -> float:
+        """Seconds per trial beside the second that each sleeps, by ReFrame's own clock of its session."""
+        subprocess.run(
+            [
+                *(str(self.home / "venv/bin/reframe"), "-c", "check.py", "--run", "--exec-policy=serial"),
+                *("--prefix=out", "--report-file=report.json", "--nocolor"),
+            ],
+            check=True,
+            cwd=self.home,
+            stdout=subprocess.DEVNULL,
+            timeout=300,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.home)},
+        )
+        session = json.loads((self.home / "report.json").read_text())["session_info"]
+        return (float(session["time_elapsed"]) - self.trials) / self.trials
+
+
+def report(rows: list[Row]) -> int:
+    """Print the table; 1 when a limit is passed."""
+    width = max(len(each["name"]) for each in rows)
+    for each in rows:
+        passed = each["limit"] is not None and each["median"] > each["limit"]
+        limit = "" if each["limit"] is None else f"   limit {each['limit']:.3g}{'  TOO MUCH' if passed else ''}"
+        spread = f"{each['least']:.3g} ... {each['most']:.3g}"
+        print(f"{each['name']:{width}}  {each['median']:8.3g} {each['unit']:6}  ({spread}){limit}")
+    return int(any(each["limit"] is not None and each["median"] > each["limit"] for each in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
