@@ -43,7 +43,7 @@ class Measured:
     """Why there is no capture; empty when there is one."""
     inputs: list[Path] = field(default_factory=list)
     link_reasons: tuple[str, ...] = ()
-    """What of the link was not as asked for, by its certificate."""
+    """What of the link was not as asked for, by its certificate, or not seen by the capture."""
 
 
 class TrialRun:
@@ -85,6 +85,8 @@ class TrialRun:
         environment = session.environment(Path(job.program[0]))
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
+            if capture is not None and session.blind_spot:
+                link_reasons = (*link_reasons, session.blind_spot)
             others = self._capture_elsewhere(session, stack) if capture is not None else {}
             conditions = {**session.facts, "link_asked": self.link.describe()}
             patiently(lambda: self.trial.start_running(command=session.argv(job), conditions=conditions))

@@ -133,6 +133,11 @@ class Session(ABC):
         """Whose packets can be recorded, the one that the analysis reads first; None is all hosts at once."""
         return (None,)
 
+    @property
+    def blind_spot(self) -> str:
+        """Traffic between the hosts that the first of the `recorded_hosts` does not see, as a reason; empty for none."""
+        return ""
+
     def certify(self) -> Certificate | None:
         """What the link was measured to be, kept while the hosts are; None where there is nothing to certify."""
         return None

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
@@ -14,6 +15,8 @@ from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
 from workers.testbed.probe import emulators, probe, unshare_argv
+
+FAR_SITE = "site-2"
 
 
 class TestbedSession(MachineSession):
@@ -30,6 +33,39 @@ class TestbedSession(MachineSession):
         super().__init__(launcher, keeper, hosts, facts)
         self.plan = plan
         self._certificate: Certificate | None = None
+
+    @property
+    def recorded_hosts(self) -> tuple[str | None, ...]:
+        """The near bridge sees its site and what crosses; hosts of the far site that speak to each other need another one."""
+        return (None, FAR_SITE) if self._far_hosts > 1 else (None,)
+
+    @property
+    def blind_spot(self) -> str:
+        if self._far_hosts < 2:
+            return ""
+        return "packets between hosts of the second site are in a capture of their own and not in these metrics"
+
+    @property
+    def _far_hosts(self) -> int:
+        return sum(self.plan.second_site(number) for number in range(1, len(self.hosts) + 1))
+
+    def capture(
+        self,
+        *,
+        host: str | None = None,
+        snap_length: int = DEFAULT_SNAP_LENGTH,
+        capture_filter: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Capture:
+        if host != FAR_SITE:
+            return super().capture(snap_length=snap_length, capture_filter=capture_filter, max_bytes=max_bytes)
+        return Capture.start(
+            self.keeper,
+            commands.FAR_BRIDGE,
+            snap_length=snap_length,
+            capture_filter=capture_filter or commands.WITHIN_FAR_SITE,
+            max_bytes=max_bytes,
+        )
 
     def certify(self) -> Certificate | None:
         """What the link was measured to be; once, since the fabric does not change while it lives."""

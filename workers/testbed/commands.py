@@ -10,6 +10,7 @@ from workers.testbed.plan import Plan
 BRIDGE = "br0"
 FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
+WITHIN_FAR_SITE = "ether[4] = 1 and ether[10] = 1"  # by destination and source address; what crosses is seen at br0
 HUB = "hub"
 HOST_INTERFACE = "eth0"
 
@@ -92,7 +93,8 @@ def taps(plan: Plan) -> list[str]:
 def host_wire(plan: Plan, number: int) -> list[str]:
     """`ip -batch` lines run in the hub: give host `number` its interface, the other end stays here."""
     host = plan.hosts[number - 1]
-    mac = f"02:00:00:00:00:{number:02x}"
+    # The last byte but one is the site: the second site's recording tells by it what stays there.
+    mac = f"02:00:00:00:{int(plan.second_site(number)):02x}:{number:02x}"
     if plan.relayed and plan.topology != "two sites":
         return [f"link set dev w{number} address {mac} netns {host} name {HOST_INTERFACE}"]
     return [
