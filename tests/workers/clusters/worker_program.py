@@ -21,6 +21,12 @@ class GigabitLink:
     bandwidth_bps = 1e9
     delay_s = jitter_s = loss = 0.0
     mtu = 1500
+    distribution = "uniform"
+    loss_burst = 1.0
+    queue_bytes = congestion_control = tcp_buffer_bytes = None
+    topology = "one site"
+    rates_bps = ()
+    emulator = "auto"
 
 
 def main(kind: str, directory: Path) -> None:
