@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from scipy.special import betaincinv
-
 from workers.testbed.schedule import TCP_HEADERS, Asked
 
 BANDWIDTH_TOLERANCE: Final = 0.05
@@ -104,6 +102,9 @@ def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LO
 
 
 def _beta_quantile(probability: float, a: float, b: float) -> float:
+    # Imported here: only a certificate needs scipy, and a launcher must start on the standard library alone.
+    from scipy.special import betaincinv
+
     return float(betaincinv(a, b, probability))
 
 
