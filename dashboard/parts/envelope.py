@@ -49,7 +49,10 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
         return []
     found = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
     return [
-        (_link(row.capacity), f"{_jobs(row.largest_acceptable)} jobs accepted; used up first: {_first(row.saturation)}")
+        (
+            _link(row.capacity),
+            f"{_jobs(row.largest_acceptable)} job{'s'[: row.largest_acceptable != 1]} accepted; used up first: {_first(row.saturation)}",
+        )
         for row in found.rows
         if row.largest_acceptable is not None
     ]
@@ -99,7 +102,7 @@ def _first(saturation: Saturation | None) -> str:
     if saturation is None:
         return numbers.NOTHING
     if not saturation.saturated:
-        return f"nothing: {saturation.resource} reaches {_percent(saturation.use)}"
+        return f"nothing; at most {_percent(saturation.use)} of {saturation.resource}"
     return f"{saturation.resource}: {_percent(saturation.use)} at {saturation.jobs:g}"
 
 

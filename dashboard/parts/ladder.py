@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from analysis.ladder import Gain, Step, Trialled, ladder
@@ -53,10 +52,13 @@ def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
 
 
 def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
-    """Return whether the rows are single steps and not every combination of at least two parameters."""
+    """Return whether the rows are single steps: no more of them than there are changes to make one after another.
+
+    A grid of parameters, whole or in parts, has more rows than that.
+    """
     names = swept(rows)
-    combinations = prod(len({repr(row.parameters.get(name)) for row in rows}) for name in names)
-    return len(rows) >= FEWEST and len(names) > 1 and combinations > len(rows)
+    changes = sum(len({repr(row.parameters.get(name)) for row in rows}) - 1 for name in names)
+    return FEWEST <= len(rows) <= 1 + changes and len(names) > 1
 
 
 def _steps(source: Source, metric: str) -> list[Trialled]:

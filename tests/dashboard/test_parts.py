@@ -100,6 +100,12 @@ def test_a_ladder_it_shows_with_what_changed(page, library):
     assert "Not known of the cluster Virtual test-bed: hosts, clock_hz, operations_per_cycle, price, watts" in words
 
 
+def test_parts_of_a_grid_it_calls_no_ladder(page):
+    words = words_of(page, Experiment.objects.get(slug="pinning-2007-wan"))
+    assert "Tuning ladder" not in words
+    assert "Effects alone and together" not in words
+
+
 def test_every_combination_it_shows_as_effects_and_no_ladder(page, library):
     words = words_of(page, measured(library, FACTORS, solve))
     assert "Tuning ladder" not in words
