@@ -7,7 +7,7 @@ from experiments.library import DEFAULT_PROJECT
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.spec import parse
 
-PLACES = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/", "/clusters/", "/workloads/"]
+PLACES = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/", "/studies/", "/clusters/", "/workloads/"]
 
 
 @pytest.fixture
