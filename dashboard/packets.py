@@ -8,6 +8,7 @@ from typing import Any
 
 _ADDRESSES = (("ip.src", "ip.dst"), ("ipv6.src", "ipv6.dst"), ("arp.src.proto_ipv4", "arp.dst.proto_ipv4"))
 _HARDWARE = ("eth.src", "eth.dst")
+_UNNAMED = ("data", "fake-field-wrapper")
 _PORTS = (("tcp.srcport", "tcp.dstport"), ("udp.srcport", "udp.dstport"))
 
 
@@ -34,10 +35,16 @@ def row(packet: Mapping[str, Any]) -> Row:
         time_s=float(relative) if relative and packet["time_ns"] is not None else None,
         source=source,
         destination=destination,
-        protocol=packet["protocol"],
+        protocol=protocol(packet),
         length=packet["length"],
         info=_info(packet["layers"], values),
     )
+
+
+def protocol(packet: Mapping[str, Any]) -> str:
+    """The highest protocol that tshark knows: bytes that it cannot name belong to the layer below."""
+    named = [layer["name"] for layer in packet["layers"] if layer["name"] not in _UNNAMED]
+    return named[-1].upper() if packet["protocol"] == "DATA" and named else packet["protocol"]
 
 
 def _values(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -145,9 +145,14 @@ class Capture:
         packets = self._blocks.count() if on_interface is None else on_interface
         return CaptureProgress(packets, self._stored_bytes())
 
+    @property
+    def file(self) -> Path:
+        """The growing pcapng under a path of this process; opening it gives a position of its own."""
+        return Path(f"/proc/self/fd/{self._packets}")
+
     def open(self) -> BinaryIO:
         """A reader of the growing pcapng with a position of its own, at the start."""
-        return Path(f"/proc/self/fd/{self._packets}").open("rb")
+        return self.file.open("rb")
 
     def stop(self, settle_s: float = 2.0) -> CaptureReport:
         """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent."""

@@ -19,6 +19,7 @@ from workers.capture import Capture, CaptureReport
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.heart import Heart
 from workers.launchers import Job, Process, Session
+from workers.live import LiveTraffic
 from workers.patience import patiently
 from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
@@ -90,9 +91,10 @@ class TrialRun:
             others = self._capture_elsewhere(session, stack) if capture is not None else {}
             conditions = {**session.facts, "link_asked": self.link.describe()}
             patiently(lambda: self.trial.start_running(command=session.argv(job), conditions=conditions))
+            traffic = stack.enter_context(LiveTraffic(None if capture is None else capture.file))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
-                samples = self._watch(session, process, capture)
+                samples = self._watch(session, process, traffic)
             finally:
                 process.terminate(TERM_GRACE_S)
             self._require_network(session, thorough=True)
@@ -178,7 +180,7 @@ class TrialRun:
             if host is not None
         }
 
-    def _watch(self, session: Session, process: Process, capture: Capture | None) -> list[Sample]:
+    def _watch(self, session: Session, process: Process, traffic: LiveTraffic) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
         samples = [session.sample()]
         deadline = time.monotonic() + self.spec.time_limit_s
@@ -194,18 +196,15 @@ class TrialRun:
                 next_sample = now + 1.0
                 self._require_network(session)
                 samples.append(session.sample())
-                self.heart.show(self._progress(process, samples, capture))
+                self.heart.show(self._progress(process, samples, traffic))
         samples.append(session.sample())
         return samples
 
-    def _progress(self, process: Process, samples: list[Sample], capture: Capture | None) -> dict[str, Any]:
+    def _progress(self, process: Process, samples: list[Sample], traffic: LiveTraffic) -> dict[str, Any]:
         rows = shares(samples[-2:])
-        packets = capture.progress().packets if capture is not None else None
         return {
             "elapsed_s": round(process.elapsed_s, 1),
-            "packets": packets,
-            "Bps": sum(row["tx_Bps"] for row in rows),
-            "pps": sum(row["tx_pps"] for row in rows),
+            **traffic.progress(rows),
             "hosts": rows,
             "stdout_tail": tail(self.stdout, lines=20),
         }

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from analysis.dissect import dissect
 from analysis.errors import CaptureError, FilterError
 from dashboard.asked import asked
-from dashboard.packets import row
+from dashboard.packets import protocol, row
 from dashboard.pages.trial import find_trial
 from experiments.models import Artifact, Trial
 
@@ -60,7 +60,8 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         return _wrong(request, "range", str(error))
     if not listed:
         raise Http404(f"the capture has no packet {number}")
-    return render(request, "trial/_packet.html", {"packet": listed[0]})
+    context = {"packet": listed[0], "opened": protocol(listed[0]).lower()}
+    return render(request, "trial/_packet.html", context)
 
 
 def _capture(found: Trial) -> Path:

@@ -1,0 +1,43 @@
+"""What a running trial shows of its traffic."""
+
+from pathlib import Path
+
+from tests.analysis.capture_files import Frame, enhanced, interface, section
+from tests.analysis.frames import ethernet, ipv4, tcp
+from workers.live import LiveTraffic
+
+HOSTS = [{"tx_pps": 10.0, "tx_Bps": 700.0}, {"tx_pps": 5.0, "tx_Bps": 300.0}]
+
+
+def packets(count: int) -> bytes:
+    frames = (Frame.whole(1_700_000_000_000_000_000 + i, ethernet(ipv4(tcp(seq=i)))) for i in range(count))
+    return b"".join(enhanced(frame) for frame in frames)
+
+
+def test_a_growing_capture_it_decodes_as_it_comes(tmp_path: Path) -> None:
+    file = tmp_path / "growing.pcapng"
+    file.write_bytes(section() + interface())
+    with LiveTraffic(file) as traffic, file.open("ab") as growing:
+        whole = packets(50)
+        growing.write(whole[:-7])  # the last packet is half written
+        growing.flush()
+        seen = traffic.progress(HOSTS)
+        assert (seen["packets"], seen["from"]) == (49, "capture")
+        growing.write(whole[-7:])
+        growing.flush()
+        seen = traffic.progress(HOSTS)
+        assert seen["packets"] == 50
+        assert seen["pps"] > 0
+        assert seen["Bps"] / seen["pps"] == 60  # Ethernet's shortest frame
+
+
+def test_without_a_capture_it_shows_the_counters_of_the_interfaces() -> None:
+    with LiveTraffic(None) as traffic:
+        assert traffic.progress(HOSTS) == {"packets": None, "pps": 15.0, "Bps": 1000.0, "from": "interfaces"}
+
+
+def test_a_capture_that_cannot_be_followed_it_leaves_for_the_counters(tmp_path: Path) -> None:
+    file = tmp_path / "odd.pcapng"
+    file.write_bytes(b"no capture at all, whatever its name says")
+    with LiveTraffic(file) as traffic:
+        assert traffic.progress(HOSTS)["from"] == "interfaces"
