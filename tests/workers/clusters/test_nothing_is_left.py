@@ -220,11 +220,18 @@ def open_directory() -> Iterator[Path]:
         yield Path(name)
 
 
+LIBRARIES = ("annotated_types", "pydantic", "pydantic_core", "typing_inspection", "zstandard")
+"""What the launchers import: another user cannot be expected to read this checkout's .venv."""
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
 def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually: Callable[..., object]) -> None:
     copy = open_directory / "copy"
     shutil.copytree(ROOT / "workers", copy / "workers", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(Path(zstandard.__file__).parent, copy / "zstandard")
+    packages = Path(zstandard.__file__).parent.parent
+    for name in LIBRARIES:
+        shutil.copytree(packages / name, copy / name)
+    shutil.copy(packages / "typing_extensions.py", copy)
     target = copy / Path(worker_program.__file__).relative_to(ROOT)
     target.parent.mkdir(parents=True)
     shutil.copy(worker_program.__file__, target)
