@@ -22,6 +22,7 @@ from experiments.selectors import Progress, progress_of, running_trials, waiting
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.
 MOST_SQUARES = 60
+STOP_POLLING = 286
 
 
 @require_GET
@@ -33,11 +34,11 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def pulse(request: HttpRequest) -> HttpResponse:
-    """The counters of the bezel."""
+    """The counters of the bezel; nothing to count ends their polling (286 is htmx's word for it)."""
     counts = Trial.objects.unfinished().aggregate(
         running=Count("pk", filter=Q(state__in=ACTIVE)), queued=Count("pk", filter=Q(state=State.QUEUED))
     )
-    return render(request, "_pulse.html", counts)
+    return render(request, "_pulse.html", counts, status=200 if any(counts.values()) else STOP_POLLING)
 
 
 def _laboratory(user: Any) -> dict[str, Any]:

@@ -1,0 +1,37 @@
+"""Pages ask again only while something runs."""
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Cluster, Trial
+
+HTMX = {"HX-Request": "true"}
+
+
+def polls(html: str) -> bool:
+    return "every 5s" in html.partition('id="lab"')[2].partition(">")[0]
+
+
+def test_home_it_polls_while_a_trial_waits_or_runs(page, submit, run):
+    assert not polls(page.get(reverse("home")).content.decode())
+    submit(repetitions=1)
+    assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
+    Trial.objects.update(state="finished")
+    assert not polls(page.get(reverse("home"), headers=HTMX).content.decode())
+
+
+@pytest.mark.parametrize(("waiting", "status"), [(True, 200), (False, 286)])
+def test_the_counters_it_asks_again_only_with_something_to_count(page, submit, waiting, status):
+    if waiting:
+        submit(repetitions=1)
+    assert page.get(reverse("pulse"), headers=HTMX).status_code == status
+
+
+def test_an_experiment_it_stops_asking_when_it_is_over(page, submit, run):
+    experiment = submit(repetitions=1)
+    live = reverse("experiment-live", args=[experiment.slug])
+    assert 'hx-trigger="every 2s"' in page.get(live).content.decode()
+    run()
+    assert 'hx-trigger="every 2s"' not in page.get(live).content.decode()
