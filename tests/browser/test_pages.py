@@ -7,7 +7,15 @@ from experiments.library import DEFAULT_PROJECT
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.spec import parse
 
-PLACES = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/", "/studies/", "/clusters/", "/workloads/"]
+PLACES = [
+    "/",
+    "/experiments/",
+    "/experiments/new/",
+    "/experiments/guster-2007-water/",
+    "/studies/",
+    "/clusters/",
+    "/workloads/",
+]
 
 
 @pytest.fixture
