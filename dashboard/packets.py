@@ -44,7 +44,7 @@ def row(packet: Mapping[str, Any]) -> Row:
 def protocol(packet: Mapping[str, Any]) -> str:
     """The highest protocol that tshark knows: bytes that it cannot name belong to the layer below."""
     named = [layer["name"] for layer in packet["layers"] if layer["name"] not in _UNNAMED]
-    return named[-1].upper() if packet["protocol"] == "DATA" and named else packet["protocol"]
+    return str(named[-1].upper() if packet["protocol"] == "DATA" and named else packet["protocol"])
 
 
 def _values(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
