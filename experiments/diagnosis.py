@@ -33,7 +33,7 @@ _MOST_SLICES: Final = 6
 _CURVE_POINTS: Final = 61
 _BEYOND: Final = 1.5
 """Curves are drawn no farther than this beyond the largest measured size."""
-_FORM: Final = 1
+_FORM: Final = 2
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
 log = structlog.get_logger()
