@@ -30,6 +30,8 @@ KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
 NICENESS = 10  # the measured program goes first; the kernel buffer bridges the wait
 START_LIMIT_S = 10.0
 STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
+QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledgements are on their way
+COUNTED_BYTES = 8 << 20  # 60 000 packets, counted in 30 ms
 POLL_S = 0.02
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
@@ -154,10 +156,13 @@ class Capture:
         """A reader of the growing pcapng with a position of its own, at the start."""
         return self.file.open("rb")
 
-    def stop(self, settle_s: float = 2.0) -> CaptureReport:
-        """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent."""
+    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
+        """Wait until nothing is on its way any more, at most `settle_s`; end the recording. Idempotent.
+
+        `quiet_s`: how long no frame must come before that is believed; longer than packets take on a slow path.
+        """
         if self._report is None:
-            died = self._ended_by_itself() or not self._settle(settle_s)
+            died = self._ended_by_itself() or not self._settle(settle_s, quiet_s)
             seen = self._on_interface()
             with contextlib.suppress(ClusterUnavailable):
                 self._process.send_signal(signal.SIGINT)
@@ -212,19 +217,28 @@ class Capture:
         except ClusterUnavailable:
             return True
 
-    def _settle(self, limit_s: float) -> bool:
-        """Wait until neither the interface nor the file grows; False if the tool ended meanwhile."""
-        start = changed = time.monotonic()
+    def _settle(self, limit_s: float, quiet_s: float) -> bool:
+        """Wait until every frame of the interface is in the file, or neither grows; False if the tool ended meanwhile."""
+        start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
         while (now := time.monotonic()) - start < limit_s:
             counters = (self._on_interface(), self._stored_bytes())
+            if before is None or counters[0] != before[0]:
+                sent = now
             if counters != before:
                 before, changed = counters, now
-            if now - changed >= STILL_S:
+            if now - sent >= quiet_s and self._is_complete(*counters):
+                break
+            if now - changed >= max(STILL_S, quiet_s):
                 break
             if self._process.wait(POLL_S) is not None:
                 return False
         return True
+
+    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
+        """Whether the file holds every frame. Spares short trials most of the wait; long captures take too long to count."""
+        countable = on_interface is not None and stored_bytes <= COUNTED_BYTES
+        return countable and self._blocks.count() >= (on_interface or 0)
 
     def _on_interface(self) -> int | None:
         """Frames the interface counted since the recording began."""

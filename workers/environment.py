@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from workers.processes import Keeper
-from workers.testbed.probe import find_program, search_path
 
 TCP_SYSCTLS = (
     "net.core.rmem_max",
@@ -44,53 +43,62 @@ def describe(
     keeper: Keeper, host: str | None, interface: str, program: Path | None, variables: Mapping[str, str]
 ) -> dict[str, Any]:
     """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes."""
+    questions = questions_about(interface)
+    answers = dict(zip(questions, keeper.outputs(list(questions.values()), host), strict=True))
     facts = {
-        **keeper.machine(program, search_path()),
-        "interface": interface_facts(keeper, host, interface),
-        "tcp": tcp_settings(keeper, host),
+        **keeper.machine(program, variables["PATH"]),
+        "interface": interface_facts(interface, answers),
+        "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),
     }
     return {name: facts[name] for name in sorted(facts)}
 
 
-def interface_facts(keeper: Keeper, host: str | None, interface: str) -> dict[str, Any]:
-    """Driver, MTU, queueing and offloads of the interface that MPI uses, as seen on the host."""
-    driver = _pairs(ask(keeper, host, "ethtool", "-i", interface))
-    features = _pairs(ask(keeper, host, "ethtool", "-k", interface))
-    coalescing = _pairs(ask(keeper, host, "ethtool", "-c", interface))
-    link = ask(keeper, host, "ip", "-details", "link", "show", "dev", interface).split()
+def questions_about(interface: str) -> dict[str, list[str]]:
+    """What is asked on the host, side by side: seven programs one after another would take as long as a short trial."""
+    return {
+        "driver": ["ethtool", "-i", interface],
+        "features": ["ethtool", "-k", interface],
+        "coalescing": ["ethtool", "-c", interface],
+        "speed": ["ethtool", interface],
+        "link": ["ip", "-details", "link", "show", "dev", interface],
+        "queueing": ["tc", "qdisc", "show", "dev", interface],
+        "tcp": ["grep", "-Hs", ".", *map(_sysctl_path, TCP_SYSCTLS)],
+    }
+
+
+def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any]:
+    """Driver, speed, MTU, queueing and offloads of the interface that MPI uses, as seen on the host."""
+    features, coalescing = _pairs(answers["features"]), _pairs(answers["coalescing"])
+    link = answers["link"].split()
     limits = {name: link[link.index(name) + 1] for name in ("mtu", "gso_max_size", "gro_max_size") if name in link}
     return {
         "name": interface,
-        "speed": _pairs(ask(keeper, host, "ethtool", interface)).get("Speed"),
+        "speed": _pairs(answers["speed"]).get("Speed"),
         "coalescing": {name: coalescing[name] for name in COALESCING if name in coalescing},
-        "driver": driver.get("driver"),
-        "queueing": _queueing(keeper, host, interface),
+        "driver": _pairs(answers["driver"]).get("driver"),
+        "queueing": queueing(answers["queueing"]),
         "offloads": {name: features[name].split()[0] for name in OFFLOADS if name in features},
         **{name: int(value) for name, value in limits.items()},
     }
 
 
-def _queueing(keeper: Keeper, host: str | None, interface: str) -> list[str]:
-    lines = ask(keeper, host, "tc", "qdisc", "show", "dev", interface).splitlines()
+def queueing(text: str) -> list[str]:
+    """The disciplines of `tc qdisc show` without what is different each time."""
     # "qdisc tbf 8005: root refcnt 3 rate 1Gbit ...": the handle is a running number, the count is of no interest
-    fields = [line.split() for line in lines]
+    fields = [line.split() for line in text.splitlines()]
     return [" ".join(words[1:2] + words[6:] if "refcnt" in words else words[1:2] + words[3:]) for words in fields]
 
 
-def tcp_settings(keeper: Keeper, host: str | None) -> dict[str, str]:
+def tcp_settings(text: str) -> dict[str, str]:
     """The kernel's TCP settings on the host; those it does not have are left out."""
-    paths = ["/proc/sys/" + name.replace(".", "/") for name in TCP_SYSCTLS]
-    lines = ask(keeper, host, "grep", "-Hs", ".", *paths).splitlines()
-    values = dict(line.split(":", 1) for line in lines)
-    return {
-        name: " ".join(values[path].split()) for name, path in zip(TCP_SYSCTLS, paths, strict=True) if path in values
-    }
+    values = dict(line.split(":", 1) for line in text.splitlines())
+    paths = {name: _sysctl_path(name) for name in TCP_SYSCTLS}
+    return {name: " ".join(values[path].split()) for name, path in paths.items() if path in values}
 
 
-def ask(keeper: Keeper, host: str | None, program: str, *arguments: str) -> str:
-    """Standard output of a small program run on the host; empty when it is not there."""
-    return keeper.output([find_program(program) or program, *arguments], host)
+def _sysctl_path(name: str) -> str:
+    return "/proc/sys/" + name.replace(".", "/")
 
 
 def _pairs(text: str) -> dict[str, str]:

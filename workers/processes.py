@@ -19,16 +19,19 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.keeper import machine, wire
+from workers.testbed.probe import search_path
 
 ROOT = Path(__file__).resolve().parent.parent
 ANSWER_LIMIT_S = 30.0
 QUESTION_LIMIT_S = 10.0
+ANSWER_LIMIT_BYTES = 1 << 20
 WAIT_SLICE_S = 0.2  # how long a waiting thread may keep another one from asking
 KILL_LIMIT_S = 10.0
 
@@ -169,8 +172,12 @@ class Keeper(ABC):
         """The keeper is gone: end what it may have left."""
 
     @abstractmethod
+    def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
+        """Standard output of small programs run side by side, and beside the jobs; empty for one that is not there."""
+
     def output(self, argv: Sequence[str], host: str | None = None) -> str:
-        """Standard output of a small program run beside the jobs; empty when it is not there."""
+        """The same for one program."""
+        return self.outputs([argv], host)[0]
 
     def obituary(self) -> str:
         """Why the keeper ended, in a sentence with its last words."""
@@ -243,25 +250,27 @@ class LocalKeeper(Keeper):
             self._pidfds[answer["pid"]] = pidfd
         return Process(self, answer["pid"], answer["started_ns"])
 
-    def output(self, argv: Sequence[str], host: str | None = None) -> str:
-        answer = os.memfd_create("answer")
-        nothing = null_input()
-        try:
-            process = self.spawn(
-                argv,
-                environment={"PATH": os.defpath, "LC_ALL": "C"},
-                directory=Path("/"),
-                descriptors=(nothing, answer, nothing),
-                host=host,
-            )
-            if process.wait(QUESTION_LIMIT_S) is None:
-                process.terminate(0.0)
-            return os.pread(answer, 1 << 20, 0).decode(errors="replace")
-        except LaunchFailed:
-            return ""
-        finally:
-            os.close(answer)
-            os.close(nothing)
+    def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
+        with ExitStack() as files:
+            nothing = null_input()
+            files.callback(os.close, nothing)
+            answers = [os.memfd_create("answer") for _ in commands]
+            for answer in answers:
+                files.callback(os.close, answer)
+            running = []
+            for argv, answer in zip(commands, answers, strict=True):
+                with contextlib.suppress(LaunchFailed):
+                    running.append(
+                        self.spawn(
+                            argv,
+                            environment={"PATH": search_path(), "LC_ALL": "C"},
+                            directory=Path("/"),
+                            descriptors=(nothing, answer, nothing),
+                            host=host,
+                        )
+                    )
+            end_all(running)
+            return [os.pread(answer, ANSWER_LIMIT_BYTES, 0).decode(errors="replace") for answer in answers]
 
     def machine(self, program: Path | None, path: str) -> dict[str, Any]:
         return machine.facts(None if program is None else str(program), path)
@@ -326,6 +335,14 @@ class Process:
         if status is None:
             raise ClusterUnavailable(f"Process {self.pid} does not die, even by SIGKILL.")
         return status
+
+
+def end_all(processes: Sequence[Process]) -> None:
+    """Wait for small programs, but not for ever."""
+    deadline = time.monotonic() + QUESTION_LIMIT_S
+    for process in processes:
+        if process.wait(max(deadline - time.monotonic(), 0.0)) is None:
+            process.terminate(0.0)
 
 
 def null_input() -> int:

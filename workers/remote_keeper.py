@@ -22,7 +22,7 @@ from typing import IO, Any
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.keeper import wire
 from workers.keeper.remote import GREETING
-from workers.processes import QUESTION_LIMIT_S, ROOT, Keeper, Process
+from workers.processes import ROOT, Keeper, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
@@ -166,19 +166,19 @@ class RemoteKeeper(Keeper):
             yield part
             offset += len(part)
 
-    def output(self, argv: Sequence[str], host: str | None = None) -> str:
-        try:
-            process = self.spawn(
-                argv,
-                environment={"PATH": self.search_path(), "LC_ALL": "C"},
-                directory=Path("/"),
-                files=(os.devnull, "memory:answer", os.devnull),
-            )
-            if process.wait(QUESTION_LIMIT_S) is None:
-                process.terminate(0.0)
-            return b"".join(self.read("memory:answer")).decode(errors="replace")
-        except (LaunchFailed, OSError):
-            return ""
+    def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
+        names = [f"memory:answer-{number}" for number in range(len(commands))]
+        running = {}
+        for argv, name in zip(commands, names, strict=True):
+            with contextlib.suppress(LaunchFailed):
+                running[name] = self.spawn(
+                    argv,
+                    environment={"PATH": self.search_path(), "LC_ALL": "C"},
+                    directory=Path("/"),
+                    files=(os.devnull, name, os.devnull),
+                )
+        end_all(list(running.values()))
+        return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
 
     def machine(self, program: Path | None, path: str) -> dict[str, Any]:
         facts: dict[str, Any] = self.ask("machine", program=None if program is None else str(program), path=path)[0][

@@ -15,7 +15,7 @@ from experiments.parameters import Capture as CaptureSettings
 from experiments.parameters import Link
 from experiments.spec import ExperimentSpec, restore
 from workers import launchers
-from workers.capture import Capture, CaptureReport
+from workers.capture import QUIET_S, Capture, CaptureReport
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.heart import Heart
 from workers.launchers import Job, Process, Session
@@ -98,10 +98,10 @@ class TrialRun:
             finally:
                 process.terminate(TERM_GRACE_S)
             self._require_network(session, thorough=True)
-            report = capture.stop() if capture is not None else None
+            report = capture.stop(quiet_s=self._quiet_s()) if capture is not None else None
             capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
             for host, other in others.items():
-                other.stop()
+                other.stop(quiet_s=self._quiet_s())
                 other.save(self.directory / f"capture-{host}.pcapng.zst")
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
@@ -170,6 +170,10 @@ class TrialRun:
             return stack.enter_context(session.capture(host=first, snap_length=settings.snap_length)), ""
         except CaptureUnavailable as error:
             return None, str(error)
+
+    def _quiet_s(self) -> float:
+        """How long a wire must be silent until nothing can be on its way: two round trips of the link."""
+        return QUIET_S + 4 * (self.link.delay_s + self.link.jitter_s)
 
     def _capture_elsewhere(self, session: Session, stack: ExitStack) -> dict[str, Capture]:
         """One recording per further host, each in a file of its own: two views of one connection are not one stream."""

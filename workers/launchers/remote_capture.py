@@ -12,6 +12,7 @@ from typing import BinaryIO
 from workers.capture import (
     NICENESS,
     NOT_PERMITTED,
+    QUIET_S,
     Capture,
     CaptureProgress,
     CaptureReport,
@@ -88,17 +89,21 @@ class RemoteCapture(Capture):
             on_interface = int(counts[-1]) if counts else 0
         return CaptureProgress(on_interface, self._stored_bytes())
 
+    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
+        """The packets are not here to be counted."""
+        return False
+
     def open(self) -> BinaryIO:
         """What has come over: all, after `stop`."""
         return super().open()
 
-    def stop(self, settle_s: float = 2.0) -> CaptureReport:
+    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
         """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""
         if not self._here:
             try:
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
                     if name == PACKETS:
-                        super().stop(settle_s)
+                        super().stop(settle_s, quiet_s)
                     for part in self._host_keeper.read(name):
                         os.write(local, part)
             except OSError as error:
@@ -106,7 +111,7 @@ class RemoteCapture(Capture):
                     f"The capture cannot be fetched from {self._host}: {error.strerror}."
                 ) from error
             self._here = True
-        return super().stop(settle_s)
+        return super().stop(settle_s, quiet_s)
 
     def _stored_bytes(self) -> int:
         if self._here:
