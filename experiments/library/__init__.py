@@ -35,7 +35,8 @@ def load_published() -> int:
     loaded = 0
     for study in published_studies():
         specification = study.model_dump(mode="json")
-        if Experiment.objects.filter(slug=study.slug, published=True, specification=specification).exists():
+        digest = configuration_hash(study.slug, specification)
+        if Experiment.objects.filter(slug=study.slug, published=True, specification_hash=digest).exists():
             continue
         with transaction.atomic():
             Experiment.objects.filter(slug=study.slug, published=True).delete()

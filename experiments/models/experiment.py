@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from experiments import design
 from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
+from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
 from experiments.spec import ExperimentSpec, parse, restore
 
@@ -36,7 +37,7 @@ class Experiment(models.Model):
     workload = models.CharField(max_length=80, db_index=True)
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="experiments", null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
-    specification: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
+    specification: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField(default=dict)
     specification_hash = models.CharField(max_length=64, db_index=True)
     tags: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
     published = models.BooleanField(default=False, help_text="Results of a publication: cited, never changed.")
@@ -238,7 +239,7 @@ class ExperimentVersion(models.Model):
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
-    specification: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField()
+    specification: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField()
     hash = models.CharField(max_length=64)
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

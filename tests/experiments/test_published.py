@@ -55,7 +55,7 @@ def test_it_is_loaded_once_and_kept_as_it_is() -> None:
 
 def test_it_is_loaded_again_when_the_file_has_changed() -> None:
     experiment = water()
-    Experiment.objects.filter(pk=experiment.pk).update(specification={"slug": "an older file"})
+    Experiment.objects.filter(pk=experiment.pk).update(specification_hash="of an older file")
     assert load_published() == 1
     again = Experiment.objects.get(slug=experiment.slug)
     assert again.pk != experiment.pk

@@ -119,3 +119,12 @@ def test_it_adds_only_what_is_missing() -> None:
     assert sorted(trials) == [(hosts, k) for hosts in (1, 2, 4) for k in (1, 2, 3)]
     positions = list(experiment.trials.values_list("position", flat=True))
     assert len(set(positions)) == len(positions)
+
+
+def test_it_keeps_the_order_in_which_a_sweep_was_written(db: None) -> None:
+    sweep = {"temperature": [300, 310], "hosts": [2, 1], "link.mtu": [9000, 1500]}
+    asked = {"workload": "water", "name": "Order", "sweep": sweep}
+    experiment = Experiment.objects.get(pk=Experiment.submit(parse(asked), project=load_defaults()).pk)
+    for kept in (experiment.specification, experiment.versions.get().specification):
+        assert list(kept["sweep"]) == list(sweep)
+    assert list(experiment.spec.sweep) == list(sweep)
