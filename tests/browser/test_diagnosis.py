@@ -1,0 +1,59 @@
+"""The diagnosis and what people do with it, in a browser."""
+
+import pytest
+from playwright.sync_api import expect
+
+from experiments.library import DEFAULT_PROJECT
+from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.spec import parse
+
+ELAPSED = {1: 10.0, 2: 5.5, 4: 4.4}
+
+
+@pytest.fixture
+def falling(person, empty_redis) -> Experiment:
+    """Three sizes, still falling at the largest, so that there is something to suggest."""
+    spec = parse({"name": "Falling", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "repetitions": 3})
+    experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):
+        trial.start_running(command=["mpirun", "lmp"], conditions={"cores": 2})
+        trial.start_analysing()
+        elapsed = ELAPSED[trial.configuration.hosts] * (1 + 0.06 * (trial.repetition - 2))
+        values = {"elapsed_s": elapsed, "cpu_mean_rank_s": 0.8 * elapsed, "packets": 1000.0 * trial.configuration.hosts}
+        trial.finish(TrialResult({"all": values}, {}, "good"))
+    return experiment
+
+
+def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, falling, complaints):
+    page.goto(falling.get_absolute_url())
+    expect(page.locator("#diagnosis")).to_have_attribute("aria-busy", "false")
+    expect(page.locator("#diagnosis .verdict")).to_contain_text("hosts")
+    panel = page.locator("#c-speedup")
+    expect(panel.locator(".legend")).to_contain_text("chosen")
+    page.locator("#diagnosis .ev").first.click()
+    assert page.evaluate("location.hash").startswith("#c-")
+    page.locator("#c-where-time-goes").get_by_role("button", name="Share").click()
+    expect(page.locator("#c-where-time-goes .ytitle")).to_contain_text("Share")
+    assert complaints == []
+
+
+def test_the_suggested_points_it_queues_after_a_question(page, falling, complaints):
+    page.goto(falling.get_absolute_url())
+    page.get_by_role("button", name="Queue these").click()
+    dialog = page.locator("#next-dialog")
+    expect(dialog).to_be_visible()
+    count = int(dialog.locator("h2").inner_text().split()[1])
+    dialog.get_by_role("button", name="Queue").click()
+    expect(page.locator("main [role=status]").first).to_contain_text(f"{count} trials queued")
+    assert falling.trials.filter(state="queued").count() == count
+    assert complaints == []
+
+
+def test_editing_it_says_beforehand_what_will_happen(page, falling, complaints):
+    page.goto(f"{falling.get_absolute_url()}edit/")
+    page.locator("input[name=sweep_values]").fill("1, 2, 8")
+    expect(page.locator("#preview")).to_contain_text("3 trials will be queued; 1 configuration new")
+    expect(page.locator("#preview")).to_contain_text("1 configuration leaves the design")
+    page.get_by_role("button", name="Save and queue 3 trials").click()
+    expect(page.locator("#versions")).to_contain_text("1, 2, 8")
+    assert complaints == []
