@@ -22,7 +22,7 @@ from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Session
 from workers.launchers.remote_capture import RemoteCapture
 from workers.launchers.settings import HostSettings
-from workers.processes import ROOT, Process
+from workers.processes import Process
 from workers.remote_keeper import RemoteKeeper
 from workers.sampling import Sample
 
@@ -89,9 +89,7 @@ class RemoteSession(Session):
         return self.launcher.argv(self._there(job))
 
     def missing(self, program: str, workdir: Path) -> str | None:
-        found, _ = self.first.ask(
-            "find", program=self._relocated(program), path=self._path(), directory=str(self.scratch / "work")
-        )
+        found, _ = self.first.ask("find", program=program, path=self._path(), directory=str(self.scratch / "work"))
         return None if found["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
     def capture(
@@ -185,7 +183,6 @@ class RemoteSession(Session):
         """The same job in the hosts' directories."""
         return dataclasses.replace(
             job,
-            program=tuple(self._relocated(word) for word in job.program),
             workdir=self.scratch / "work",
             report_dir=self.scratch / "ranks",
             wrapper=(self.settings.python, "-I", "-S", str(self.scratch / "rank.py")),
@@ -193,11 +190,6 @@ class RemoteSession(Session):
             interface=self.interface,
             open_mpi=self.open_mpi,
         )
-
-    def _relocated(self, word: str) -> str:
-        """Programs that come with Rankwire go along to the hosts."""
-        programs = ROOT / "experiments" / "programs"
-        return str(self.scratch / Path(word).name) if Path(word).parent == programs else word
 
     def _write_tools(self, agent: str) -> None:
         try:
@@ -209,11 +201,8 @@ class RemoteSession(Session):
             raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
 
     def _send_inputs(self, job: Job, there: Job) -> None:
-        own = [Path(word) for word in job.program if self._relocated(word) != word]
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
         for keeper in self.keepers.values():
-            for path in own:
-                keeper.write(self.scratch / path.name, path.read_bytes(), 0o700)
             for path in inputs:
                 mode = path.stat().st_mode & 0o777
                 keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import psutil
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from config.celery import app as celery_app
 from experiments.models import Experiment, Lease, Measurement, State, Trial
@@ -99,7 +101,15 @@ class Laboratory:
         service.stop()
         time.sleep(self.random.uniform(0.0, 1.0))  # how long it is away
         service.start()
-        celery_app.pool.force_close_all()  # this process' own connections, which the worker is asked over
+        while not self._reached():  # this process' own connections to Redis, over which workers are asked, broke too
+            continue
+        return True
+
+    def _reached(self) -> bool:
+        try:
+            celery_app.control.ping(timeout=0.1)
+        except (OperationalError, RedisError):
+            return False
         return True
 
     # What must be true
