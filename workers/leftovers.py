@@ -11,7 +11,7 @@ from experiments.models import Artifact, Trial
 _KEPT: Final = {
     "stdout.txt": Artifact.Kind.STDOUT,
     "stderr.txt": Artifact.Kind.STDERR,
-    "capture.pcapng.zst": Artifact.Kind.CAPTURE,
+    "capture*.pcapng.zst": Artifact.Kind.CAPTURE,
 }
 SCRATCH: Final = ("work", "ranks")
 """Directories that only the running trial needs."""
@@ -21,9 +21,10 @@ def describe(trial: Trial) -> list[Artifact]:
     """Return unsaved rows for the files of an unfinished trial that are worth keeping."""
     directory = trial_directory(trial)
     return [
-        Artifact.describe(trial.pk, kind, directory / name)
-        for name, kind in _KEPT.items()
-        if (directory / name).is_file()
+        Artifact.describe(trial.pk, kind, file)
+        for pattern, kind in _KEPT.items()
+        for file in sorted(directory.glob(pattern))
+        if file.is_file()
     ]
 
 

@@ -35,7 +35,7 @@ class Estimate:
 
 
 def launch_argv(spec: ExperimentSpec, plan: Design, index: int) -> list[str]:
-    """Return the full launch command of one configuration, as the launcher would run it. Raise Cluster.DoesNotExist."""
+    """Return the full launch command of one configuration, as the launcher would run it. Raise Cluster.DoesNotExist, ClusterUnavailable."""
     cluster = Cluster.objects.get(slug=spec.cluster)
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]

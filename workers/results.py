@@ -79,6 +79,10 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if report.died:
         verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
+    seen_from = run.trial.conditions.get("captured_hosts")
+    if seen_from and run.hosts > 2:
+        verdict = _worse(verdict, "degraded")
+        reasons.append(f"analysed from host {seen_from[0]} alone: packets between the other hosts are not counted")
     if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")

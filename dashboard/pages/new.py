@@ -27,6 +27,7 @@ from experiments.spec import ExperimentSpec, parse, parse_yaml
 from experiments.yaml_lines import YamlDocument
 from workers import preview as launch
 from workers import queue
+from workers.errors import ClusterUnavailable
 
 MOST_ROWS = 200
 
@@ -219,6 +220,7 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
         )
         for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
     ]
+    command, problems = _command(spec, plan, chosen)
     return Preview(
         names=[parameter_label(name) for name in spec.sweep],
         rows=rows,
@@ -228,11 +230,19 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
         controls=kinds.count("control"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
-        command=command_lines(launch.launch_argv(spec, plan, chosen)),
+        command=command,
         chosen=chosen + 1,
         link=design.link_of(plan.configurations[chosen].parameters).describe(),
-        notes=_notes(spec),
+        notes=[*problems, *_notes(spec)],
     )
+
+
+def _command(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[list[str], list[str]]:
+    """The launch command in lines; or none, and why the cluster cannot be used as it is set up."""
+    try:
+        return command_lines(launch.launch_argv(spec, plan, chosen)), []
+    except ClusterUnavailable as error:
+        return [], [str(error)]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

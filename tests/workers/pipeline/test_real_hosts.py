@@ -32,6 +32,8 @@ def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_
     slug = add_cluster("ssh", ssh_hosts.settings(capture="every"))
     (trial,) = run_all(cluster=slug, **WATER)
     require_result(trial)
+    assert trial.trust == "degraded"
+    assert "analysed from host n1 alone" in " ".join(trial.trust_reasons)
     assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
     assert names == {"capture.pcapng.zst", "capture-n2.pcapng.zst", "capture-n3.pcapng.zst"}
