@@ -65,10 +65,12 @@ class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
     configuration = django_filters.CharFilter(field_name="configuration__hash", label="Hash of the configuration.")
-    state = django_filters.MultipleChoiceFilter(choices=State, label="State; may stand more than once.")
-    kind = django_filters.MultipleChoiceFilter(choices=Kind, label="What the trial is for.")
+    state = django_filters.MultipleChoiceFilter(choices=State, distinct=False, label="State; may stand more than once.")
+    kind = django_filters.MultipleChoiceFilter(choices=Kind, distinct=False, label="What the trial is for.")
     trust = django_filters.MultipleChoiceFilter(
-        choices=[(word, word) for word in ("good", "degraded", "unusable")], label="Trust in the capture."
+        distinct=False,
+        choices=[(word, word) for word in ("good", "degraded", "unusable")],
+        label="Trust in the capture.",
     )
     workload = django_filters.ChoiceFilter(
         field_name="experiment__workload", choices=_workload_choices, label="Workload."
