@@ -237,12 +237,12 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
     )
 
 
-def _command(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[list[str], list[str]]:
+def _command(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[str, list[str]]:
     """The launch command in lines; or none, and why the cluster cannot be used as it is set up."""
     try:
         return command_lines(launch.launch_argv(spec, plan, chosen)), []
     except ClusterUnavailable as error:
-        return [], [str(error)]
+        return "", [str(error)]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:
