@@ -75,7 +75,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     except analysis.CaptureError as error:
         raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
     reasons = list(result.trust.reasons)
-    verdict = result.trust.verdict
+    verdict: str = result.trust.verdict
     if report.died:
         verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
