@@ -118,7 +118,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     panels = [
         _panel(
             f"{name}{measured.own.name.lower()}",
-            f"{scale.unit}, medians",
+            f"{scale.unit}, {'as printed' if measured.own.experiment.published else 'medians'}",
             {
                 "Map": heat_map(**look, cells=own, scale=scale, ends=ends),
                 "Contour": contour(**look, cells=own, scale=scale),
@@ -174,7 +174,8 @@ def _line_charts(
         views = {"As asked": _lines(measured, families, x, metric, None)}
         if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
             views["As measured"] = _lines(measured, families, x, metric, achieved)
-        chart = _panel(title or metric.label, "every trial, medians and ranges", views)
+        scope = "as printed" if measured.own.experiment.published else "every trial, medians and ranges"
+        chart = _panel(title or metric.label, scope, views)
         charts.append({**chart, "published": views["As asked"].get("published")})
     return charts
 

