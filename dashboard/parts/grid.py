@@ -126,13 +126,8 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
         )
     ]
     for source, cells in references:
-        panels.append(
-            _panel(
-                f"{name}{source.name.lower()}",
-                f"{scale.unit}, as printed",
-                {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends)},
-            )
-        )
+        printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends)}
+        panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as printed", printed))
         apart = {
             "Percent": apart_map(**look, cells=own, reference=cells),
             "Ratio": ratio_map(**look, cells=own, reference=cells),
