@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from experiments.library import load_defaults, load_published
 
@@ -57,6 +57,7 @@ def page(browser: Browser, live_server, person: User, client, complaints: list[s
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page = context.new_page()
     page.set_default_timeout(15_000)
+    expect.set_options(timeout=15_000)  # as patient as the actions: machines that build are busy
 
     def note(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
