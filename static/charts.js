@@ -51,6 +51,8 @@
   }
 
   function draw(plot) {
+    // A running experiment gets more views as trials finish: the buttons come anew, and what somebody chose stays.
+    for (const b of plot.closest(".panel").querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b.dataset.view === plot.dataset.figure);
     const source = document.getElementById(plot.dataset.figure);
     if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
     const figure = JSON.parse(source.textContent), colour = resolver();
@@ -123,7 +125,6 @@
     }
     if (view) {
       const plot = view.closest(".panel").querySelector(".plot");
-      for (const b of view.parentNode.querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b === view);
       plot.dataset.figure = view.dataset.view;
       draw(plot);
     }

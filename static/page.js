@@ -62,6 +62,11 @@
     if (go) go.click();
   });
 
+  // An answer that comes anew keeps the rows that were ticked in the last one.
+  let ticked = [];
+  document.addEventListener("htmx:beforeSwap", e => { ticked = [...e.detail.target.querySelectorAll("input[name=of]:checked")].map(box => box.value); });
+  document.addEventListener("htmx:afterSwap", e => { for (const box of e.detail.target.querySelectorAll("input[name=of]")) box.checked ||= ticked.includes(box.value); });
+
   // A tab nobody looks at asks nothing; it catches up when it is shown again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => showTab(location.hash.slice(1)));

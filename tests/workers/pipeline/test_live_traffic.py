@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.analysis.capture_files import Frame, enhanced, interface, section
 from tests.analysis.frames import ethernet, ipv4, tcp
 from workers.live import LiveTraffic
@@ -28,7 +30,7 @@ def test_a_growing_capture_it_decodes_as_it_comes(tmp_path: Path) -> None:
         seen = traffic.progress(HOSTS)
         assert seen["packets"] == 50
         assert seen["pps"] > 0
-        assert seen["Bps"] / seen["pps"] == 60  # Ethernet's shortest frame
+        assert seen["Bps"] / seen["pps"] == pytest.approx(60)  # Ethernet's shortest frame
 
 
 def test_without_a_capture_it_shows_the_counters_of_the_interfaces() -> None:
