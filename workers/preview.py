@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any, Final
+
+from django.db.models import QuerySet
 
 from experiments import design, workloads
 from experiments.design import Design
@@ -14,24 +18,31 @@ from workers import launchers
 from workers.launchers import Job
 from workers.run import BTL_PORTS
 
-OVERHEAD_S = 2.0
+OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""
+
+_MOST_PAST: Final = 300
+"""Newest trials of other configurations that a guess is scaled by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Expected elapsed time of one trial of a configuration, and what it rests on."""
+    """Expected elapsed time of one trial of a configuration, and what it rests on.
+
+    ``past_trials`` are of this very configuration, or of others of the same workload when the guess was ``scaled`` by them.
+    """
 
     elapsed_s: float
     past_trials: int
+    scaled: bool = False
 
     @property
     def basis(self) -> str:
-        return (
-            f"{self.past_trials} past trial{'s'[: self.past_trials != 1]}"
-            if self.past_trials
-            else "rough guess, no past trial"
-        )
+        """In words: "rough guess" only where this workload never ran on the cluster."""
+        if not self.past_trials:
+            return "rough guess, no past trial"
+        trials = f"{self.past_trials} past trial{'s'[: self.past_trials != 1]}"
+        return f"scaled from {trials} of the workload" if self.scaled else trials
 
 
 def launch_argv(spec: ExperimentSpec, plan: Design, index: int) -> list[str]:
@@ -54,25 +65,49 @@ def launch_argv(spec: ExperimentSpec, plan: Design, index: int) -> list[str]:
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
-    """Return the expected elapsed time per configuration: the median of its past trials on the same cluster, if any."""
+    """Return the expected elapsed time per configuration on the specification's cluster.
+
+    The median of its own past trials where there are any; else the workload's guess, corrected by how far that guess was
+    off for its past trials of other configurations, those with as many ranks where there are such.
+    """
+    here = Measurement.objects.filter(metric="elapsed_s", scope="all", trial__cluster__slug=spec.cluster)
     past: dict[str, list[float]] = {}
-    rows = Measurement.objects.filter(
-        metric="elapsed_s",
-        scope="all",
-        trial__cluster__slug=spec.cluster,
-        trial__configuration__hash__in=[c.hash for c in plan.configurations],
-    ).values_list("trial__configuration__hash", "value")
-    for digest, value in rows:
+    rows = here.filter(trial__configuration__hash__in=[c.hash for c in plan.configurations])
+    for digest, value in rows.values_list("trial__configuration__hash", "value"):
         past.setdefault(digest, []).append(value)
-    workload = workloads.get(spec.workload, spec.parameters)
+    unknown = any(point.hash not in past for point in plan.configurations)
+    misses = _misses(spec, here) if unknown else {}
     return [
         Estimate(median(past[point.hash]), len(past[point.hash]))
         if point.hash in past
-        else Estimate(
-            workload.estimate_s(design.workload_parameters(spec.workload, point.parameters), ranks=point.ranks), 0
-        )
+        else _scaled(_guess_s(spec, point.parameters, point.ranks), misses, point.ranks)
         for point in plan.configurations
     ]
+
+
+def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> float:
+    workload = workloads.get(spec.workload, spec.parameters)
+    return workload.estimate_s(design.workload_parameters(spec.workload, parameters), ranks=ranks)
+
+
+def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
+    """Ranks -> measured time / the workload's guess of the newest trials of the workload, whatever their configuration."""
+    rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
+    misses: dict[int, list[float]] = {}
+    found = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
+    for parameters, ranks, value in found:
+        try:
+            guess_s = _guess_s(spec, parameters, ranks)
+        except ValueError:  # parameters of a time when the workload had others
+            continue
+        if guess_s > 0:
+            misses.setdefault(ranks, []).append(value / guess_s)
+    return misses
+
+
+def _scaled(guess_s: float, misses: Mapping[int, list[float]], ranks: int) -> Estimate:
+    known = misses.get(ranks) or [miss for each in misses.values() for miss in each]
+    return Estimate(guess_s * median(known), len(known), scaled=True) if known else Estimate(guess_s, 0)
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:

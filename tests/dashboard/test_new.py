@@ -211,3 +211,12 @@ def test_a_viewer_it_lets_start_nothing(page, person):
     assert response.status_code == 422
     assert "you may not start" in response.content.decode()
     assert not Experiment.objects.filter(published=False).exists()
+
+
+def test_a_size_that_never_ran_it_estimates_from_other_trials_of_the_workload(page, submit, run):
+    submit()
+    assert "rough guess" in preview(page)
+    run()
+    answer = preview(page)  # of 2 and 4 ranks, as two of the three sizes that ran twice
+    assert "scaled from 2 past trials of the workload" in answer
+    assert "rough guess" not in answer
