@@ -62,5 +62,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("studies/", studies, name="studies"),
     path("studies/<slug:stem>/run/", run_study, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),
+    path("clusters/<slug:slug>/facts/", clusters.facts, name="cluster-facts"),
     path("workloads/", workloads.workloads, name="workloads"),
 ]

@@ -2,7 +2,7 @@
 
 - Everybody who is signed in sees published results.
 - A project's experiments are seen by its members; submitters add experiments and cancel their own; maintainers cancel
-  any of them and may submit workloads that say themselves what is executed.
+  any of them, may submit workloads that say themselves what is executed, and state the facts of clusters.
 - Superusers may do everything in every project.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from experiments import workloads
+from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT
 from experiments.models import Experiment, Membership, Project, Trial
 
 Role = Membership.Role
@@ -52,6 +53,18 @@ def may_submit(user: Any, project: Project, workload: str | None = None) -> bool
     role = role_in(user, project)
     restricted = workload is not None and getattr(workloads.get(workload), "restricted", False)
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
+
+
+def project_for(user: Any, workload: str) -> Project | None:
+    """Return the first project that ``user`` may start this workload in, the default one before others."""
+    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
+    found = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
+    return next((project for project in found if may_submit(user, project, workload)), None)
+
+
+def may_describe_clusters(user: Any) -> bool:
+    """Return whether ``user`` may state facts of clusters, which all projects share: maintainers of any project."""
+    return bool(user.is_superuser) or Membership.objects.filter(user=user, role=Role.MAINTAINER).exists()
 
 
 def may_cancel(user: Any, experiment: Experiment) -> bool:

@@ -118,3 +118,10 @@ SIZE: Final = Dimension(
     ),
     ("B",),
 )
+CLOCK: Final = Dimension(
+    "clock rate",
+    "Hz",
+    _decimals({"GHz": "1e9", "MHz": "1e6", "kHz": "1e3", "Hz": "1", "ghz": "1e9", "mhz": "1e6"}),
+    ("GHz", "MHz", "Hz"),
+)
+POWER: Final = Dimension("power", "W", _decimals({"kW": "1e3", "W": "1", "kw": "1e3", "w": "1"}), ("kW", "W"))

@@ -1,15 +1,32 @@
-"""Clusters: where trials run, and whether they do now."""
+"""Clusters: where trials run, whether they do now, and what is stated about them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
 
-from experiments.models import ACTIVE, Cluster, State
+from dashboard import numbers
+from dashboard.forms import Field
+from dashboard.parts.measured import facts_of
+from experiments import cluster_facts
+from experiments.access import may_describe_clusters
+from experiments.errors import InvalidSpec
+from experiments.models import ACTIVE, Cluster, State, Trial
+
+_GROUPS: Final = (
+    ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
+    ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
+    ("Price of a run", "For what waiting costs: rent, or the price over the years of use.", 3),
+)
+"""Headings of the form, each with so many facts in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +56,19 @@ class ClusterRow:
         return str(len(listed)) if listed else "as asked" if self.cluster.kind == Cluster.Kind.TESTBED else "1"
 
     @property
-    def facts(self) -> str:
-        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.cluster.facts.items())
+    def facts(self) -> list[tuple[str, str]]:
+        """What is stated, in words, and the peak that follows."""
+        return facts_in_words(self.cluster.facts)
+
+
+def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (name, value) of every stated fact in the order of the form, the peak first; those of no known name last."""
+    known = cluster_facts.fields()
+    names = [*(name for name in known if name in facts), *(name for name in facts if name not in known)]
+    titles = {name: info.title or name for name, info in known.items()}
+    words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
+    peak = facts_of(facts).peak_flops
+    return words if peak is None else [("Theoretical peak", f"{numbers.significant(peak / 1e9)} GFLOP/s"), *words]
 
 
 def cluster_rows() -> list[ClusterRow]:
@@ -57,4 +85,49 @@ def cluster_rows() -> list[ClusterRow]:
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponse:
     """The list of clusters."""
-    return render(request, "clusters.html", {"place": "clusters", "rows": cluster_rows()})
+    shown = {"place": "clusters", "rows": cluster_rows(), "may_describe": may_describe_clusters(request.user)}
+    return render(request, "clusters.html", shown)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def facts(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form of a cluster's facts; on POST keep them, or show the errors at their fields with status 422."""
+    if not may_describe_clusters(request.user):
+        raise PermissionDenied
+    cluster = get_object_or_404(Cluster, slug=slug)
+    known = cluster_facts.fields()
+    if request.method != "POST":
+        written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in known}
+        return _form(request, cluster, written)
+    texts = {name: request.POST.get(name, "") for name in known}
+    try:
+        stated = cluster_facts.parse_facts(texts)
+    except InvalidSpec as error:
+        return _form(request, cluster, texts, error)
+    # What the administration holds besides stays.
+    cluster.describe({name: value for name, value in cluster.facts.items() if name not in known} | stated)
+    messages.success(request, f"The facts of {cluster.name} are kept.", extra_tags="ok")
+    return redirect("clusters")
+
+
+def _form(
+    request: HttpRequest, cluster: Cluster, texts: Mapping[str, str], error: InvalidSpec | None = None
+) -> HttpResponse:
+    errors = error.by_path() if error else {}
+    fields = [
+        Field(name, info.title or name, texts.get(name, ""), hint=info.description or "", errors=errors.get(name, ()))
+        for name, info in cluster_facts.fields().items()
+    ]
+    groups, rest = [], iter(fields)
+    for title, purpose, count in _GROUPS:
+        groups.append((title, purpose, [next(rest) for _ in range(count)]))
+    shown = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    return render(request, "cluster_facts.html", shown, status=422 if error else 200)
+
+
+def _processor(cluster: Cluster) -> str:
+    """What the latest trial found of the processor; '' before there is one."""
+    latest = Trial.objects.filter(cluster=cluster, environment__isnull=False).select_related("environment")
+    trial = latest.only("environment").order_by("-pk").first()
+    found = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
+    return f"{found['model']}, {found['cores']} cores" if {"model", "cores"} <= found.keys() else ""

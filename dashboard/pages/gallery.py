@@ -18,10 +18,10 @@ from dashboard.results import Results, published_name
 from dashboard.summaries import chip_state, chip_words
 from dashboard.words import workload_title
 from experiments import workloads
-from experiments.access import may_submit, visible_experiments, visible_projects
+from experiments.access import project_for, visible_experiments
 from experiments.design import expand
-from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT, built_in
-from experiments.models import Cluster, Experiment, Project, State
+from experiments.library import built_in
+from experiments.models import Cluster, Experiment, State
 from experiments.selectors import progress_of
 from experiments.spec import ExperimentSpec, parse_yaml
 from workers import queue
@@ -65,7 +65,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
-    project = _project(request.user, chosen.spec.workload)
+    project = project_for(request.user, chosen.spec.workload)
     if project is None:
         raise PermissionDenied
     try:
@@ -106,10 +106,3 @@ def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str,
 def _in_brief(experiment: Experiment) -> list[tuple[str, str]]:
     """Return what the result parts say in a few lines, or the ends and the best of the sweep."""
     return summary_of(Measured.alone(experiment)) or Results(experiment).key_figures()
-
-
-def _project(user: Any, workload: str) -> Project | None:
-    """Return the first project that the user may start this in, the default one before others."""
-    projects = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
-    found = sorted(projects, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return next((project for project in found if may_submit(user, project, workload)), None)

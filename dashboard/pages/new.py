@@ -18,9 +18,9 @@ from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
 from dashboard.forms import Form
 from dashboard.words import command_lines, parameter_label, value_words, workload_title
 from experiments import design, workloads
-from experiments.access import may_submit, visible_experiments, visible_projects
+from experiments.access import project_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
-from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT, built_in
+from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.revision import Revision, preview_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
@@ -120,10 +120,7 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
 
 
 def _project(user: Any, spec: ExperimentSpec) -> Project:
-    """The first of the user's projects that may hold this experiment, the default one before others."""
-    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
-    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    found = next((project for project in projects if may_submit(user, project, spec.workload)), None)
+    found = project_for(user, spec.workload)
     if found is None:
         raise InvalidSpec([FieldError("workload", "you may not start this workload in any of your projects")])
     return found

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from dashboard.parts import Measured, parts_of
-from experiments.access import visible_experiments
+from experiments.access import may_describe_clusters, visible_experiments
 
 
 @require_GET
@@ -15,4 +15,5 @@ def parts(request: HttpRequest, slug: str) -> HttpResponse:
     """Every part that the data fit; the address holds the reader's own targets."""
     found = get_object_or_404(visible_experiments(request.user).select_related("cluster"), slug=slug)
     shown = parts_of(Measured.of(found), request.GET.dict())
-    return render(request, "parts/_parts.html", {"experiment": found, "parts": shown})
+    context = {"experiment": found, "parts": shown, "may_describe": may_describe_clusters(request.user)}
+    return render(request, "parts/_parts.html", context)

@@ -80,12 +80,15 @@ def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:
     """Return the facts of the cluster that ran, or that a publication states."""
-    stated: Mapping[str, Any] = {}
+    return facts_of(stated_facts(experiment))
+
+
+def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
+    """Return the same facts as they are stored."""
     if experiment.published:
-        stated = (experiment.source or {}).get("facts", {})
-    elif experiment.cluster is not None:
-        stated = experiment.cluster.facts
-    return facts_of(stated)
+        found: Mapping[str, Any] = (experiment.source or {}).get("facts", {})
+        return found
+    return {} if experiment.cluster is None else experiment.cluster.facts
 
 
 def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:

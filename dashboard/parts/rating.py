@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from analysis.economics import ClusterFacts, rate
 from dashboard import numbers
-from dashboard.parts.measured import Measured, Source, cluster_facts, swept
+from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
 from dashboard.words import parameters_sentence
 
 _NEEDED = {
@@ -37,7 +37,7 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
     best = next(row for row in _table(measured.own, metric)["rows"] if row["best"])
     lines = (
         ("Of theoretical peak", best["peak"], f"{numbers.NARROW}%"),
-        ("Price per GFLOP/s", best["price"], ""),
+        ("Price per GFLOP/s", best["prices"][0], ""),
         ("MFLOP/s per watt", best["power"], ""),
     )
     return [(name, f"{words}{unit}") for name, words, unit in lines if words != numbers.NOTHING]
@@ -47,17 +47,20 @@ def _table(source: Source, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
     names = swept(rows)
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
+    prices = _prices(source)
     missing = [stored for name, stored in _NEEDED.items() if getattr(facts, name) is None]
     return {
         "name": source.name,
         "peak": None if facts.peak_flops is None else numbers.significant(facts.peak_flops / 1e9),
         "missing": missing,
         "cluster": source.experiment.cluster,
+        "currency": stated_facts(source.experiment).get("currency", ""),
+        "prices": [name for name, _ in prices],
         "rows": [
             {
                 "point": parameters_sentence(row.parameters, names or ["hosts"]),
                 "best": row is best,
-                **_cells(row.median(metric) or 0.0, _in_use(facts, row.hosts)),
+                **_cells(row.median(metric) or 0.0, _in_use(facts, row.hosts), [price for _, price in prices]),
             }
             for row in rows
         ],
@@ -71,13 +74,21 @@ def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
     return replace(facts, hosts=hosts)
 
 
-def _cells(gflops: float, facts: ClusterFacts) -> dict[str, str]:
+def _prices(source: Source) -> list[tuple[str, float | None]]:
+    """Return (when, amount): the price of the facts, and those that a publication gives for other times."""
+    other = stated_facts(source.experiment).get("other_prices", {})
+    return [("", cluster_facts(source.experiment).price), *other.items()]
+
+
+def _cells(gflops: float, facts: ClusterFacts, prices: Sequence[float | None]) -> dict[str, Any]:
     if gflops <= 0:
-        return {"gflops": numbers.significant(gflops), **dict.fromkeys(("peak", "price", "power"), numbers.NOTHING)}
+        nothing = dict.fromkeys(("peak", "power"), numbers.NOTHING)
+        return {"gflops": numbers.significant(gflops), "prices": [numbers.NOTHING for _ in prices], **nothing}
     rating = rate(gflops, facts)
+    priced = [rate(gflops, replace(facts, price=price)).price_per_gflops for price in prices]
     return {
         "gflops": numbers.significant(gflops),
         "peak": numbers.NOTHING if rating.peak_share is None else numbers.significant(100 * rating.peak_share, 3),
-        "price": numbers.NOTHING if rating.price_per_gflops is None else numbers.significant(rating.price_per_gflops),
+        "prices": [numbers.NOTHING if each is None else numbers.significant(each) for each in priced],
         "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
     }

@@ -30,8 +30,8 @@ class Source(_Part):
     year: int | str = ""
     program: str = ""
     conditions: str
-    facts: dict[str, float] = {}
-    """Facts of the cluster in base units, such as ``clock_hz``."""
+    facts: dict[str, float | str | dict[str, float]] = {}
+    """Facts of the cluster in base units, such as ``clock_hz``; ``other_prices`` by when they were paid."""
 
 
 class Row(_Part):

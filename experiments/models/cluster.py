@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import models
@@ -27,6 +28,11 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def describe(self, facts: Mapping[str, Any]) -> None:
+        """Replace what is stated about this cluster (experiments.cluster_facts); results are held against it from now on."""
+        self.facts = dict(facts)
+        self.save(update_fields=["facts"])
 
     def resources(self) -> list[str]:
         """Return what a trial here must have for itself: the whole machine for local kinds, else the listed hosts."""

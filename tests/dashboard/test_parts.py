@@ -5,7 +5,9 @@ import re
 import pytest
 from django.urls import reverse
 
-from experiments.models import Experiment
+from dashboard.parts import Measured
+from dashboard.parts.rating import rating_part
+from experiments.models import Experiment, Measurement
 from tests.dashboard.studies_measured import measured
 
 READERS = {
@@ -116,8 +118,23 @@ def test_every_combination_it_shows_as_effects_and_no_ladder(page, library):
 def test_the_published_tests_it_rates_as_printed(page):
     words = words_of(page, Experiment.objects.get(slug="eadline-2006-hpl"))
     assert "theoretical peak 28.10 GFLOP/s" in words
-    assert "14.53 51.7 171.4 16.14" in words
+    assert "Price $ per GFLOP/s Later price $ per GFLOP/s" in words
+    assert "14.53 51.7 171.4 142.0 16.14" in words
     assert "Tuning ladder" in words
+
+
+def test_the_published_share_of_peak_it_gives_to_the_printed_digit(page):
+    study = Experiment.objects.get(slug="eadline-2006-hpl")
+    (table,) = rating_part(Measured.of(study), {})["tables"]
+    printed = Measurement.objects.filter(trial__experiment=study, metric="peak_percent").order_by("trial__position")
+    for row, rounded in zip(table["rows"], printed, strict=True):
+        assert abs(float(row["peak"]) - rounded.value) <= 0.5, "printed without decimals"
+    assert len(printed) == 8
+
+
+def test_a_measured_rate_it_lays_beside_the_published_ones(page, library):
+    words = words_of(page, measured(library, LADDER, solve))
+    assert words.index("Against peak, price and power Measured") < words.index("14.53 51.7 171.4 142.0 16.14")
 
 
 def test_known_facts_it_holds_the_rate_against(page, library):

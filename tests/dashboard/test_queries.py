@@ -9,7 +9,7 @@ from experiments.models import Cluster, Experiment, Trial
 PAGES = {
     "home": 15,
     "experiments": 6,
-    "clusters": 3,
+    "clusters": 4,
     "workloads": 3,
     "pulse": 3,
 }

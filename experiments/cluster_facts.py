@@ -1,0 +1,92 @@
+"""What people state about a cluster, typed and with its limits: clock, cores, operations per cycle, price, watts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+
+from experiments.errors import FieldError, InvalidSpec
+from experiments.parameters import sentence
+from experiments.quantities import CLOCK, POWER, Dimension
+
+_DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER}
+
+
+def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        return dimension.parse(value) if isinstance(value, str) else value
+
+    return convert
+
+
+Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
+
+
+class StatedFacts(BaseModel):
+    """Everything that can be stated; all of it may be unknown. Amounts are in ``currency``; nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hosts: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        title="Hosts",
+        description="Of the whole cluster. The virtual test-bed is one: the machine that it is on.",
+    )
+    cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host", description="Physical cores.")
+    clock_hz: Annotated[Positive, BeforeValidator(_quantity(CLOCK))] | None = Field(
+        None, title="Clock", description="With its unit: 1.756 GHz."
+    )
+    operations_per_cycle: Positive | None = Field(
+        None,
+        title="Operations per cycle",
+        description="Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA.",
+    )
+    price: Positive | None = Field(None, title="Price", description="Of the whole cluster.")
+    currency: str | None = Field(None, title="Currency", description="As it is written before amounts: $, EUR.")
+    watts: Annotated[Positive, BeforeValidator(_quantity(POWER))] | None = Field(
+        None, title="Power", description="Of the whole cluster under load: 900 W."
+    )
+    years_of_use: Positive | None = Field(
+        None, title="Years of use", description="The price is spread evenly over them."
+    )
+    price_per_host_hour: Positive | None = Field(
+        None, title="Price of a host-hour", description="Rent; it goes before the price."
+    )
+    price_per_kwh: Positive | None = Field(None, title="Price of a kWh", description="Of electrical energy.")
+
+    @field_validator("currency")
+    @classmethod
+    def _is_short(cls, currency: str | None) -> str | None:
+        if currency and not (len(currency) <= 8 and currency.isprintable() and " " not in currency):
+            raise ValueError("must be a sign or one short word, such as $ or EUR")
+        return currency
+
+
+def fields() -> Mapping[str, FieldInfo]:
+    """Return the facts by name, in the order of the form."""
+    return StatedFacts.model_fields
+
+
+def parse_facts(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the facts in base units out of what a form sends; an empty text is unknown.
+
+    Raise InvalidSpec with every error at its field.
+    """
+    given = {name: text.strip() for name, text in texts.items() if text.strip()}
+    try:
+        return StatedFacts.model_validate(given).model_dump(exclude_none=True)
+    except ValidationError as error:
+        raise InvalidSpec(FieldError(str(e["loc"][0]), sentence(e)) for e in error.errors()) from None
+
+
+def written(name: str, value: Any) -> str:
+    """Return a stored fact as people write it: ``1.756 GHz``, ``8``."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        dimension = _DIMENSIONS.get(name)
+        return dimension.format(value) if dimension else f"{value:.15g}"
+    return str(value)

@@ -1,0 +1,104 @@
+"""Facts of a cluster: maintainers state them in a form that checks every field, and rates are held against them."""
+
+import pytest
+from django.urls import reverse
+
+from experiments import cluster_facts
+from experiments.models import Cluster
+from tests.dashboard.studies_measured import measured
+from tests.dashboard.test_pages import text_of
+from tests.dashboard.test_parts import LADDER, solve, words_of
+
+FORM = {"hosts": "8", "cores_per_host": "1", "clock_hz": "1.756 GHz", "operations_per_cycle": "2", "watts": "0.9 kW"}
+ADDRESS = "/clusters/testbed/facts/"
+
+
+@pytest.fixture
+def maintainer(page, person):
+    person.memberships.update(role="maintainer")
+    return page
+
+
+def stored():
+    return Cluster.objects.get(slug="testbed").facts
+
+
+def test_what_is_stated_it_keeps_in_base_units(maintainer):
+    response = maintainer.post(ADDRESS, {**FORM, "price": "2490", "currency": "$", "years_of_use": " "})
+    assert response.url == reverse("clusters")
+    assert stored() == {
+        "hosts": 8,
+        "cores_per_host": 1,
+        "clock_hz": 1.756e9,
+        "operations_per_cycle": 2.0,
+        "watts": 900.0,
+        "price": 2490.0,
+        "currency": "$",
+    }
+    text = text_of(maintainer.get(reverse("clusters")))
+    assert "28.10 GFLOP/s" in text
+    assert "1.756 GHz" in text
+
+
+def test_what_it_keeps_it_writes_back_into_the_form(maintainer):
+    maintainer.post(ADDRESS, FORM)
+    text = text_of(maintainer.get(ADDRESS))
+    for value in ("8", "1.756 GHz", "2", "900 W"):
+        assert f'value="{value}"' in text
+
+
+def test_every_fact_it_asks_for(maintainer):
+    text = text_of(maintainer.get(ADDRESS))
+    for name in cluster_facts.fields():
+        assert f'name="{name}"' in text
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        ("hosts", "2.5", "must be a whole number"),
+        ("hosts", "0", "greater than or equal to 1"),
+        ("clock_hz", "fast", "write for example"),
+        ("clock_hz", "3 parsec", "unknown unit"),
+        ("clock_hz", "-1 GHz", "greater than 0"),
+        ("operations_per_cycle", "nan", "finite"),
+        ("price", "1e400", "finite"),
+        ("watts", "900 Nm", "unknown unit"),
+        ("currency", "US dollars", "one short word"),
+        ("currency", "\x00", "one short word"),
+    ],
+)
+def test_a_wrong_value_it_says_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):
+    response = maintainer.post(ADDRESS, {**FORM, name: wrong})
+    assert response.status_code == 422
+    place = response.content.decode().split(f'id="err-{name}">')[1].split("</p>")[0]
+    assert words in place
+    assert stored() == {}
+
+
+def test_what_the_administration_holds_besides_it_leaves(maintainer):
+    Cluster.objects.get(slug="testbed").describe({"room": "B 12", "hosts": 3})
+    maintainer.post(ADDRESS, {"hosts": ""})
+    assert stored() == {"room": "B 12"}
+
+
+def test_others_it_lets_read_and_not_change(page):
+    assert page.get(ADDRESS).status_code == 403
+    assert page.post(ADDRESS, FORM).status_code == 403
+    assert ADDRESS not in text_of(page.get(reverse("clusters")))
+    assert stored() == {}
+
+
+def test_an_unknown_cluster_it_does_not_find(maintainer):
+    assert maintainer.get("/clusters/moon/facts/").status_code == 404
+
+
+def test_a_measured_rate_it_holds_against_them(maintainer, library):
+    experiment = measured(library, LADDER, solve)
+    assert f'href="{ADDRESS}"' in maintainer.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
+    stated = {"hosts": "2", "cores_per_host": "1", "clock_hz": "1 GHz", "operations_per_cycle": "4"}
+    maintainer.post(ADDRESS, {**stated, "price": "1200", "currency": "€", "watts": "300"})
+    words = words_of(maintainer, experiment)
+    assert "theoretical peak 8.000 GFLOP/s" in words
+    assert "Price € per GFLOP/s" in words
+    assert "3.000 37.5 400.0 10.00" in words
