@@ -12,8 +12,9 @@ from analysis.scaling import Estimate, Fit, Point, Study
 from dashboard import numbers
 from dashboard.charts import Fitted, Line
 from dashboard.charts.studies import phases_chart
-from dashboard.parts.measured import Measured, cluster_facts
+from dashboard.parts.measured import Measured, Source, cluster_facts
 from experiments.metrics import find
+from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
 from experiments.workloads import Phases
 
@@ -29,20 +30,31 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     if phases is None:
         return None
     by_method = _by_method(measured, phases)
-    rows = [row for each in by_method.values() for row in each]
-    if not rows:
+    printed = [table for source in measured.sources if (table := _printed(source, phases))]
+    if not by_method and not (printed and measured.own.experiment.published):
         return None
-    first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
-    # Later steps have their data, however it came: all methods measure the same thing.
-    later = _fit(rows, phases, phases.later)
-    nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
-    measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
     return {
         "first_label": find(phases.first).label,
         "later_label": find(phases.later).label,
         "method": phases.method,
         "baseline": phases.baseline,
         "steps_name": phases.steps,
+        "printed": printed,
+        "measured": _measured(measured, phases, by_method, asked) if by_method else None,
+    }
+
+
+def _measured(
+    measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], asked: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what follows from measured times: gains, equations, and the totals at the reader's target."""
+    rows = [row for each in by_method.values() for row in each]
+    first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
+    # Later steps have their data, however it came: all methods measure the same thing.
+    later = _fit(rows, phases, phases.later)
+    nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
+    measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
+    return {
         "gains": _gains(by_method, phases, measured),
         "equations": [
             *((find(phases.first).label, method, _equation(fit)) for method, fit in first.items()),
@@ -98,18 +110,52 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
         for row in each:
             nodes, run = row.median(phases.nodes), row.median(phases.run)
             against = baseline.get(nodes)
-            cells: dict[str, Any] = {"method": method, "nodes": nodes, "bandwidth": _mega(row.median(phases.aggregate))}
+            used = row.median(phases.utilisation)
+            cells: dict[str, Any] = {
+                "method": method,
+                "nodes": nodes,
+                "bandwidth": _mega(row.median(phases.aggregate)),
+                "used": None if used is None else _percent(used),
+            }
             slow = None if against is None else against.median(phases.run)
             if against is not None and method != phases.baseline and slow and run and nodes:
                 lost = contention(slow, run, nodes, facts)
                 cells |= {
                     "more_bandwidth": _more(row.median(phases.aggregate), against.median(phases.aggregate)),
                     "faster": numbers.significant(slow / run, 3),
-                    "lost": f"{100 * lost.utilisation_lost:.0f}",
+                    "lost": _percent(lost.utilisation_lost),
                     "price": None if lost.price_lost is None else numbers.significant(lost.price_lost, 3),
                 }
             rows.append(cells)
     return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
+
+
+def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
+    """Return the gains that a publication prints in place of times, each with its conditions; None where it prints none."""
+    rows = [row for row in source.rows if phases.printed_faster in row.values] if source.experiment.published else []
+    if not rows:
+        return None
+    keys = [mark.pk for row in rows for mark in row.trials]
+    conditions = dict(Trial.objects.filter(pk__in=keys).values_list("pk", "conditions"))
+    gains = []
+    for row in rows:
+        faster, more = row.median(phases.printed_faster), row.median(phases.printed_more_percent)
+        stated = [words for mark in row.trials for table in conditions[mark.pk].values() for words in table.items()]
+        gains.append(
+            {
+                "nodes": row.hosts,
+                "method": row.parameters.get(phases.method, ""),
+                "faster": numbers.NOTHING if faster is None else f"{faster:g}",
+                "more_bandwidth": numbers.NOTHING if more is None else f"+{more:g}{numbers.NARROW}%",
+                "lost": numbers.NOTHING if not faster else _percent(contention(faster, 1.0, 1.0).utilisation_lost),
+                "conditions": stated,
+            }
+        )
+    return {"name": source.name, "rows": gains}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
 
 
 def _more(value: float | None, over: float | None) -> str:

@@ -71,6 +71,12 @@ class Phases:
     """Parameter whose values are compared."""
     baseline: str
     """Value of it that the others are compared with."""
+    utilisation: str
+    """Figure: share of the nodes' time in which they work, 0 to 1."""
+    printed_faster: str
+    """Metric that publications print instead of times: how many times shorter the run is than the baseline's."""
+    printed_more_percent: str
+    """Metric that publications print instead of bandwidths: how much more they are than the baseline's, %."""
 
 
 class Mismatch(ValueError):

@@ -107,6 +107,9 @@ class DataStaging(Workload):
         steps="searches",
         method="staging",
         baseline="pull",
+        utilisation="data-staging.utilisation",
+        printed_faster="data-staging.speedup",
+        printed_more_percent="data-staging.aggregate_bandwidth_gain_percent",
     )
 
     def command(self, parameters: StagingParameters, *, ranks: int) -> tuple[str, ...]:

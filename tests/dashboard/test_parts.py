@@ -57,6 +57,7 @@ def stage(parameters):
         "data-staging.later_search_s": 0.1,
         "data-staging.run_s": first + 0.2,
         "data-staging.aggregate_bandwidth_Bps": 4e6 * nodes / first,
+        "data-staging.utilisation": 0.3 / (first + 0.2),
     }
 
 
@@ -157,13 +158,35 @@ def test_known_facts_it_holds_the_rate_against(page, library):
 
 def test_phases_it_shows_with_gains_equations_and_the_extrapolation(page, library):
     words = words_of(page, measured(library, STAGING, stage))
-    assert "6 multicast 48.00 +400.0 % 3.86 74" in words, "0.7 s against 2.7 s on six nodes"
+    assert "6 multicast 48.00 +400.0 % 43 3.86 74" in words, "0.7 s against 2.7 s on six nodes"
+    assert "6 pull 9.600 – 11 – –" in words
     assert "multicast 0.5 constant" in words
     assert "0.1 + 0.4 N linear" in words
     assert "beyond measured nodes and searches" in words
     inside = words_of(page, measured(library, STAGING, stage), nodes="5", steps="2")
     assert "beyond measured" not in inside
     assert "pull 2.100 s" in inside
+
+
+PRINTED_GAINS = "10 broadcast +589 % 4.4 77 kind: measured; nodes: 10, 100 Mb/s each; server: gigabit; data set: 568 MB"
+
+
+def test_printed_gains_it_lays_beside_measured_ones_with_their_conditions(page, library):
+    words = words_of(page, measured(library, STAGING, stage))
+    assert words.index("6 multicast") < words.index(PRINTED_GAINS)
+    assert "100 broadcast – 30 97 kind: estimated; search: 48 h; data set: 500 MB" in words
+
+
+def test_gains_alone_it_shows_of_a_study_that_prints_no_times(page):
+    words = words_of(page, Experiment.objects.get(slug="york-staging"))
+    assert PRINTED_GAINS in words
+    assert "Equations" not in words
+
+
+def test_what_waiting_costs_it_tells_where_prices_are_known(page, library):
+    experiment = measured(library, STAGING, stage)
+    experiment.cluster.describe({"hosts": 7, "price_per_host_hour": 3600})
+    assert "6 multicast 48.00 +400.0 % 43 3.86 74 price 12.0" in words_of(page, experiment), "6 hosts x 2 s"
 
 
 @pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
