@@ -1,9 +1,10 @@
-"""What the links of an experiment's trials were measured to be, by the parameters that asked for them."""
+"""What the links of trials were measured to be, by the parameters that asked for them, and how far trials may be believed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Final
 
@@ -14,21 +15,53 @@ QUANTITIES: Final = {
     "link.delay": "delay",
     "link.jitter": "jitter",
     "link.loss": "loss",
+    "link.loss_burst": "length of loss bursts",
     "link.mtu": "path MTU",
 }
+_VERDICTS: Final = ("", "good", "degraded", "unusable")
+"""From best to worst; the first is that of a trial without capture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The worst trust of a configuration's counted trials; whether all of their links were as asked (None: never measured)
+    and what those links achieved, link parameter -> median in its base unit."""
+
+    trust: str
+    link_kept: bool | None
+    achieved: Mapping[str, float]
+
+
+def standings(configurations: Collection[int]) -> dict[int, Standing]:
+    """Return configuration -> standing for those that have counted trials. One query."""
+    trials = Trial.objects.counted().filter(configuration__in=configurations)
+    rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
+    for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):
+        rows[configuration].append((trust, certificate))
+    return {configuration: _standing(found) for configuration, found in rows.items()}
+
+
+def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
+    certificates = [certificate for _, certificate in rows if certificate]
+    kept = all(certificate["kept"] for certificate in certificates) if certificates else None
+    return Standing(max((trust for trust, _ in rows), key=_VERDICTS.index), kept, _medians(map(achieved, certificates)))
 
 
 def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:
     """Return, per configuration, link parameter -> achieved value in its base unit: median over the counted trials. One query."""
-    by_configuration: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    by_configuration: dict[int, list[Mapping[str, float]]] = defaultdict(list)
     trials = Trial.objects.counted().filter(experiment=experiment).exclude(certificate=None)
     for configuration, certificate in trials.values_list("configuration_id", "certificate"):
-        for name, value in achieved(certificate).items():
-            by_configuration[configuration][name].append(value)
-    return {
-        configuration: {name: median(values) for name, values in found.items()}
-        for configuration, found in by_configuration.items()
-    }
+        by_configuration[configuration].append(achieved(certificate))
+    return {configuration: _medians(links) for configuration, links in by_configuration.items()}
+
+
+def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for link in links:
+        for name, value in link.items():
+            by_name[name].append(value)
+    return {name: median(values) for name, values in by_name.items()}
 
 
 def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:

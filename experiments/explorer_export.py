@@ -12,30 +12,36 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet
 
+from experiments.certificates import QUANTITIES, Standing, standings
 from experiments.explorer import Line, lines
 from experiments.models import Configuration
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
+_TRUSTED: Final = ("trust", "link_kept", *(f"achieved.{name}" for name in QUANTITIES))
+"""How far a row may be believed, and what its link was measured to be: no number leaves without them."""
+_UNMEASURED: Final = Standing("", None, {})
 _STATISTICS: Final = ("n", "median", "minimum", "maximum")
 
 Row = dict[str, Any]
 
 
 def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """Return the header: what names the configuration, its parameters, and four numbers per metric in the base unit."""
+    """Return the header: what names the configuration, its parameters, its trust, and four numbers per metric in the base unit."""
     measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
-    return [*_FIXED, *(f"parameter.{name}" for name in parameters), *measured]
+    return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
 
 
 def rows(found: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
     """Yield the table in pieces; ``found`` is an ordered query of configurations with their experiments."""
     everything = iter(found.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
-        yield [_row(line, parameters, metrics) for line in lines(piece, metrics, scope)]
+        known = standings([configuration.pk for configuration in piece])
+        found = lines(piece, metrics, scope)
+        yield [_row(line, parameters, metrics, known.get(line.configuration.pk, _UNMEASURED)) for line in found]
 
 
-def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str]) -> Row:
+def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str], standing: Standing) -> Row:
     own: Configuration = line.configuration
     experiment = own.experiment
     row: Row = {
@@ -50,6 +56,8 @@ def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str]) -> Row:
     }
     given = {"hosts": own.hosts, "ranks": own.ranks, **own.parameters}
     row |= {f"parameter.{name}": given.get(name) for name in parameters}
+    row |= {"trust": standing.trust or None, "link_kept": standing.link_kept}
+    row |= {f"achieved.{name}": standing.achieved.get(name) for name in QUANTITIES}
     for metric in metrics:
         values = line.values.get(metric, (None,) * len(_STATISTICS))
         row |= {f"{metric}.{each}": value for each, value in zip(_STATISTICS, values, strict=True)}
@@ -100,6 +108,10 @@ def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[b
 def _type(name: str) -> Any:
     if name.startswith("parameter."):
         return pa.int64() if name in ("parameter.hosts", "parameter.ranks") else pa.string()
+    if name == "link_kept":
+        return pa.bool_()
+    if name == "trust":
+        return pa.string()
     if name in _FIXED:
         return pa.int64() if name == "configuration" else pa.string()
     return pa.int64() if name.endswith(".n") else pa.float64()
