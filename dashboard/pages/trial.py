@@ -30,6 +30,7 @@ from dashboard.charts import (
 from dashboard.link_panel import link_panel
 from dashboard.results import published_name
 from dashboard.tables import metric_rows
+from dashboard.trust_panel import trust_rows
 from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
 from experiments.access import may_cancel, visible_trials
@@ -186,6 +187,7 @@ def _measured(found: Trial) -> dict[str, Any]:
     repetitions = repetitions_of(found, HEADLINE)
     tiles = [_tile(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
     missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if _known(metric)]
+    wire, observer = _wire(found, values), observer_of(found)
     return {
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
@@ -193,8 +195,9 @@ def _measured(found: Trial) -> dict[str, Any]:
         "metric_rows": metric_rows(values),
         "printed": _printed_tables(found.tables),
         "missing": missing,
-        "observer": observer_of(found),
-        **_wire(found, values),
+        "observer": observer,
+        "trust_rows": trust_rows(found, values, wire["counters"], observer),
+        **wire,
     }
 
 

@@ -1,0 +1,50 @@
+"""How far a trial's capture may be believed, item for item: every number of the catalogue's trust section, or why it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analysis.catalogue import METRICS
+from dashboard import numbers
+from experiments.models import Trial
+
+OBSERVER = "observer_effect"
+_NO_CONTROL = "no run without capture"
+_NOT_COUNTED = "not counted"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRow:
+    """One item: its value as words, or in `missing` why there is none."""
+
+    label: str
+    definition: str
+    value: str = ""
+    missing: str = ""
+
+
+def trust_rows(
+    trial: Trial, values: Mapping[str, float], counters: Mapping[str, float], observer: Mapping[str, str] | None
+) -> list[TrustRow]:
+    """Return all items in the catalogue's order; nothing for a trial without capture, about which there is nothing to trust."""
+    if not trial.trust:
+        return []
+    found = []
+    for metric in METRICS.values():
+        if metric.section != "trust" or metric.shape != "number":
+            continue
+        if metric.id == OBSERVER:
+            words = (observer["difference"], "") if observer else ("", _NO_CONTROL)
+        elif (value := values.get(metric.id, counters.get(metric.id))) is not None:
+            words = (_shown(value, metric.unit, is_share=metric.id.endswith("_share")), "")
+        else:
+            words = ("", trial.not_available.get(metric.id, _NOT_COUNTED))
+        found.append(TrustRow(metric.label, metric.definition, *words))
+    return found
+
+
+def _shown(value: float, unit: str, *, is_share: bool) -> str:
+    if is_share:
+        return f"{numbers.significant(100 * value, 3)}{numbers.NARROW}%"
+    return f"{numbers.grouped(value)}{numbers.NARROW}{unit}" if unit != "1" else numbers.grouped(value)
