@@ -49,6 +49,8 @@ def _amount(value: float | None, unit: str) -> str:
         return numbers.NOTHING
     if unit == "":
         return f"{numbers.significant(100 * value, 3)}{numbers.NARROW}%"
+    if unit == "packets":
+        return numbers.significant(value, 3)
     if unit == "B":
         return f"{numbers.grouped(value)}{numbers.NARROW}B"
     number, prefixed = numbers.quantity(value, unit)

@@ -83,14 +83,15 @@ def _certify_path(
 ) -> tuple[list[Row], dict[str, Any], int]:
     names = (plan.hosts[source - 1], plan.hosts[target - 1])
     asked = (Asked.of(plan, source, target), Asked.of(plan, target, source))
-    counted = [(0, 0), (0, 0)]
+    counted = [(0, 0, 0), (0, 0, 0)]
     attempts = 0
     while attempts < ATTEMPTS:
         attempts += 1
         ways, trip = _measure(keeper, plan, names, asked)
         for side, way in enumerate(ways):
-            counted[side] = (counted[side][0] + way.lost, counted[side][1] + way.probed)
-            way.lost, way.probed = counted[side]
+            lost, probed, runs = counted[side]
+            counted[side] = (lost + way.lost, probed + way.probed, runs + way.loss_runs)
+            way.lost, way.probed, way.loss_runs = counted[side]
         rows = [
             *verdict.rows(names[0], names[1], asked[0], ways[0]),
             *verdict.rows(names[1], names[0], asked[1], ways[1]),
@@ -142,7 +143,7 @@ def _read(phase: Phase, results: list[dict[str, Any]], asked: Asked, ways: tuple
     elif phase.name == "udp":
         way.udp_bps = verdict.rate_of_stream(arrivals, asked.frame_bytes)
     else:
-        way.lost, way.loss_run = verdict.losses(arrivals, sent["sent"])
+        way.lost, way.loss_runs = verdict.losses(arrivals, sent["sent"])
         way.probed = sent["sent"]
         if way.udp_bps is not None:
             # The rate is limited before frames are lost: it carried those too.

@@ -1,10 +1,12 @@
 """From arrivals to what a path was measured to be, and whether that is what was asked for. Pure.
 
-Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss: what was asked lies inside the 99 % interval of what was counted.
+Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: what was asked lies inside the 99 %
+interval of what was counted.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
@@ -36,7 +38,7 @@ class Way:
     delays_s: list[float] = field(default_factory=list)
     lost: int = 0
     probed: int = 0
-    loss_run: float | None = None  # mean number of probes lost in a row
+    loss_runs: int = 0  # how often one or more probes in a row were lost
     mtu: int | None = None
     longer_refused: bool = True
 
@@ -78,11 +80,11 @@ def rate_of_trains(arrivals: Arrivals, frames: int, frame_bytes: int) -> float |
     return statistics.median(rates) if rates else None
 
 
-def losses(arrivals: Arrivals, sent: int) -> tuple[int, float | None]:
-    """Number of probes that never came, and the mean length of their runs."""
+def losses(arrivals: Arrivals, sent: int) -> tuple[int, int]:
+    """Number of probes that never came, and of the runs in which they are missing."""
     seen = sorted({arrival[0] for arrival in arrivals})
-    gaps = [after - before - 1 for before, after in pairwise([-1, *seen, sent]) if after - before > 1]
-    return sent - len(seen), sum(gaps) / len(gaps) if gaps else None
+    runs = sum(after - before > 1 for before, after in pairwise([-1, *seen, sent]))
+    return sent - len(seen), runs
 
 
 def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
@@ -99,6 +101,13 @@ def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LO
     low = 0.0 if lost == 0 else _beta_quantile(tail, k, n - k + 1)
     high = 1.0 if lost == sent else _beta_quantile(1 - tail, k + 1, n - k)
     return low, high
+
+
+def run_interval(lost: int, runs: int, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
+    """The interval for the mean length of a run of losses: after each lost probe a run ends with a probability of its
+    own, so the `runs` (at least one) are a binomial count among the `lost`, and the mean length is the inverse of its share."""
+    low, high = loss_interval(runs, lost, confidence=confidence)
+    return 1 / high, 1 / low
 
 
 def _beta_quantile(probability: float, a: float, b: float) -> float:
@@ -123,7 +132,7 @@ def rows(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
         Row(source, target, "TCP rate", "bit/s", None, way.tcp_bps),
         _burst(source, target, asked, way),
         *_delay(source, target, asked, way),
-        _loss(source, target, asked, way),
+        *_loss(source, target, asked, way),
         _mtu(source, target, asked, way),
     ]
 
@@ -165,14 +174,20 @@ def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     return found
 
 
-def _loss(source: str, target: str, asked: Asked, way: Way) -> Row:
+def _loss(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     if not way.probed:
-        return Row(source, target, "loss", "", asked.loss, None, tolerance="99 % interval", kept=False)
+        return [Row(source, target, "loss", "", asked.loss, None, tolerance="99 % interval", kept=False)]
     low, high = loss_interval(way.lost, way.probed, max(asked.loss_burst, 1.0))
     # An interval that begins above 0 by rounding alone would refuse 0.
     kept = low <= asked.loss <= high or math.isclose(asked.loss, low)
     achieved = way.lost / way.probed
-    return Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)
+    found = [Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)]
+    if asked.loss_burst > 1 and way.loss_runs:
+        run, (shortest, longest) = way.lost / way.loss_runs, run_interval(way.lost, way.loss_runs)
+        kept = shortest <= asked.loss_burst <= longest
+        row = Row(source, target, "length of loss bursts", "packets", asked.loss_burst, run, (shortest, longest))
+        found.append(dataclasses.replace(row, tolerance="99 % interval", kept=kept))
+    return found
 
 
 def _mtu(source: str, target: str, asked: Asked, way: Way) -> Row:
@@ -198,7 +213,9 @@ def shown(value: float, unit: str) -> str:
         return f"{value / scale:.4g} {name}"
     if unit == "s":
         return f"{1e3 * value:.3g} ms"
-    return f"{100 * value:.3g} %" if unit == "" else f"{value:.0f} {unit}"
+    if unit == "":
+        return f"{100 * value:.3g} %"
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
 
 
 def summary(delays_s: Sequence[float]) -> dict[str, Any]:

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 
 import pytest
 
-from tests.workers.clusters.trials import PlainLink, output_of
+from tests.workers.clusters.trials import PlainLink, output_of, start_tool
 from workers import launchers
 from workers.launchers import testbed
 from workers.testbed.certificate import Certificate, certify, paths
 from workers.testbed.plan import Plan
 from workers.testbed.probe import emulators
 
+# Datagrams go beside a TCP connection whose end stands behind the last of them in the same queue.
+COUNT_DATAGRAMS = """
+import socket
+with socket.create_server(("10.77.0.2", 9000)) as server, socket.socket(type=socket.SOCK_DGRAM) as end:
+    end.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
+    end.bind(("10.77.0.2", 9000))
+    print("listening", flush=True)
+    server.accept()[0].recv(1)
+    end.setblocking(False)
+    count = 0
+    try:
+        while end.recv(2000):
+            count += 1
+    except BlockingIOError:
+        print(count)
+"""
+SEND_DATAGRAMS = """
+import socket
+with socket.create_connection(("10.77.0.2", 9000)), socket.socket(type=socket.SOCK_DGRAM) as end:
+    for _ in range(1000):
+        end.sendto(bytes(1000), ("10.77.0.2", 9000))
+"""
 WIDE_AREA = {"topology": "two sites", "bandwidth_bps": 3e8}
 
 
@@ -69,6 +92,43 @@ def test_jitter_in_the_shape_asked_for_reaches_the_other_side() -> None:
         assert certificate is not None
         assert certificate.reasons == ()
         assert achieved(certificate, "jitter") == pytest.approx([0.001] * 2, abs=0.0003)
+
+
+def test_packets_are_lost_in_bursts_of_the_length_asked_for() -> None:
+    with opened(**WIDE_AREA, loss=0.02, loss_burst=5.0) as session:
+        certificate = session.certify()
+        assert certificate is not None
+        # Some 130 bursts: their mean is known to a tenth, and single losses would have a mean of 1.
+        assert achieved(certificate, "length of loss bursts") == pytest.approx([5.0] * 2, rel=0.5)
+        assert achieved(certificate, "loss") == pytest.approx([0.02] * 2, rel=0.5)
+
+
+def test_the_ports_of_a_star_have_their_own_rates_in_both_directions_and_carry_jumbo_frames() -> None:
+    with opened(hosts=3, topology="star", rates_bps=(2e8, 2e8, 2e7), mtu=9000) as session:
+        certificate = session.certify()
+        assert certificate is not None
+        rates = {(row.source, row.target): row.asked for row in certificate.rows if row.quantity == "bandwidth"}
+        assert rates == {("n1", "n2"): 2e8, ("n2", "n1"): 2e8, ("n1", "n3"): 2e7, ("n3", "n1"): 2e7}
+        assert achieved(certificate, "bandwidth") == pytest.approx([2e8, 2e8, 2e7, 2e7], rel=0.05)
+        assert achieved(certificate, "path MTU") == [9000] * 4
+
+
+def test_a_short_queue_drops_what_a_long_one_holds(eventually: Callable[..., object]) -> None:
+    # All of them need 0.8 s of the link; 20 KB hold some twenty, and as many leave as there is time while they are sent.
+    assert received_of_burst(20_000, eventually) < 500
+    assert received_of_burst(None, eventually) == 1000
+
+
+def received_of_burst(queue_bytes: int | None, eventually: Callable[..., object]) -> int:
+    """How many of 1000 UDP datagrams, sent at once over 10 Mbit/s, arrive."""
+    with opened(bandwidth_bps=1e7, queue_bytes=queue_bytes) as session:
+        counting, answer = start_tool(session, "/usr/bin/python3", "-c", COUNT_DATAGRAMS, host="n2")
+        eventually(lambda: os.pread(answer, 100, 0).startswith(b"listening"))
+        assert output_of(session, "/usr/bin/python3", "-c", SEND_DATAGRAMS, host="n1") == ""
+        assert counting.wait(20.0) == 0
+        text = os.pread(answer, 100, 0).decode()
+        os.close(answer)
+        return int(text.split()[1])
 
 
 def test_a_link_that_is_not_as_asked_is_found_out() -> None:

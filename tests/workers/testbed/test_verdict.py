@@ -53,9 +53,9 @@ def test_the_rate_of_trains_is_their_median_and_allows_for_losses() -> None:
 
 def test_losses_are_counted_at_the_ends_too_and_in_runs() -> None:
     seen = [(number, 0, 0, 0, 0) for number in (1, 2, 3, 6, 7)]
-    assert verdict.losses(seen, sent=10) == (5, pytest.approx(5 / 3))
+    assert verdict.losses(seen, sent=10) == (5, 3)
     assert verdict.losses([*seen, seen[0]], sent=10)[0] == 5
-    assert verdict.losses([(n, 0, 0, 0, 0) for n in range(10)], sent=10) == (0, None)
+    assert verdict.losses([(n, 0, 0, 0, 0) for n in range(10)], sent=10) == (0, 0)
 
 
 @pytest.mark.parametrize(("lost", "sent"), [(0, 1000), (1, 8000), (80, 8000), (8000, 8000)])
@@ -108,6 +108,17 @@ def test_loss_is_kept_when_it_lies_in_the_interval() -> None:
     assert not_kept(asked, way(lost=85, probed=8000)) == []
     assert not_kept(asked, way(lost=30, probed=8000)) == ["loss"]
     assert not_kept(asked, way(lost=0, probed=8000)) == ["loss"]
+
+
+def test_the_length_of_bursts_is_kept_when_it_lies_in_its_interval() -> None:
+    exact = stats.binomtest(32, 160).proportion_ci(0.99, method="exact")
+    assert verdict.run_interval(160, 32) == pytest.approx((1 / exact.high, 1 / exact.low))
+    asked = Asked(3e8, 1500, delay_s=0.004, loss=0.01, loss_burst=5.0)
+    assert not_kept(asked, way(lost=160, loss_runs=34, probed=16_000)) == []
+    assert not_kept(asked, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
+    rows = verdict.rows("n1", "n2", asked, way(lost=160, loss_runs=40, probed=16_000))
+    (row,) = [row for row in rows if row.quantity == "length of loss bursts"]
+    assert verdict.sentence(row).startswith("the length of loss bursts from n1 to n2 is 4 packets, asked was 5 packets")
 
 
 def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
