@@ -35,11 +35,13 @@ def main(report_dir: str, argv: list[str]) -> int:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         return NOT_STARTED
     for number in FORWARDED:
-        signal.signal(number, lambda received, _frame: os.kill(pid, received))
+        signal.signal(number, lambda received, _frame: pass_on(pid, received))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     die_with(launcher, pid)
     _pid, status, usage = os.wait4(pid, 0)
     ended_ns = time.monotonic_ns()
+    for number in FORWARDED:  # a launcher that asks twice must not cost the report
+        signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(status)
     write(report_dir, rank, code, usage, (started_ns, ended_ns, started_at))
     if code < 0:
@@ -48,13 +50,21 @@ def main(report_dir: str, argv: list[str]) -> int:
     return code
 
 
+def pass_on(pid: int, number: int) -> None:
+    """Send a signal to the program, which may have ended in this moment."""
+    try:  # noqa: SIM105 - importing contextlib would cost every rank its time
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def die_with(launcher: int, pid: int) -> None:
     """If the launcher is killed, end the program too: SIGTERM comes to us then and is passed on."""
     import ctypes  # after the start: 3 ms that no rank should wait for
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != launcher:
-        os.kill(pid, signal.SIGTERM)
+        pass_on(pid, signal.SIGTERM)
 
 
 def write(

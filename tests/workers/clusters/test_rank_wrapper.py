@@ -52,6 +52,25 @@ def test_it_passes_signals_on(tmp_path: Path, eventually: Callable[..., object])
     assert (tmp_path / "got").exists()
 
 
+@pytest.mark.parametrize("call", ["wait4", "rename"])
+def test_a_signal_after_the_end_costs_no_report(call: str, tmp_path: Path) -> None:
+    """A launcher asks twice: the program is reaped, and its report is not yet written."""
+    with_signal = f"""
+import os, runpy, signal, sys
+original = os.{call}
+def then_asked(*arguments):
+    result = original(*arguments)
+    os.kill(os.getpid(), signal.SIGTERM)
+    return result
+os.{call} = then_asked
+sys.argv = [{str(WRAPPER)!r}, {str(tmp_path)!r}, "true"]
+runpy.run_path({str(WRAPPER)!r}, run_name="__main__")
+"""
+    done = subprocess.run([PYTHON, "-c", with_signal], timeout=20, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert report(tmp_path, 0)["exit_status"] == 0
+
+
 def test_a_missing_program_is_said_and_leaves_no_report(tmp_path: Path) -> None:
     wrapper = start(tmp_path, "no-such-program")
     _, stderr = wrapper.communicate(timeout=20)
