@@ -16,8 +16,9 @@ from dashboard.results import Chart
 from dashboard.words import parameter_label, value_words
 from experiments import workloads
 from experiments.errors import CannotExplore
-from experiments.explorer import COLUMNS, Cell, Counts, Pivot, Query, configurations, is_metric
-from experiments.metrics import HEADLINE, described, in_order
+from experiments.explorer import COLUMNS, Cell, Counts, Pivot
+from experiments.explorer_query import Query, configurations
+from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement, State
 from experiments.parameters import known_parameters
 

@@ -131,6 +131,15 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     )
 
 
+def is_metric(name: str) -> bool:
+    """Return whether ``name`` is a metric or figure of merit, not a parameter."""
+    try:
+        find(name)
+    except KeyError:
+        return False
+    return True
+
+
 def described(identifier: str) -> Metric:
     """Return the description of a metric; one that no catalogue knows any more keeps its name and has no direction."""
     try:

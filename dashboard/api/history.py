@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 
 from dashboard.api import schema
 from dashboard.api.filtering import clean, refuse_unknown
-from experiments.explorer import is_metric
 from experiments.history import history_of
+from experiments.metrics import is_metric
 from experiments.models import Configuration
 
 

@@ -26,8 +26,9 @@ from dashboard.exploring import (
 )
 from dashboard.words import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
-from experiments.explorer import Counts, Line, Query, counts, lines, pivot, swept
+from experiments.explorer import Counts, Line, counts, lines, pivot, swept
 from experiments.explorer_export import FORMATS, columns, rows
+from experiments.explorer_query import Query
 from experiments.metrics import described
 from experiments.models import Measurement, SavedView, State
 

@@ -18,9 +18,8 @@ from dashboard.pages.compare import percent
 from dashboard.results import Chart
 from dashboard.words import flat
 from experiments.access import may_submit
-from experiments.explorer import is_metric
 from experiments.history import ConfigurationHistory, counted, expect, history_of
-from experiments.metrics import described, in_order
+from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
 
 
