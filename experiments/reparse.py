@@ -1,17 +1,21 @@
-"""Old outputs parsed again, after a parser was improved: figures of merit and tables change, everything that was measured stays."""
+"""Old outputs parsed again, after a parser was improved: figures of merit and tables change, everything that was measured stays.
+
+A trial that FAILED because its parser refused the output is FINISHED when the parser reads it now.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from experiments import workloads
+from experiments import unread, workloads
 from experiments.diagnosis import forget_diagnosis
 from experiments.errors import OutputError
-from experiments.models import Artifact, Measurement, State, Trial
+from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.plain_data import storable
 from experiments.studies import forget_findings
 from experiments.workloads import Parsed
@@ -22,6 +26,8 @@ class Reparsed:
     """What became of the trials: counts, and the sentence of each that the parser refuses (by trial)."""
 
     changed: int = 0
+    finished: int = 0
+    """Failed ones that have a result now."""
     unchanged: int = 0
     without_output: int = 0
     """Retention has taken the files, or they were never kept."""
@@ -29,17 +35,24 @@ class Reparsed:
 
     @property
     def trials(self) -> int:
-        return self.changed + self.unchanged + self.without_output + len(self.refused)
+        return self.changed + self.finished + self.unchanged + self.without_output + len(self.refused)
+
+
+def candidates() -> QuerySet[Trial]:
+    """Return the trials whose output a parser has read or refused. Published results have no output and are never touched."""
+    refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=unread.NAME))
+    return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False)
 
 
 def reparse(trials: Iterable[Trial]) -> Reparsed:
-    """Parse the kept outputs of finished trials again, one transaction per trial.
+    """Parse the kept outputs of ``candidates()`` again, one transaction per trial; others are passed over.
 
-    A trial whose output the parser refuses now keeps what it had. Published results have no output and are never touched.
+    A trial whose output the parser refuses now keeps what it had.
     """
     counts = Reparsed()
     for trial in trials:
-        if trial.state != State.FINISHED or trial.experiment.published:
+        measured = unread.kept(trial) if trial.state == State.FAILED else None
+        if trial.experiment.published or (trial.state != State.FINISHED and measured is None):
             continue
         texts = _texts(trial)
         if texts is None:
@@ -51,13 +64,23 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
         except OutputError as error:
             counts.refused[trial.pk] = str(error)
             continue
-        if _store(trial, parsed):
+        if measured is not None:
+            trial.finish_after_all(_with_figures(measured, parsed))
+            counts.finished += 1
+        elif _store(trial, parsed):
             counts.changed += 1
-            forget_diagnosis(trial.experiment)
-            forget_findings(trial.experiment)
         else:
             counts.unchanged += 1
+            continue
+        forget_diagnosis(trial.experiment)
+        forget_findings(trial.experiment)
     return counts
+
+
+def _with_figures(measured: TrialResult, parsed: Parsed) -> TrialResult:
+    """Return what was measured together with what the output says."""
+    of_all = {**measured.measurements.get("all", {}), **parsed.figures}
+    return replace(measured, measurements={**measured.measurements, "all": of_all}, tables=parsed.tables)
 
 
 def _workload(trial: Trial) -> workloads.Workload:
@@ -66,7 +89,7 @@ def _workload(trial: Trial) -> workloads.Workload:
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     """Return standard output and the files that the run wrote; None where one of those that were kept is gone."""
-    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER])
+    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=unread.NAME)
     if any(a.removed_at is not None or not a.file.is_file() for a in kept):
         return None
     texts = {a.name: a.file.read_text(errors="replace") for a in kept}

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from experiments.errors import OutputError, StaleTrial
+from experiments.errors import StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
 from workers import leftovers
@@ -18,7 +18,7 @@ from workers.errors import HostsLost, TrialFailed
 from workers.heart import Heart, Stopped
 from workers.launchers import SessionPool
 from workers.patience import patiently
-from workers.results import collect
+from workers.results import Unread, collect
 from workers.run import TrialRun
 from workers.sentences import storage_failure
 from workers.worker_identity import identity
@@ -65,7 +65,10 @@ def execute(trial: Trial) -> None:
         except HostsLost as error:
             reason = str(error)
             _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))
-        except (TrialFailed, OutputError) as error:
+        except Unread as error:
+            message, artifacts = str(error), error.artifacts or leftovers.describe(trial)
+            _store(lambda: trial.fail(message, artifacts))
+        except TrialFailed as error:
             message = str(error)
             _store(lambda: trial.fail(message, leftovers.describe(trial)))
         except Exception as error:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import analysis
 from analysis.catalogue import METRICS
 from analysis.legacy import CAVEATS as LEGACY_CAVEATS
+from experiments import unread
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import Artifact, TrialResult
+from experiments.workloads import Parsed
 from workers.errors import TrialFailed
 from workers.run import BTL_PORTS, Measured, TrialRun
 from workers.sampling import shares
@@ -34,13 +36,26 @@ class _Packets:
     reasons: tuple[str, ...] = ()
 
 
+class Unread(OutputError):
+    """The parser refused the output; ``artifacts`` hold everything that was measured besides, for a better one."""
+
+    def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
+        super().__init__(message)
+        self.artifacts = artifacts
+
+
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise OutputError or TrialFailed."""
+    """Decode, compute and parse; return everything for one transaction. Raise Unread or TrialFailed."""
     output = run.stdout.read_text(errors="replace")
     try:
         parsed = run.workload.parse(output, _written_files(run))
     except OutputError as error:
-        raise OutputError(with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)) from None
+        message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
+        raise Unread(message, _keep_unread(run, measured)) from None
+    return _result(run, measured, parsed)
+
+
+def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
     all_traffic = {**run_metrics(measured.elapsed_s, measured.usages, run.ranks), **packets.metrics, **parsed.figures}
     return TrialResult(
@@ -52,6 +67,15 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
     )
+
+
+def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
+    try:
+        result = _result(run, measured, Parsed({}))
+    except TrialFailed:
+        return ()  # the capture cannot be read either: there is nothing to add figures of merit to
+    kept = unread.keep(run.directory, result)
+    return [*result.artifacts, Artifact.describe(run.trial.pk, Artifact.Kind.OTHER, kept)]
 
 
 def _worse(*verdicts: str) -> str:

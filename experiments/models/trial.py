@@ -19,6 +19,7 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
 from experiments.plain_data import storable
+from experiments.traffic import FLAGGED
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 
@@ -88,6 +89,10 @@ class TrialQuerySet(models.QuerySet["Trial"]):
     def counted(self) -> TrialQuerySet:
         """The trials that statistics are made of."""
         return self.current().filter(state=State.FINISHED, kind=Kind.MEASURED)
+
+    def flagged(self) -> TrialQuerySet:
+        """The counted trials whose traffic enters no statistics."""
+        return self.counted().filter(trust__in=FLAGGED)
 
     def without_result(self) -> TrialQuerySet:
         """The trials that ended and measured nothing."""
@@ -159,6 +164,12 @@ class Trial(models.Model):
                 condition=Q(state__in=["preparing", "running", "analysing"]),
             ),
             models.Index(fields=["experiment", "state"], name="trial_by_experiment_state"),
+            # Few as a rule; the explorer counts those that its answer leaves out.
+            models.Index(
+                fields=["configuration"],
+                name="trial_flagged",
+                condition=Q(trust__in=["degraded", "unusable"], state="finished", kind="measured", superseded=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -228,6 +239,24 @@ class Trial(models.Model):
             )
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
+
+    def finish_after_all(self, result: TrialResult) -> None:
+        """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
+        rows, not_finite = _rows(self, result.measurements)
+        with transaction.atomic():
+            failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
+            if not failed.update(
+                state=State.FINISHED,
+                message=f"Its output was read later; at first: {self.message}",
+                trust=result.trust,
+                trust_reasons=list(result.trust_reasons),
+                not_available={**result.not_available, **not_finite},
+                tables=storable(dict(result.tables)),
+                environment=Environment.store(storable(result.environment)) if result.environment else None,
+            ):
+                raise StaleTrial(f"{self} did not fail, or was finished by somebody else")
+            Measurement.objects.bulk_create(rows)
+        self.refresh_from_db()
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
         """An expected failure, in a sentence for the reader."""

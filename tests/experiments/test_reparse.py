@@ -4,10 +4,13 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 
+from experiments import unread
 from experiments.diagnosis import diagnosis_of, kept_diagnosis
-from experiments.models import Summary, Trial, TrialResult
-from experiments.reparse import reparse
+from experiments.errors import StaleTrial
+from experiments.models import Artifact, Summary, Trial, TrialResult
+from experiments.reparse import candidates, reparse
 from tests.experiments import factories
 from tests.experiments.workloads.samples import sample
 
@@ -68,6 +71,57 @@ def test_an_output_that_the_parser_refuses_it_leaves_alone(trial):
     assert values(trial)["water.loop_time_s"] == 99.0
 
 
+@pytest.fixture
+def refused(db, session_directory) -> Trial:
+    """A trial that failed because its parser refused a good output, with what was measured besides."""
+    factories.experiment()
+    trial = factories.analysing()
+    output = factories.stored_file(trial, content=OUTPUT)
+    kept = unread.keep(output.file.parent, factories.RESULT)
+    trial.fail("LAMMPS printed no loop time.", [output, Artifact.describe(trial.pk, "other", kept)])
+    return trial
+
+
+def test_a_failed_trial_it_finishes_when_its_output_can_be_read_now(refused):
+    counts = reparse(candidates())
+    assert (counts.finished, counts.trials) == (1, 1)
+    refused.refresh_from_db()
+    assert refused.state == "finished"
+    assert refused.trust == "good"
+    assert refused.environment.facts == {"kernel": "6.1"}
+    assert "at first: LAMMPS printed no loop time" in refused.message
+    found = values(refused)
+    assert found["elapsed_s"] == 1.5
+    assert found["water.loop_time_s"] > 0
+    assert values(refused, "mpi") == {"packets": 1000.0}
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert Summary.objects.filter(configuration=refused.configuration, metric="water.loop_time_s").exists()
+    assert reparse(candidates()).unchanged == 1
+
+
+def test_a_failed_trial_whose_output_is_refused_again_it_leaves_failed(refused):
+    refused.artifacts.get(kind="stdout").file.write_bytes(b"something else")
+    counts = reparse(candidates())
+    assert list(counts.refused) == [refused.pk]
+    refused.refresh_from_db()
+    assert refused.state == "failed"
+    assert not refused.measurements.exists()
+
+
+def test_a_trial_that_failed_otherwise_it_leaves_alone(db):
+    factories.experiment()
+    trial = factories.analysing()
+    trial.fail("It exited with status 1.", [factories.stored_file(trial, content=OUTPUT)])
+    assert not candidates().exists()
+    assert reparse([trial]).trials == 0
+
+
+def test_only_a_failed_trial_it_finishes_after_all(trial):
+    with pytest.raises(StaleTrial):
+        trial.finish_after_all(factories.RESULT)
+
+
 def test_files_that_retention_took_it_counts(trial):
     trial.artifacts.get().file.unlink()
     assert reparse([trial]).without_output == 1
@@ -76,7 +130,9 @@ def test_files_that_retention_took_it_counts(trial):
 def test_the_command_it_prints_counts(trial):
     out = StringIO()
     call_command("reparse", trial.experiment.slug, stdout=out)
-    assert out.getvalue() == "1 trials: 1 changed, 0 unchanged, 0 without their output, 0 refused\n"
+    assert (
+        out.getvalue() == "1 trials: 1 changed, 0 unchanged, 0 finished after all, 0 without their output, 0 refused\n"
+    )
     call_command("reparse", workload="water", stdout=out)
     assert "0 changed, 1 unchanged" in out.getvalue()
 

@@ -1,4 +1,4 @@
-"""Parse the kept outputs of finished trials again, after a parser was improved."""
+"""Parse kept outputs again after a parser was improved: of finished trials, and of those that failed because it refused them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from experiments.models import Trial
-from experiments.reparse import reparse
+from experiments.reparse import candidates, reparse
 
 
 class Command(BaseCommand):
@@ -23,18 +22,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, experiment: str | None = None, workload: str | None = None, **options: Any) -> None:
         if (experiment is None) == (workload is None):
             raise CommandError("give an experiment or --workload", returncode=2)
-        finished = Trial.objects.filter(state="finished", experiment__published=False)
         chosen = (
-            finished.filter(experiment__slug=experiment)
+            candidates().filter(experiment__slug=experiment)
             if experiment
-            else finished.filter(experiment__workload=workload)
+            else candidates().filter(experiment__workload=workload)
         )
         if not chosen.exists():
-            raise CommandError(f"no finished trial of {experiment or workload!r}", returncode=2)
+            raise CommandError(f"no trial with an output of {experiment or workload!r}", returncode=2)
         counts = reparse(chosen.select_related("experiment", "configuration").order_by("pk").iterator(chunk_size=100))
         self.stdout.write(
             f"{counts.trials} trials: {counts.changed} changed, {counts.unchanged} unchanged,"
-            f" {counts.without_output} without their output, {len(counts.refused)} refused"
+            f" {counts.finished} finished after all, {counts.without_output} without their output, {len(counts.refused)} refused"
         )
         for trial, sentence in counts.refused.items():
             self.stderr.write(f"trial {trial}: {sentence}")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from experiments.models import Lease, State, Trial
+from experiments.reparse import candidates, reparse
+from experiments.workloads import Parsed
 from workers import results
 
 GOOD = "print('answer 42')"
@@ -51,6 +53,23 @@ def test_it_refuses_output_that_makes_no_sense(outcome: Callable[..., Trial]) ->
     assert trial.state == State.FAILED
     assert "The script gave no answer" in trial.message
     assert "lorem ipsum" in trial.message
+
+
+def test_what_it_measured_it_keeps_for_a_better_parser(
+    outcome: Callable[..., Trial], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = outcome("open('said', 'w').write('x'); print('lorem 7')")
+    assert not trial.measurements.exists()
+    improved = Parsed({"script.answer": 7.0})
+    monkeypatch.setattr(type(script_workload), "parse", lambda *_: improved)
+    assert reparse(candidates()).finished == 1
+    trial.refresh_from_db()
+    assert trial.state == State.FINISHED
+    values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
+    assert values["script.answer"] == 7.0
+    assert values["elapsed_s"] > 0
+    assert "packets" in values
+    assert trial.environment is not None
 
 
 def test_it_names_the_package_of_a_missing_program(
