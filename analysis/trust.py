@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
-from analysis.packets import PacketTable
+from analysis.packets import SYN, PacketTable
 
 Verdict = Literal["good", "degraded", "unusable"]
 
@@ -66,6 +66,10 @@ class TrustAccumulator:
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
             self._heads, self._links, self._times, self._words, self._pushed, duplicate,
         )  # fmt: skip
+        if not np.any(table.tcp_flags[duplicate] & SYN == 0):
+            # Linux numbers every SYN-ACK 0 and repeats it at once when the SYN comes again, perhaps just as its own timer
+            # does: true frames, both. A capture that sees frames twice sees others than these twice.
+            duplicate[:] = False
         self._duplicates += int(np.count_nonzero(duplicate))
         flows = len(table.flow_endpoints)
         if flows > len(self._announced):

@@ -82,6 +82,16 @@ def test_a_retransmission_is_no_duplicate(tmp_path: Path) -> None:
         assert result.metrics["retransmitted_segments"] == 1
 
 
+def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
+    """The peer's timer and the SYN that comes again send the same SYN-ACK within microseconds, both numbered 0."""
+    answer = ethernet(ipv4(tcp(20_000, 40_000, seq=9, ack=1, flags=0x12), source="10.0.0.2", destination="10.0.0.1"))
+    answers = [Frame.whole(10**15 + after, answer) for after in (10_000, 50_000)]
+    result = analysed(tmp_path, [*answers, data(MS, 1), data(2 * MS, 2, seq=101)], mtu=1500)
+    assert result.metrics["duplicated_packets"] == 0
+    assert result.metrics["packets"] == 4
+    assert result.trust.reasons == ()
+
+
 def test_segments_above_the_peers_mss_are_super_segments(tmp_path: Path) -> None:
     def syn(source: int, destination: int, flags: int) -> bytes:
         ends = {"source": f"10.0.0.{source}", "destination": f"10.0.0.{destination}"}

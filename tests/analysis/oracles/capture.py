@@ -112,18 +112,18 @@ def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
 
 
 def duplicates(packets: Sequence[Packet]) -> int:
-    """TCP frames equal to one that was not itself a repetition, within 1 ms before."""
-    found, originals = 0, []
+    """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs alone are none."""
+    found, without_syn, originals = 0, False, []
     for p in packets:
         if not p.tcp:
             continue
         key = (p.identity, p.source, p.destination, p.payload)
         originals = [old for old in originals if abs(p.time_ns - old[0]) <= 1_000_000]
         if any(old[1] == key for old in originals):
-            found += 1
+            found, without_syn = found + 1, without_syn or not p.flags & 2
         else:
             originals.append((p.time_ns, key))
-    return found
+    return found if without_syn else 0
 
 
 def volume(packets: Sequence[Packet]) -> dict[str, float]:
