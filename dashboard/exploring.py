@@ -154,11 +154,17 @@ def panels_left_out(found: Pivot) -> int:
 
 
 def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[Mark]]]:
-    grouped: dict[str, list[Cell]] = {}
-    for cell in sorted(cells, key=lambda cell: (_order(cell.colour), _order(cell.x))):
-        name = f"{label(query.colour)} {words(query.colour, cell.colour)}" if query.colour else described(query.y).label
-        grouped.setdefault(name, []).append(cell)
-    return [(name, [_mark(cell, query, look) for cell in own]) for name, own in grouped.items()]
+    by_colour: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_colour.setdefault(_key(cell.colour), []).append(cell)
+    series = []
+    for own in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
+        name = (
+            f"{label(query.colour)} {words(query.colour, own[0].colour)}" if query.colour else described(query.y).label
+        )
+        marks = [_mark(cell, query, look) for cell in sorted(own, key=lambda cell: _order(cell.x))]
+        series.append((name, marks))
+    return series
 
 
 def _mark(cell: Cell, query: Query, look: Look) -> Mark:

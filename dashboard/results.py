@@ -10,12 +10,13 @@ from dashboard import numbers
 from dashboard.axes import XAxis, groups_beside, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
 from dashboard.scaling import ScalingCharts, breakdown_metrics, fits_of
-from dashboard.tables import FLAGGED, Column, squares
+from dashboard.tables import Column, squares
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
 from experiments.models import UNFINISHED, Experiment
 from experiments.selectors import ConfigurationRow, TrialMark, configuration_rows, published_like, swept_parameters
+from experiments.traffic import FLAGGED
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")

@@ -13,8 +13,8 @@ from dashboard.charts import Scale
 from dashboard.words import trial_role
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, TrialMark
+from experiments.traffic import FLAGGED
 
-FLAGGED = ("degraded", "unusable")
 _SECTIONS = {
     "run": "Run",
     "volume": "Volume and rate",

@@ -1,6 +1,7 @@
 """The Django application of the repository."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class ExperimentsConfig(AppConfig):
@@ -8,3 +9,8 @@ class ExperimentsConfig(AppConfig):
 
     name = "experiments"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from experiments.traffic import define_in_database
+
+        post_migrate.connect(define_in_database, sender=self)

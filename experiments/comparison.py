@@ -16,6 +16,7 @@ from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.metrics import described, in_order
 from experiments.models import Configuration, Environment, Experiment, Kind, Measurement, State, Trial
+from experiments.traffic import FLAGGED
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -51,6 +52,10 @@ class Member:
     def trials_at(self, names: Names, point: Point) -> list[Trial]:
         found = self.at(names, point)
         return self.counted.get(found.pk, []) if found else []
+
+    def flagged_at(self, names: Names, point: Point) -> int:
+        """How many of them have their traffic left out."""
+        return sum(trial.trust in FLAGGED for trial in self.trials_at(names, point))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,7 @@ class Compared:
                     "experiment": m.experiment.slug,
                     "trials": len(m.trials_at(self.names, self.at)),
                     "without_result": m.left_out,
+                    "flagged": m.flagged_at(self.names, self.at),
                 }
                 for m in self.members
             ],
@@ -324,13 +330,13 @@ def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
-    """Metric -> values, per member."""
+    """Metric -> values, per member; the traffic of flagged captures is left out."""
     owner: dict[int, list[int]] = defaultdict(list)
     for number, each in enumerate(trials):
         for trial in each:
             owner[trial.pk].append(number)
     found: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
-    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).order_by("trial_id")
+    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).in_statistics().order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         for number in owner[trial_id]:
             found[number][metric].append(value)
@@ -348,7 +354,8 @@ def _series(
         for point in points:
             for trial in member.trials_at(names, point):
                 place[trial.pk].append((point, number))
-    rows = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").order_by("trial_id")
+    drawn = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").in_statistics()
+    rows = drawn.order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         for point, number in place[trial_id]:
             series[metric][point][number].append(value)

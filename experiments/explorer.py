@@ -19,10 +19,12 @@ from django.db.models import (
     BigIntegerField,
     Count,
     F,
+    FilteredRelation,
     FloatField,
     Func,
     Max,
     Min,
+    Q,
     QuerySet,
     StdDev,
     Sum,
@@ -32,7 +34,8 @@ from scipy import special  # stdtrit is t.ppf without its checks
 
 from experiments.explorer_query import Query, check, configurations
 from experiments.metrics import is_metric
-from experiments.models import Cluster, Configuration, Summary
+from experiments.models import Cluster, Configuration, Kind, State, Summary
+from experiments.traffic import FLAGGED, is_traffic
 
 MOST_CELLS: Final = 1500
 MOST_DOTS: Final = 2000
@@ -113,7 +116,7 @@ def _key(name: str) -> Any:
 def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     names = {each: name for each in ("x", "colour", "facet") if (name := getattr(query, each))}
     grouped = (
-        rows.annotate(**{each: _key(name) for each, name in names.items()})
+        rows.annotate(x=_key(query.x), **{each: _key(name) for each, name in names.items() if each != "x"})
         .exclude(x=None)
         .order_by()
         .values(*names)
@@ -173,22 +176,16 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
         for each in ("colour", "facet")
         if (name := getattr(query, each))
     }
-    numbers = ("summaries__n", "summaries__median", "summaries__minimum", "summaries__maximum")
-    rows = rows.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
-    ys = list(rows.values_list("pk", *numbers, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
-    keys = [row[0] for row in ys[:MOST_DOTS]]
-    xs = dict(
-        Summary.objects.filter(configuration__in=keys, metric=query.x, scope=query.scope).values_list(
-            "configuration_id", "median"
-        )
-    )
+    other = Q(summaries__metric=query.x, summaries__scope=query.scope)
+    both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
+    columns = ("across__median", "summaries__n", "summaries__median", "summaries__minimum", "summaries__maximum")
+    asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
+    found = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
     cells = []
-    for pk, n, middle, low, high, *values in ys[:MOST_DOTS]:
-        if pk in xs:
-            own = dict(zip(by, values, strict=True))
-            colour, facet = own.get("colour"), own.get("facet")
-            cells.append(Cell(xs[pk], colour, facet, 1, n, middle, low, high, middle, None, (middle,)))
-    return Pivot(cells, len(ys) > MOST_DOTS, True)
+    for x, n, middle, low, high, *values in found[:MOST_DOTS]:
+        own = dict(zip(by, values, strict=True))
+        cells.append(Cell(x, own.get("colour"), own.get("facet"), 1, n, middle, low, high, middle, None, (middle,)))
+    return Pivot(cells, len(found) > MOST_DOTS, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +210,14 @@ def counts(user: Any, query: Query) -> Counts:
             by_cluster[names[cluster]] += count
     clusters = [(slug, name, count) for (slug, name), count in sorted(by_cluster.items())]
     return Counts(sum(by_workload.values()), sorted(by_workload.items()), clusters)
+
+
+def flagged(user: Any, query: Query) -> int:
+    """Count the trials whose traffic the answer leaves out; none where only times are asked for."""
+    if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
+        return 0
+    about = {"trials__state": State.FINISHED, "trials__kind": Kind.MEASURED, "trials__superseded": False}
+    return configurations(user, query).filter(trials__trust__in=FLAGGED, **about).count()
 
 
 @dataclass(slots=True)

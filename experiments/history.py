@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
 from experiments.comparison import flat
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Kind, Measurement, State, Trial
+from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
 """The newest trials that are read: shuffled histories are compared, which costs with their length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One trial of a history."""
 
     trial: int
     value: float
-    ended_at: Any
+    ended_at: datetime
     experiment: str
-    experiment_name: str
-    trust: str
+    environment: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class ConfigurationHistory:
     history: History
     expected: dict[int, ExpectedChange]
     metrics: list[str]
+    flagged: list[int]
+    """Trials whose traffic is left out, because their capture is flagged."""
     cut: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,50 +55,44 @@ class ConfigurationHistory:
                 {"trial": e.trial, "value": e.value, "ended_at": e.ended_at.isoformat(), "experiment": e.experiment}
                 for e in self.entries
             ],
+            "flagged_left_out": self.flagged,
             "expected": [{"trial": trial, "reason": mark.reason} for trial, mark in sorted(self.expected.items())],
             **self.history.to_dict(),
         }
 
 
 def history_of(user: Any, configuration: str, cluster: str, metric: str) -> ConfigurationHistory:
-    """Return the history of a configuration (its hash) on a cluster (its slug) in six queries.
+    """Return the history of a configuration (its hash) on a cluster (its slug) in five queries.
 
     Only counted trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
     """
-    trials = counted(user, configuration, cluster)
+    own = Q(measurements__metric=metric, measurements__scope="all")
     newest = list(
-        trials.select_related("configuration", "cluster", "experiment")
-        .only(
-            "pk",
-            "ended_at",
-            "trust",
-            "environment_id",
-            "experiment__slug",
-            "experiment__name",
-            "cluster",
-            "configuration",
-        )
-        .order_by("-ended_at", "-pk")[: MOST_TRIALS + 1]
+        counted(user, configuration, cluster)
+        .annotate(own=FilteredRelation("measurements", condition=own))
+        .order_by("-ended_at", "-pk")
+        .values_list("pk", "own__value", "ended_at", "experiment__slug", "environment_id", "trust")[: MOST_TRIALS + 1]
     )
     if not newest:
         raise Configuration.DoesNotExist
-    kept = newest[:MOST_TRIALS][::-1]
-    keys = [trial.pk for trial in kept]
-    values = dict(
-        Measurement.objects.filter(trial__in=keys, metric=metric, scope="all").values_list("trial_id", "value")
+    measured = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
+    entries = [Entry(*row[:-1]) for row in measured if in_statistics(row[-1], metric)]
+    last = Trial.objects.select_related("configuration", "cluster").get(pk=newest[0][0])
+    marks = ExpectedChange.objects.filter(
+        trial__configuration__hash=configuration, trial__cluster=last.cluster_id, metric=metric
     )
-    measured = [trial for trial in kept if trial.pk in values]
-    expected = {mark.trial_id: mark for mark in ExpectedChange.objects.filter(trial__in=keys, metric=metric)}
+    expected = {mark.trial_id: mark for mark in marks}
     return ConfigurationHistory(
-        configuration=kept[-1].configuration,
-        cluster=kept[-1].cluster,  # type: ignore[arg-type]  # found by its cluster
+        configuration=last.configuration,
+        cluster=last.cluster,  # type: ignore[arg-type]  # found by its cluster
         metric=metric,
-        entries=[_entry(trial, values[trial.pk]) for trial in measured],
-        history=_history(measured, values, expected),
+        entries=entries,
+        history=_history(entries, expected),
         expected=expected,
         metrics=list(
-            Measurement.objects.filter(trial=keys[-1], scope="all").values_list("metric", flat=True).order_by("metric")
+            Measurement.objects.filter(trial=last, scope="all").values_list("metric", flat=True).order_by("metric")
         ),
+        flagged=[row[0] for row in measured if not in_statistics(row[-1], metric)],
         cut=len(newest) > MOST_TRIALS,
     )
 
@@ -112,18 +108,13 @@ def counted(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
     )
 
 
-def _history(trials: Sequence[Trial], values: dict[int, float], expected: dict[int, ExpectedChange]) -> History:
-    keys = {trial.environment_id for trial in trials if trial.environment_id}
+def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> History:
+    keys = {entry.environment for entry in entries if entry.environment}
     facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
     points = [
-        HistoryPoint(values[trial.pk], facts.get(trial.environment_id or 0, {}), f"trial {trial.pk}")
-        for trial in trials
+        HistoryPoint(entry.value, facts.get(entry.environment or 0, {}), f"trial {entry.trial}") for entry in entries
     ]
-    return detect_changes(points, expected={n for n, trial in enumerate(trials) if trial.pk in expected})
-
-
-def _entry(trial: Trial, value: float) -> Entry:
-    return Entry(trial.pk, value, trial.ended_at, trial.experiment.slug, trial.experiment.name, trial.trust)
+    return detect_changes(points, expected={n for n, entry in enumerate(entries) if entry.trial in expected})
 
 
 def expect(trial: Trial, metric: str, reason: str, author: Any) -> ExpectedChange:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from experiments.models import ACTIVE, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.traffic import FLAGGED
 
 _BAD: Final = (State.FAILED, State.ERRORED, State.LOST)
 
@@ -67,7 +68,10 @@ class TrialMark:
 
 @dataclass(slots=True)
 class ConfigurationRow:
-    """One configuration with all its trials and, per metric, the values of those that count (finished, measured)."""
+    """One configuration with all its trials and, per metric, the values of those that count (finished, measured).
+
+    The traffic of flagged captures is not among the values.
+    """
 
     pk: int
     hash: str
@@ -117,7 +121,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
             finished=count(Q(state=State.FINISHED)),
             failed=count(Q(state__in=_BAD)),
             cancelled=count(Q(state=State.CANCELLED)),
-            flagged=count(Q(state=State.FINISHED, trust__in=["degraded", "unusable"])),
+            flagged=count(Q(state=State.FINISHED, trust__in=FLAGGED)),
             warmups=count(Q(kind=Kind.WARMUP)),
             first_start=Min("preparing_at"),
             last_end=Max("ended_at"),
@@ -163,6 +167,7 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
             metric__in=metrics,
             scope=scope,
         )
+        .in_statistics()
         .order_by("trial__repetition", "trial_id")
         .values_list("trial__configuration_id", "trial_id", "metric", "value")
     )
@@ -194,8 +199,10 @@ def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
 
 
 def published_like(experiment: Experiment) -> QuerySet[Experiment]:
-    """Return the published experiments of the same workload, which the charts lay beside an own one."""
-    return Experiment.objects.filter(published=True, workload=experiment.workload).exclude(pk=experiment.pk)
+    """Return the published experiments of the same workload, or that print one of its figures: charts lay them beside an own one."""
+    figures = Measurement.objects.filter(trial__experiment=OuterRef("pk"), metric__startswith=f"{experiment.workload}.")
+    alike = Q(workload=experiment.workload) | Exists(figures)
+    return Experiment.objects.filter(alike, published=True).exclude(pk=experiment.pk)
 
 
 def running_trials() -> QuerySet[Trial]:

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from analysis.scaling import Point, Study
 from experiments.files import read_analysis
 from experiments.models import UNFINISHED, Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.traffic import FLAGGED
 
 _SHARED_CORES: Final = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
 _CACHE_S: Final = 30 * 24 * 3600
@@ -72,9 +73,10 @@ def _findings_key(experiment: Experiment) -> str:
 
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
-    """Return metric -> value per counted trial."""
+    """Return metric -> value per counted trial, without the traffic of flagged captures."""
     counted = Trial.objects.counted().filter(experiment=experiment)
-    rows = Measurement.objects.filter(trial__in=counted, scope="all").values_list("trial_id", "metric", "value")
+    measured = Measurement.objects.filter(trial__in=counted, scope="all").in_statistics()
+    rows = measured.values_list("trial_id", "metric", "value")
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for trial, metric, value in rows:
         values[trial][metric] = value
@@ -109,8 +111,8 @@ def _point(
 
 
 def _traffic(counted: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> dict[str, Any]:
-    """Return the stored analysis of the trial whose elapsed time is nearest to the median."""
-    timed = [t for t in counted if "elapsed_s" in values[t.pk]]
+    """Return the stored analysis of the trial whose elapsed time is nearest to the median; a flagged one stands for none."""
+    timed = [t for t in counted if "elapsed_s" in values[t.pk] and t.trust not in FLAGGED]
     if not timed:
         return {}
     middle = median(values[t.pk]["elapsed_s"] for t in timed)

@@ -34,7 +34,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
         "strong",
         tuple(Evidence("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
         "packets",
-        "Leave their traffic figures out, or capture with a larger buffer and without offloads; elapsed time is not affected.",
+        "Their traffic is in none of these figures, their times are. Mend what the reasons name, then run them again.",
     )
 
 

@@ -147,9 +147,9 @@ def _strongest(ranks: Floats) -> tuple[Floats, Any]:
     n = ranks.shape[1]
     sizes = np.arange(SHORTEST, n - SHORTEST + 1)
     sums = np.cumsum(ranks, axis=1)[:, sizes - 1]
-    variance = ranks[0].var(ddof=1) * sizes * (n - sizes) / n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        score = np.nan_to_num(np.abs(sums - sizes * ranks[0].mean()) / np.sqrt(variance))
+    error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)
+    # where all values are equal there is no error, and no step either
+    score = np.abs(sums - sizes * ranks[0].mean()) / np.where(error > 0, error, 1.0)
     best = score.argmax(axis=1)
     return score[np.arange(len(score)), best], sizes[best]
 

@@ -100,13 +100,29 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
 
 
 def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Percentile bootstrap interval of the median (Efron and Tibshirani 1993, chapter 13); None for fewer than three values."""
+    """Percentile bootstrap interval of the median (Efron and Tibshirani 1993, chapter 13); None for fewer than three values.
+
+    The middle one of n uniform draws is Beta distributed (David and Nagaraja 2003, section 2.3), so it is drawn itself: the same
+    distribution as resampling all n values, at a hundredth of the cost for a long history.
+    """
     x = checked(values)
     if len(x) < 3:
         return None
-    draws = np.random.default_rng(_SEED).integers(0, len(x), (_RESAMPLES, len(x)))
-    low, high = np.quantile(np.median(x[draws], axis=1), [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(_resampled_medians(np.sort(x)), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level, f"bootstrap of the median, {_RESAMPLES} resamples")
+
+
+def _resampled_medians(x: Floats) -> Floats:
+    """Medians of resamples of the sorted values ``x``."""
+    n, rng = len(x), np.random.default_rng(_SEED)
+    middle = (n + 1) // 2
+    place = rng.beta(middle, n - middle + 1, _RESAMPLES)
+    medians = x[(n * place).astype(np.intp)]
+    if n % 2 == 0:
+        # given the middle one, the next is the least of the n - middle draws that lie above it
+        following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
+        medians = (medians + x[np.minimum((n * following).astype(np.intp), n - 1)]) / 2
+    return medians
 
 
 def ratio_interval(

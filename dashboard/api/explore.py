@@ -18,7 +18,7 @@ from dashboard.api.trials import FileRenderer
 from dashboard.exploring import NAMES, cells_as_data, read
 from dashboard.pages.explore import exported
 from experiments.errors import CannotExplore
-from experiments.explorer import counts, pivot
+from experiments.explorer import counts, flagged, pivot
 from experiments.explorer_export import FORMATS
 
 _MANY: Final = frozenset({"workload", "cluster", "project", "tag", "state", "trust"})
@@ -58,6 +58,7 @@ class ExploreView(APIView):
                 "colour": query.colour or None,
                 "facet": query.facet or None,
                 "configurations": matched.total,
+                "flagged_left_out": flagged(request.user, query),
                 "cut": found.cut,
                 "cells": cells_as_data(found),
             }

@@ -73,7 +73,7 @@ def _head(found: Compared, member: Member, scope: str) -> dict[str, Any]:
         "words": point_words(member, found),
         "is_baseline": member is found.baseline,
         "trials": len(own),
-        "flagged": sum(trial.trust in ("degraded", "unusable") for trial in own),
+        "flagged": member.flagged_at(found.names, found.at),
         "as_baseline": _query(found, baseline=member.token, scope=scope),
         "number": found.members.index(member),
     }

@@ -26,7 +26,7 @@ from dashboard.exploring import (
 )
 from dashboard.words import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
-from experiments.explorer import Counts, Line, counts, lines, pivot, swept
+from experiments.explorer import Counts, Line, counts, flagged, lines, pivot, swept
 from experiments.explorer_export import FORMATS, columns, rows
 from experiments.explorer_query import Query
 from experiments.metrics import described
@@ -65,6 +65,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "matched": matched,
         "trials": sum(cell.trials for cell in found.cells),
         "cut": found.cut,
+        "flagged": flagged(request.user, query),
         "scatter": found.is_scatter,
         "charts": panels(found, query, look),
         "panels_left_out": panels_left_out(found),
@@ -121,22 +122,22 @@ def _table(found: list[Line], parameters: list[str], look: Look) -> dict[str, An
 def _row(line: Line, parameters: list[str], look: Look, scales: list[Scale]) -> dict[str, Any]:
     own = line.configuration
     given = {"hosts": own.hosts, **own.parameters}
-    cells = []
+    most, cells = max((values[0] for values in line.values.values()), default=0), []
     for metric, scale in zip(look.columns, scales, strict=True):
         values = line.values.get(metric)
         if values is None:
-            cells.append((numbers.NOTHING, ""))
+            cells.append((numbers.NOTHING, "", 0))
             continue
         n, middle, low, high = values
         ends = f"{numbers.significant(scale(low))} – {numbers.significant(scale(high))}" if n > 1 else ""
-        cells.append((numbers.significant(scale(middle)), ends))
+        cells.append((numbers.significant(scale(middle)), ends, n if n < most else 0))
     return {
         "configuration": own,
         "experiment": own.experiment,
         "workload": workload_title(own.experiment.workload),
         "parameters": [value_words(name, given[name]) if name in given else numbers.NOTHING for name in parameters],
         "cells": cells,
-        "n": max((values[0] for values in line.values.values()), default=0),
+        "n": most,
     }
 
 

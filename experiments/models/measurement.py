@@ -5,6 +5,18 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
+
+from experiments.traffic import FLAGGED, TRAFFIC
+
+
+class MeasurementQuerySet(models.QuerySet["Measurement"]):
+    """Values by what they are for."""
+
+    def in_statistics(self) -> MeasurementQuerySet:
+        """What enters statistics: without the traffic of flagged captures, of which only the times count."""
+        about_traffic = Q(metric__in=TRAFFIC) | Q(scope=Measurement.Scope.MPI)
+        return self.exclude(Q(trial__trust__in=FLAGGED) & about_traffic)
 
 
 class Measurement(models.Model):
@@ -18,6 +30,8 @@ class Measurement(models.Model):
     metric = models.CharField(max_length=80)
     scope = models.CharField(max_length=3, choices=Scope, default=Scope.ALL)
     value = models.FloatField()
+
+    objects = MeasurementQuerySet.as_manager()
 
     class Meta:
         constraints: ClassVar = [

@@ -14,6 +14,7 @@ from analysis.statistics import (
     repetitions_needed,
     summarise,
 )
+from analysis.statistics.summary import _resampled_medians
 
 
 def test_it_gives_the_t_interval_of_the_mean_for_few_values() -> None:
@@ -39,6 +40,15 @@ def test_its_bootstrap_interval_covers_the_median_about_as_often_as_it_says() ->
     rng = np.random.default_rng(11)
     intervals = [median_interval(rng.lognormal(0, 0.5, 20)) for _ in range(200)]
     assert 176 <= sum(i is not None and i.holds(1.0) for i in intervals) <= 199
+
+
+@pytest.mark.parametrize("n", [3, 10, 11, 40])
+def test_its_bootstrap_is_that_of_resampling_every_value(n: int) -> None:
+    x = np.sort(np.random.default_rng(n).lognormal(0, 0.5, n))
+    rng = np.random.default_rng(5)
+    resampled = np.median(x[rng.integers(0, n, (40_000, n))], axis=1)
+    apart = stats.ks_2samp(_resampled_medians(x), resampled).statistic
+    assert apart < 0.035  # 4000 against 40 000 draws of one distribution exceed that once in thousands
 
 
 def test_it_gives_no_interval_and_no_claim_for_a_single_value() -> None:

@@ -251,7 +251,7 @@ def _summarise(cursor: Any, project: int) -> None:
         FROM experiments_experiment e
         JOIN experiments_trial t ON t.experiment_id = e.id
         JOIN experiments_measurement m ON m.trial_id = t.id
-        WHERE e.project_id = %s
+        WHERE e.project_id = %s AND experiments_in_statistics(t.trust, m.metric, m.scope)
         GROUP BY t.configuration_id, m.metric, m.scope
         ON CONFLICT DO NOTHING
         """,

@@ -1,0 +1,48 @@
+"""Which values are about packets, and whose enter statistics: a flagged capture (METRICS.md section 7) bears witness to time alone.
+
+Python and PostgreSQL have to agree on it, because summaries are made by a trigger: the database's function is written from the
+catalogue after every ``migrate``, and a test compares both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db import connections
+
+from analysis.catalogue import METRICS
+
+FLAGGED: Final = ("degraded", "unusable")
+"""Verdicts on a trial's capture, or on the link that it went over, that keep its traffic out of statistics."""
+TRAFFIC: Final = frozenset(
+    metric.id for metric in METRICS.values() if metric.section in ("volume", "interarrival", "tcp", "matrices")
+)
+"""Metrics that are made of packets. The trust counters are not among them: they say what is wrong with a capture."""
+_MPI: Final = "mpi"
+
+
+def is_traffic(metric: str, scope: str = "all") -> bool:
+    """Return whether a value of this metric and scope is made of packets."""
+    return scope == _MPI or metric in TRAFFIC
+
+
+def in_statistics(trust: str, metric: str, scope: str = "all") -> bool:
+    """Return whether a counted trial's value enters statistics."""
+    return trust not in FLAGGED or not is_traffic(metric, scope)
+
+
+def define_in_database(*, using: str = "default", **_: Any) -> None:
+    """Write the same rule as the SQL function ``experiments_in_statistics(trust, metric, scope)``."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"""
+            CREATE OR REPLACE FUNCTION experiments_in_statistics(trust text, metric text, scope text) RETURNS boolean
+            LANGUAGE sql IMMUTABLE AS $$
+                SELECT trust NOT IN ({_texts(FLAGGED)}) OR (scope <> '{_MPI}' AND metric NOT IN ({_texts(sorted(TRAFFIC))}))
+            $$
+            """
+        )
+
+
+def _texts(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in names)
