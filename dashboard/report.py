@@ -11,6 +11,7 @@ from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
 from experiments.parameters import shown
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
+from experiments.traffic import FLAGGED
 
 
 def configurations_table(experiment: Experiment) -> Table:
@@ -18,7 +19,11 @@ def configurations_table(experiment: Experiment) -> Table:
     rows = configuration_rows(experiment, HEADLINE)
     swept = swept_parameters(rows) or ["hosts"]
     table = Table(
-        title="Median and, below it, the range of the finished trials", title_justify="left", title_style="dim"
+        title="Median and, below it, the range of the finished trials",
+        title_justify="left",
+        title_style="dim",
+        caption=_left_out(rows),
+        caption_justify="left",
     )
     for name in swept:
         table.add_column(name, justify="right", no_wrap=True)
@@ -36,6 +41,13 @@ def configurations_table(experiment: Experiment) -> Table:
             f"{finished} of {len(row.trials)}",
         )
     return table
+
+
+def _left_out(rows: Sequence[ConfigurationRow]) -> str | None:
+    flagged = sum(m.state == State.FINISHED and m.trust in FLAGGED for row in rows for m in row.trials)
+    if not flagged:
+        return None
+    return f"The traffic of {flagged} flagged trial{'s'[: flagged > 1]} is left out; their times count."
 
 
 def failures(experiment: Experiment) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from django.db.models import FilteredRelation, Q, QuerySet
@@ -24,7 +23,7 @@ class Entry(NamedTuple):
 
     trial: int
     value: float
-    ended_at: datetime
+    ended_at: Any
     experiment: str
     environment: int | None
 

@@ -1,0 +1,95 @@
+"""A flagged capture bears witness to times alone, on every page and in the database alike; what is left out is counted and said."""
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from analysis.catalogue import METRICS
+from dashboard.report import configurations_table
+from experiments.comparison import compare
+from experiments.explorer import flagged, pivot
+from experiments.explorer_query import Query
+from experiments.history import history_of
+from experiments.models import Configuration, Experiment, Summary, Trial
+from experiments.selectors import configuration_rows
+from experiments.studies import study_of
+from experiments.traffic import in_statistics
+from tests.dashboard.test_api_access import client_of
+
+
+@pytest.fixture
+def measured(submit, run) -> Experiment:
+    """Two hosts, four trials, the first of them with a degraded capture."""
+    experiment = submit(name="Doubtful", repetitions=4, sweep={"hosts": [2]})
+    run(most=1, trust="degraded")
+    run()
+    connection.check_constraints()  # fires the triggers that summarise
+    return experiment
+
+
+@pytest.fixture
+def configuration(measured) -> Configuration:
+    return measured.configurations.get()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("trust", ["", "good", "degraded", "unusable"])
+def test_the_database_and_python_agree_on_every_metric(trust):
+    with connection.cursor() as cursor:
+        for scope in ("all", "mpi"):
+            for metric in (*METRICS, "water.ns_per_day"):
+                cursor.execute("SELECT experiments_in_statistics(%s, %s, %s)", [trust, metric, scope])
+                assert cursor.fetchone()[0] == in_statistics(trust, metric, scope), (metric, scope)
+
+
+def test_summaries_it_keeps_without_their_traffic(configuration):
+    counts = dict(Summary.objects.filter(configuration=configuration).values_list("metric", "n"))
+    assert (counts["elapsed_s"], counts["packets"]) == (4, 3)
+    Trial.objects.filter(configuration=configuration).update(trust="unusable")
+    connection.check_constraints()
+    counts = dict(Summary.objects.filter(configuration=configuration).values_list("metric", "n"))
+    assert counts["elapsed_s"] == 4
+    assert "packets" not in counts
+
+
+def test_an_experiment_and_its_findings_it_gives_their_times_alone(measured):
+    (row,) = configuration_rows(measured, ["elapsed_s", "packets"])
+    assert {metric: len(values) for metric, values in row.values.items()} == {"elapsed_s": 4, "packets": 3}
+    (point,) = study_of(measured).points
+    assert (len(point.array("elapsed_s")), len(point.array("packets"))) == (4, 3)
+    assert point.trust["degraded"] == 1
+
+
+def test_comparisons_it_tells_how_many_are_left_out(measured, submit, run, person, page):
+    other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
+    run()
+    found = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
+    n = {row.metric: tuple(s.n for s in row.summaries) for row in found.rows}
+    assert (n["elapsed_s"], n["packets"]) == ((4, 4), (3, 4))
+    assert [member["flagged"] for member in found.to_dict()["members"]] == [1, 0]
+    html = page.get(f"{reverse('compare')}?of=e:{measured.slug},e:{other.slug}").content.decode()
+    assert "1 flagged, not in the traffic" in html
+
+
+def test_the_explorer_it_tells_how_many_are_left_out(measured, person, page):
+    assert [cell.trials for cell in pivot(person, Query(text="doubtful", y="packets")).cells] == [3]
+    assert [cell.trials for cell in pivot(person, Query(text="doubtful")).cells] == [4]
+    assert (flagged(person, Query(text="doubtful", y="packets")), flagged(person, Query(text="doubtful"))) == (1, 0)
+    html = page.get(reverse("explore"), {"text": "doubtful", "y": "packets"}).content.decode()
+    assert "The traffic of 1 flagged trial is left out" in html
+    told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
+    assert told["flagged_left_out"] == 1
+
+
+def test_a_history_it_tells_which_are_left_out(measured, configuration, person, page):
+    first = measured.trials.get(trust="degraded")
+    assert len(history_of(person, configuration.hash, "testbed", "elapsed_s").entries) == 4
+    traffic = history_of(person, configuration.hash, "testbed", "packets")
+    assert (len(traffic.entries), traffic.flagged) == (3, [first.pk])
+    html = page.get(reverse("history", args=[configuration.hash, "testbed"]), {"metric": "packets"}).content.decode()
+    assert "The traffic of 1 flagged trial is left out" in html
+    assert first.get_absolute_url() in html
+
+
+def test_the_table_of_a_run_it_closes_with_how_many_are_left_out(measured):
+    assert configurations_table(measured).caption == "The traffic of 1 flagged trial is left out; their times count."
