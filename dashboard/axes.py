@@ -48,7 +48,8 @@ class XAxis:
     def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> XAxis:
         unit = _AXIS_UNITS.get(parameter)
         if unit is None:
-            return cls(parameter, parameter_label(parameter), None)
+            bytes_of = " (B)" if parameter.endswith("_bytes") else ""
+            return cls(parameter, parameter_label(parameter) + bytes_of, None)
         scale = Scale.of([value for row in rows if (value := row.parameters.get(parameter)) is not None], unit)
         return cls(parameter, f"{parameter_label(parameter)} ({scale.unit})", scale)
 

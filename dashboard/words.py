@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard import numbers
 from experiments import workloads
-from experiments.parameters import shown
+from experiments.parameters import buffer_size, shown
 
 _LABELS = {
     "hosts": "Hosts",
@@ -27,10 +27,13 @@ _LABELS = {
     "link.tcp_buffer": "TCP buffer",
     "link.emulator": "Emulator",
 }
+_BYTES = "_bytes"
 
 
 def parameter_label(name: str) -> str:
-    """A parameter's name for a heading: 'link.mtu' -> 'MTU', 'block_size' -> 'Block size'."""
+    """A parameter's name for a heading: 'link.mtu' -> 'MTU', 'block_size' -> 'Block size', 'page_bytes' -> 'Page size'."""
+    if name.endswith(_BYTES):
+        name = f"{name.removesuffix(_BYTES)}_size"  # the unit stands with the values
     return _LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
@@ -82,18 +85,32 @@ def command_lines(argv: Sequence[str], width: int = 76) -> str:
 
 
 def value_words(name: str, value: Any) -> str:
-    """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s'."""
+    """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s', '4 MiB'."""
     if value is None:
         return numbers.NOTHING
     if isinstance(value, str):
         return value  # as somebody wrote it: 4 ms
+    if isinstance(value, int) and not isinstance(value, bool) and name.endswith(_BYTES):
+        return _size(value)
     if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
         return numbers.grouped(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and not name.startswith("link."):
         return f"{value:g}"
-    return "0 ms" if value == 0 and name in ("link.delay", "link.jitter") else shown(name, value)
+    if value == 0 and name in ("link.delay", "link.jitter"):
+        return "0 ms"
+    return shown(name, value).replace(" us", " µs")  # which a specification may be written without
+
+
+def _size(size_bytes: int) -> str:
+    """In the unit that it is a multiple of, binary before decimal: '4 MiB', '568 MB', '1 500 B'."""
+    if size_bytes % 1024 == 0 and size_bytes:
+        return buffer_size(size_bytes)
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{size_bytes // factor} {unit}"
+    return f"{numbers.grouped(size_bytes)} B"
 
 
 def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
