@@ -198,7 +198,7 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
         try:
             return getattr(Link.model_validate({field: value}), field)
         except ValidationError as error:
-            raise ValueError(sentence(error.errors()[0])) from None
+            raise ValueError(sentence(error.errors()[0], name)) from None
     model = workloads.get(workload, constants).parameters_type
     if model.model_fields[name].annotation in (int, float):
         refuse_bool(value)
@@ -238,15 +238,24 @@ _SENTENCES: Final = {
 }
 
 
-def sentence(error: Any) -> str:
-    """Return pydantic's error in the words of this product, with the value that was given."""
+def sentence(error: Any, name: str = "") -> str:
+    """Return pydantic's error in the words of this product, with the value that was given; limits of the link with their unit.
+
+    ``name`` is the parameter, where the error's own place does not tell it.
+    """
     kind, context, given = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]
         return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(given)}"
     if kind == "value_error":
         return str(context["error"])
+    name = name or ".".join(map(str, error["loc"]))
     message = str(error["msg"]).replace("Input should", "must")
+    limit = next((context[bound] for bound in ("gt", "ge", "lt", "le") if bound in context), None)
+    if limit is not None and name in _LINK_DIMENSIONS:
+        message = f"{message.rpartition(' ')[0]} {shown(name, limit)}"
+    if name == "link.congestion_control":
+        message = "must be the name of a TCP congestion control such as cubic or reno"
     return f"{message}, not {_given(given)}" if isinstance(given, int | float | str) else message
 
 

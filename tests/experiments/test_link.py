@@ -50,19 +50,19 @@ def test_a_plain_link_is_told_in_a_few_words() -> None:
 @pytest.mark.parametrize(
     ("asked", "path", "sentence"),
     [
-        ({"bandwidth": "0 Mbit/s"}, "link.bandwidth", "greater than 0"),
+        ({"bandwidth": "0 Mbit/s"}, "link.bandwidth", "greater than 0 bit/s"),
         ({"bandwidth": "fast"}, "link.bandwidth", "not a bandwidth"),
         ({"delay": "-1 ms"}, "link.delay", "greater than or equal to 0"),
-        ({"delay": "11 s"}, "link.delay", "less than or equal to 10"),
-        ({"loss": "100 %"}, "link.loss", "less than 1"),
+        ({"delay": "11 s"}, "link.delay", "less than or equal to 10 s"),
+        ({"loss": "100 %"}, "link.loss", "less than 100 %"),
         ({"loss_burst": 0.5}, "link.loss_burst", "greater than or equal to 1"),
         ({"distribution": "cauchy"}, "link.distribution", "'uniform' or 'normal'"),
         ({"topology": "ring"}, "link.topology", "'one site', 'two sites' or 'star'"),
-        ({"queue": "100 B"}, "link.queue", "greater than or equal to 2048"),
+        ({"queue": "100 B"}, "link.queue", "greater than or equal to 2 KiB"),
         ({"rates": "1 Gbit/s; slow"}, "link.rates", "not a bandwidth"),
         ({"rates": "0 bit/s"}, "link.rates", "not a possible rate"),
-        ({"congestion_control": "../reno"}, "link.congestion_control", "pattern"),
-        ({"tcp_buffer": "1 B"}, "link.tcp_buffer", "greater than or equal to 4096"),
+        ({"congestion_control": "../reno"}, "link.congestion_control", "such as cubic or reno, not '../reno'"),
+        ({"tcp_buffer": "1 B"}, "link.tcp_buffer", "greater than or equal to 4 KiB"),
         ({"emulator": "magic"}, "link.emulator", "'auto'"),
         ({"jitter": "5 ms", "delay": "4 ms"}, "link.jitter", "cannot be larger than the delay"),
         ({"queue": "4096 B", "mtu": 9000}, "link.queue", "at least one packet"),
@@ -75,6 +75,11 @@ def test_a_plain_link_is_told_in_a_few_words() -> None:
 def test_an_impossible_value_is_refused_at_its_field(asked: dict[str, Any], path: str, sentence: str) -> None:
     found = errors_of(link=asked, sweep={"steps": [10, 20]}, parameters={"molecules": 64})
     assert sentence in " ".join(found[path])
+
+
+def test_a_swept_value_is_refused_with_the_same_words() -> None:
+    found = errors_of(sweep={"link.delay": ["1 ms", "11 s"]})
+    assert "must be less than or equal to 10 s, not '11 s'" in " ".join(found["sweep.link.delay"])
 
 
 VALUES = {
