@@ -39,7 +39,7 @@ def heat_map(
         "zmax": low + span,
         "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {scale.unit}<extra></extra>",
     }
-    return _figure(trace, x, y, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
+    return _figure(trace, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
 
 
 def apart_map(
@@ -56,7 +56,7 @@ def apart_map(
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
     trace["hovertemplate"] = "%{x}, %{y}: %{text}<extra></extra>"
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
-    return _figure(trace, x, y, text, inks, x_title, y_title)
+    return _figure(trace, text, inks, x_title, y_title)
 
 
 def ratio_map(
@@ -73,7 +73,7 @@ def ratio_map(
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
     trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>"}
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
-    return _figure(trace, x, y, text, inks, x_title, y_title)
+    return _figure(trace, text, inks, x_title, y_title)
 
 
 def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale) -> Figure:
@@ -116,15 +116,14 @@ def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence
 
 def _figure(
     trace: Figure,
-    x: Sequence[str],
-    y: Sequence[str],
     text: Sequence[Sequence[str]],
     inks: Sequence[Sequence[str]],
     x_title: str,
     y_title: str,
 ) -> Figure:
+    # Places and not names: a name such as "10" would be taken for the tenth place.
     notes = [
-        {"x": x[column], "y": y[row], "text": words, "font": {"size": 12, "color": inks[row][column]}}
+        {"x": column, "y": row, "text": words, "font": {"size": 12, "color": inks[row][column]}}
         for row, line in enumerate(text)
         for column, words in enumerate(line)
         if words

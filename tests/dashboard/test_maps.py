@@ -28,9 +28,9 @@ def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shar
     assert (trace["zmin"], trace["zmax"]) == (-1.0, 0.0)
     notes = {(n["x"], n["y"]): (n["text"], n["font"]["color"]) for n in figure["layout"]["annotations"]}
     assert notes == {
-        ("0 ms", "0 %"): ("100", "--ink"),
-        ("4 ms", "0 %"): ("200", "--ink"),
-        ("4 ms", "1 %"): ("400", "--surface"),
+        (0, 0): ("100", "--ink"),
+        (1, 0): ("200", "--ink"),
+        (1, 1): ("400", "--surface"),
     }
 
 
