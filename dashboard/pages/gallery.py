@@ -16,7 +16,6 @@ from django.views.decorators.http import require_GET, require_POST
 from dashboard.parts import Measured, summary_of
 from dashboard.results import Results, published_name
 from dashboard.summaries import chip_state, chip_words
-from dashboard.words import workload_title
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.design import expand
@@ -36,17 +35,22 @@ class BuiltIn:
     trials: int
 
     @property
-    def size(self) -> str:
-        """'quick', 'full' or, for one that comes in one size, its name."""
-        return self.stem.rpartition("-")[2] if self.stem.endswith(("-quick", "-full")) else self.stem
+    def missing(self) -> tuple[str, ...]:
+        """Packages that this machine lacks for it."""
+        return workloads.missing_packages(workloads.get(self.spec.workload))
+
+    def called(self, beginnings: tuple[str, ...]) -> str:
+        """What it is called within its study: 'quick', 'full', 'jitter'."""
+        begun = next((b for b in beginnings if self.stem.startswith(f"{b}-")), None)
+        return self.stem if begun is None else self.stem.removeprefix(f"{begun}-")
 
 
 @lru_cache(maxsize=1)  # the files come with the program
 def built_in_experiments() -> tuple[BuiltIn, ...]:
-    """Return the built-in experiments, quick ones before full ones."""
+    """Return the built-in experiments, quick ones before full ones before others."""
     specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
     found = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
-    return tuple(sorted(found, key=lambda each: (not each.stem.endswith("-quick"), each.stem)))
+    return tuple(sorted(found, key=lambda e: (not e.stem.endswith("-quick"), not e.stem.endswith("-full"), e.stem)))
 
 
 @require_GET
@@ -86,8 +90,8 @@ def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
 
 
 def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str, Any]:
-    sizes = [each for each in built_in_experiments() if each.spec.workload == study.workload]
-    workload = next((w for w in workloads.registry() if w.slug == study.workload), None)
+    beginnings = tuple(study.specification.get("built_in", ()))
+    sizes = [(each, each.called(beginnings)) for each in built_in_experiments() if each.stem.startswith(beginnings)]
     return {
         "study": study,
         "name": published_name(study),
@@ -98,8 +102,6 @@ def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str,
         "state_words": chip_words(progress[own.pk]) if own else "",
         "measured": _in_brief(own) if own else [],
         "sizes": sizes,
-        "workload": workload_title(study.workload),
-        "missing": () if workload is None else workloads.missing_packages(workload),
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dashboard.parts.curves import curves_part
 from dashboard.parts.effects import effects_part
 from dashboard.parts.envelope import envelope_part, envelope_summary
 from dashboard.parts.grid import grid_part
@@ -35,6 +36,7 @@ class Part:
 
 _PARTS: Final[Sequence[tuple[str, str, Build]]] = (
     ("grid", "By two parameters, and against the link as measured", grid_part),
+    ("curves", "By message size", curves_part),
     ("envelope", "Operating envelope", envelope_part),
     ("ladder", "Tuning ladder", ladder_part),
     ("effects", "Effects alone and together", effects_part),

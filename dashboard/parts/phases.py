@@ -70,8 +70,10 @@ def phases_summary(measured: Measured) -> list[tuple[str, str]]:
     """Return what each method gains with the most nodes, in a line each."""
     phases = measured.workload.phases if measured.workload else None
     by_method = {} if phases is None else _by_method(measured, phases)
-    if phases is None or not by_method:
+    if phases is None:
         return []
+    if not by_method:
+        return _printed_summary(measured, phases)
     gains = _gains(by_method, phases, measured)
     most = max(row["nodes"] for row in gains)
     return [
@@ -81,6 +83,18 @@ def phases_summary(measured: Measured) -> list[tuple[str, str]]:
         )
         for row in gains
         if row["nodes"] == most and "faster" in row
+    ]
+
+
+def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]]:
+    table = _printed(measured.own, phases)
+    return [
+        (
+            f"{row['method'].capitalize()}, {row['nodes']} nodes",
+            f"{row['faster']} times shorter than {phases.baseline}"
+            + (f", {row['more_bandwidth']} bandwidth" if row["more_bandwidth"] != numbers.NOTHING else ""),
+        )
+        for row in (table["rows"] if table else ())
     ]
 
 

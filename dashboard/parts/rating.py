@@ -10,6 +10,7 @@ from analysis.economics import ClusterFacts, rate
 from dashboard import numbers
 from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
 from dashboard.words import parameters_sentence
+from experiments.cluster_facts import fields as cluster_facts_by_name
 
 _NEEDED = {
     "hosts": "hosts",
@@ -34,10 +35,13 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
     metric = measured.workload.gflops if measured.workload else None
     if metric is None or not measured.own.with_metric(metric):
         return []
-    best = next(row for row in _table(measured.own, metric)["rows"] if row["best"])
+    table = _table(measured.own, metric)
+    best = next(row for row in table["rows"] if row["best"])
+    unit = f"{numbers.NARROW}{table['currency']}" if table["currency"] else ""
+    priced = zip(table["prices"], best["prices"], strict=True)
     lines = (
         ("Of theoretical peak", best["peak"], f"{numbers.NARROW}%"),
-        ("Price per GFLOP/s", best["prices"][0], ""),
+        *((f"Price per GFLOP/s{when and f', {when}'}", price, unit) for when, price in priced),
         ("MFLOP/s per watt", best["power"], ""),
     )
     return [(name, f"{words}{unit}") for name, words, unit in lines if words != numbers.NOTHING]
@@ -48,7 +52,8 @@ def _table(source: Source, metric: str) -> dict[str, Any]:
     names = swept(rows)
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
     prices = _prices(source)
-    missing = [stored for name, stored in _NEEDED.items() if getattr(facts, name) is None]
+    titles = cluster_facts_by_name()
+    missing = [str(titles[stored].title).lower() for name, stored in _NEEDED.items() if getattr(facts, name) is None]
     return {
         "name": source.name,
         "peak": None if facts.peak_flops is None else numbers.significant(facts.peak_flops / 1e9),

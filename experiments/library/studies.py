@@ -78,6 +78,8 @@ class PublishedStudy(_Part):
     slug: str
     name: str
     workload: str
+    built_in: list[str] = []
+    """Beginnings of the names of the built-in experiments that make the same kind of study."""
     source: Source
     notes: list[str]
     statements: list[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -133,6 +133,10 @@ class Workload(ABC):
 
         Raise OutputError when it is not what a good run prints.
         """
+
+    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+        """Return (message size in bytes, transfer time in s) of one run, for workloads whose tables hold such a curve."""
+        return []
 
     @abstractmethod
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:

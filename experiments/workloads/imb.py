@@ -13,7 +13,7 @@ from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.fields import Bytes
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
 _HEADING = re.compile(r"^# Benchmarking (\S+) *\n# #processes = (\d+)", re.MULTILINE)
 _COLUMNS = re.compile(r"^ +(#bytes +.*|#repetitions +.*)$", re.MULTILINE)
@@ -150,6 +150,10 @@ class Imb(Workload):
         main = max((s for s in found if s.benchmark == found[0].benchmark), key=lambda s: s.processes)
         tables = {_title(section): section.rows() for section in found}
         return Parsed(_figures(main), tables)
+
+    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+        # Only ping-pongs have this column alone; collectives print the average over the ranks.
+        return next((found for rows in tables.values() if (found := curve_of(rows, "t_usec", 1e-6))), [])
 
     def estimate_s(self, parameters: ImbParameters, *, ranks: int) -> float:
         per_operation = 1e-4 * self._ranks_used(parameters, ranks) + parameters.message_bytes / 5e7

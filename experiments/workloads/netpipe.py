@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.fields import Bytes
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
 RESULT: Final = "np.out"
 MBPS_BITS: Final = 2**20
@@ -98,6 +98,9 @@ class NetPipe(Workload):
             raise OutputError("NetPIPE wrote no message size to np.out")
         figures = describe_curve("netpipe", [row["bytes"] for row in rows], [row["time_s"] for row in rows])
         return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": rows})
+
+    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+        return [point for rows in tables.values() for point in curve_of(rows, "time_s")]
 
     def estimate_s(self, parameters: NetPipeParameters, *, ranks: int) -> float:
         doublings = (parameters.message_bytes // parameters.first_bytes).bit_length()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -12,7 +12,7 @@ from pydantic import Field
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.fields import Bytes, Seconds
-from experiments.workloads.transfer import curve_figures, describe_curve, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
 PROGRAM: Final = Path(__file__).parent.parent / "programs" / "pingpong.py"
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
@@ -146,6 +146,9 @@ class PingPong(Workload):
         if int(size):
             figures["pingpong.bandwidth_Bps"] = int(size) / figures["pingpong.transfer_time_s"]
         return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
+
+    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+        return [point for rows in tables.values() for point in curve_of(rows, "t_median_usec", 1e-6)]
 
     def estimate_s(self, parameters: PingPongParameters, *, ranks: int) -> float:
         # 100 MB/s and 50 us per message, as on gigabit Ethernet.

@@ -42,6 +42,11 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
 _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
 
 
+def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
+    """Return (bytes, s) out of a table's rows, ``time`` being the column that holds the time; rows without both are left out."""
+    return [(int(row["bytes"]), row[time] * factor) for row in rows if "bytes" in row and time in row]
+
+
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
     """Return the figures of a curve: transfer times (s) of one or more message sizes (bytes), in any order."""
     points = sorted(zip(sizes_bytes, times_s, strict=True))

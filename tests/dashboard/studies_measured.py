@@ -10,13 +10,17 @@ from experiments.spec import parse
 
 
 def measured(
-    project: Project, specification: Mapping[str, Any], values: Callable[[Mapping[str, Any]], dict[str, float]]
+    project: Project,
+    specification: Mapping[str, Any],
+    values: Callable[[Mapping[str, Any]], dict[str, float]],
+    tables: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda parameters: {},
 ) -> Experiment:
-    """Submit a specification and finish each of its trials with ``values(its parameters)``."""
+    """Submit a specification and finish each of its trials with ``values(its parameters)`` and ``tables`` of them."""
     experiment = Experiment.submit(parse(dict(specification)), project=project, owner=None)
     cluster = Cluster.objects.get(slug="testbed")
     while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
         trial.start_running(command=["mpirun"], conditions={"cores": 2})
         trial.start_analysing()
-        trial.finish(TrialResult({"all": values(trial.configuration.parameters)}, {}, "good"))
+        parameters = trial.configuration.parameters
+        trial.finish(TrialResult({"all": values(parameters)}, {}, "good", tables=tables(parameters)))
     return experiment

@@ -30,7 +30,40 @@ def test_what_the_parts_say_it_tells_in_brief(page, library):
     assert "10 jobs accepted; used up first: client CPU" in text, "the published study on 1 Gbit/s"
     assert "1 job accepted; used up first: link" in text
     assert "7 of 8: 14.53" in text
-    assert "16.14" in text
+    for line in ("171.4\u202f$", "142.0\u202f$", "16.14", "51.7\u202f%"):
+        assert line in text
+    assert "4.4 times shorter than pull, +589\u202f% bandwidth" in text
+    assert "30 times shorter than pull" in text
+
+
+@pytest.mark.parametrize(
+    ("stem", "words"),
+    [("wan-pingpong-jitter", "Run jitter"), ("hpl-tuning-netpipe", "Run netpipe"), ("link-sweep", "Run link-sweep")],
+)
+def test_what_else_belongs_to_a_study_it_offers_too(page, stem, words):
+    text = text_of(page.get(reverse("studies")))
+    form = text.split(f'action="{reverse("study-run", args=[stem])}"')[1].split("</form>")[0]
+    assert words in form
+
+
+def test_every_built_in_experiment_belongs_to_a_study(page):
+    text = text_of(page.get(reverse("studies")))
+    for file in built_in():
+        assert text.count(f'action="{reverse("study-run", args=[file.stem])}"') == 1
+
+
+def test_a_missing_program_it_names_at_what_needs_it_alone(page, monkeypatch, tmp_path):
+    """A machine that has everything but NetPIPE."""
+    for name in ("lmp", "hpcc", "blastn", "makeblastdb", "uftp", "uftpd", "setpriv"):
+        program = tmp_path / name
+        program.touch()
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = text_of(page.get(reverse("studies")))
+    for stem, missing in (("hpl-tuning-netpipe", True), ("hpl-tuning-quick", False)):
+        form = text.split(f'action="{reverse("study-run", args=[stem])}"')[1].split("</form>")[0]
+        assert ("needs netpipe-openmpi" in form) is missing
+        assert (" disabled" in form) is missing
 
 
 def test_the_latest_own_experiment_with_results_it_shows(page, submit, run):
@@ -70,5 +103,5 @@ def test_the_gallery_it_answers_with_a_fixed_number_of_queries(page, submit, run
         submit(name=f"Study {number}")
     run()
     page.get(reverse("studies"))
-    with django_assert_num_queries(46):
+    with django_assert_num_queries(44):
         page.get(reverse("studies"))

@@ -220,3 +220,21 @@ def test_a_size_that_never_ran_it_estimates_from_other_trials_of_the_workload(pa
     answer = preview(page)  # of 2 and 4 ranks, as two of the three sizes that ran twice
     assert "scaled from 2 past trials of the workload" in answer
     assert "rough guess" not in answer
+
+
+def test_a_workload_whose_program_is_missing_it_disables_alone_and_names_the_package(page, monkeypatch, tmp_path):
+    """A machine that has everything but HPC Challenge and BLAST's search."""
+    for name in ("lmp", "NPopenmpi", "makeblastdb", "uftp", "uftpd", "setpriv"):
+        program = tmp_path / name
+        program.touch()
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    text = page.get(reverse("new")).content.decode()
+    picks = {pick.split('value="')[1].split('"')[0]: pick for pick in text.split('<div class="pick">')[1:]}
+    disabled = {slug for slug, pick in picks.items() if " disabled" in pick.split("<label")[0]}
+    assert disabled == {"hpl", "hpcc", "data-staging", "imb"}
+    assert "needs hpcc" in picks["hpl"]
+    assert "needs ncbi-blast+" in picks["data-staging"]
+    listed = page.get(reverse("workloads")).content.decode()
+    assert "needs hpcc" in listed
+    assert "needs ncbi-blast+" in listed

@@ -100,7 +100,7 @@ def test_a_ladder_it_shows_with_what_changed(page, library):
     assert "2 Ns 1 000 → 2 000 2.000 2.000 2.000" in words
     assert "3 Nb 80 → 160 3.000 1.500 3.000" in words
     assert "Effects alone and together" in words
-    assert "Not known of the cluster Virtual test-bed: hosts, clock_hz, operations_per_cycle, price, watts" in words
+    assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
 def test_parts_of_a_grid_it_calls_no_ladder(page):

@@ -1,0 +1,50 @@
+"""Transfer time and bandwidth over message sizes, on logarithmic axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, spread
+
+_POWERS = [2**power for power in range(0, 41, 2)]
+
+
+def time_curves(lines: Sequence[Line]) -> Figure:
+    """Transfer times (s) over sizes (bytes)."""
+    return _curves(lines, "Transfer time", Scale(-6, "µs"), y_axis={"type": "log"})
+
+
+def bandwidth_curves(lines: Sequence[Line]) -> Figure:
+    """Size / transfer time (B/s) over sizes (bytes), out of transfer times."""
+    rates = [
+        replace(line, trials=[[size / t for t in times] for size, times in zip(line.x, line.trials, strict=True)])  # type: ignore[operator]
+        for line in lines
+    ]
+    values = [value for line in rates for trials in line.trials for value in trials]
+    return _curves(rates, "Bandwidth", Scale.of(values, "B/s"), y_axis={"rangemode": "tozero"})
+
+
+def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figure) -> Figure:
+    shown = lines[:MOST_SERIES]
+    sizes = [float(x) for line in shown for x in line.x]
+    ticks = [power for power in _POWERS if min(sizes) <= power <= max(sizes)]
+    return {
+        "data": [trace for index, line in enumerate(shown) for trace in spread(line, scale, index)],
+        "layout": {
+            "xaxis": {
+                "title": axis_title("Message size", "B"),
+                "type": "log",
+                "tickvals": ticks,
+                "ticktext": [_size(power) for power in ticks],
+            },
+            "yaxis": {"title": axis_title(quantity, scale.unit), **y_axis},
+        },
+    }
+
+
+def _size(size_bytes: int) -> str:
+    for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
+        if size_bytes >= factor:
+            return f"{size_bytes // factor} {unit}"
+    return str(size_bytes)
