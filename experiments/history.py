@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db.models import FilteredRelation, Q, QuerySet
+from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
@@ -65,17 +65,12 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 
     Only counted trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
     """
-    own = Q(measurements__metric=metric, measurements__scope="all")
-    newest = list(
-        counted(user, configuration, cluster)
-        .annotate(own=FilteredRelation("measurements", condition=own))
-        .order_by("-ended_at", "-pk")
-        .values_list("pk", "own__value", "ended_at", "experiment__slug", "environment_id", "trust")[: MOST_TRIALS + 1]
-    )
+    columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "trust")
+    newest = list(measured(user, configuration, cluster, metric).values_list(*columns)[: MOST_TRIALS + 1])
     if not newest:
         raise Configuration.DoesNotExist
-    measured = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
-    entries = [Entry(*row[:-1]) for row in measured if in_statistics(row[-1], metric)]
+    rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
+    entries = [Entry(*row[:-1]) for row in rows if in_statistics(row[-1], metric)]
     last = Trial.objects.select_related("configuration", "cluster").get(pk=newest[0][0])
     marks = ExpectedChange.objects.filter(
         trial__configuration__hash=configuration, trial__cluster=last.cluster_id, metric=metric
@@ -91,9 +86,16 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
         metrics=list(
             Measurement.objects.filter(trial=last, scope="all").values_list("metric", flat=True).order_by("metric")
         ),
-        flagged=[row[0] for row in measured if not in_statistics(row[-1], metric)],
+        flagged=[row[0] for row in rows if not in_statistics(row[-1], metric)],
         cut=len(newest) > MOST_TRIALS,
     )
+
+
+def measured(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
+    """Return the counted trials, newest first, with their ``value`` of a metric; None where they have none."""
+    own = Q(measurements__metric=metric, measurements__scope="all")
+    rows = counted(user, configuration, cluster).annotate(own=FilteredRelation("measurements", condition=own))
+    return rows.annotate(value=F("own__value")).order_by("-ended_at", "-pk")
 
 
 def counted(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:

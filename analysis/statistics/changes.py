@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -105,7 +106,7 @@ def detect_changes(
     borders = [0, *marked, len(x)]
     p_values = dict.fromkeys(marked, 0.0)
     for start, stop in pairwise(borders):
-        p_values |= _split(x, start, stop, alpha, np.random.default_rng(_SEED))
+        p_values |= _split(x, start, stop, alpha)
     kept = _large_enough(x, sorted(p_values), set(marked), smallest_ratio)
     steps = [0, *kept, len(x)]
     changes = tuple(
@@ -118,18 +119,26 @@ def detect_changes(
     return History(changes, baseline, latest, flagged)
 
 
-def _split(x: Floats, start: int, stop: int, alpha: float, rng: np.random.Generator) -> dict[int, float]:
+def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
     """Steps strictly inside [start, stop), with their p-values."""
     if stop - start < 2 * SHORTEST:
         return {}
     ranks = stats.rankdata(x[start:stop])
     observed, at = _strongest(ranks[None, :])
-    shuffled, _ = _strongest(rng.permuted(np.broadcast_to(ranks, (_PERMUTATIONS, len(ranks))), axis=1))
-    p = float((np.sum(shuffled >= observed[0] - 1e-12) + 1) / (_PERMUTATIONS + 1))
+    by_chance = _strongest_by_chance(np.sort(ranks).tobytes())
+    p = float((np.sum(by_chance >= observed[0] - 1e-12) + 1) / (_PERMUTATIONS + 1))
     if p > alpha:
         return {}
     middle = start + _placed(x[start:stop], int(at[0]))
-    return {middle: p} | _split(x, start, middle, alpha, rng) | _split(x, middle, stop, alpha, rng)
+    return {middle: p} | _split(x, start, middle, alpha) | _split(x, middle, stop, alpha)
+
+
+@lru_cache(maxsize=256)
+def _strongest_by_chance(ranks: bytes) -> Floats:
+    """Strongest splits of shuffled histories with these ranks. Without ties they depend on the length alone, so they are kept."""
+    values = np.frombuffer(ranks, dtype=np.float64)
+    shuffled = np.random.default_rng(_SEED).permuted(np.broadcast_to(values, (_PERMUTATIONS, len(values))), axis=1)
+    return _strongest(shuffled)[0]
 
 
 def _placed(x: Floats, at: int) -> int:

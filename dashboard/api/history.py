@@ -1,6 +1,8 @@
-"""``/api/v1/history/<configuration>/<cluster>/``: one configuration over time."""
+"""``/api/v1/history/``: which configurations have a history; below it one configuration over time."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,9 +13,45 @@ from rest_framework.views import APIView
 
 from dashboard.api import schema
 from dashboard.api.filtering import clean, refuse_unknown
+from experiments.histories import histories, standing
 from experiments.history import history_of
 from experiments.metrics import is_metric
 from experiments.models import Configuration
+
+FEW: Final = 10
+MOST: Final = 50
+"""Histories at a time: each of them is read and judged."""
+
+
+_LIST: Final = [
+    OpenApiParameter("text", str, description="Words of an experiment's name, its slug or a tag."),
+    OpenApiParameter("workload", str, description="Slug."),
+    OpenApiParameter("cluster", str, description="Slug."),
+    OpenApiParameter("limit", int, description=f"At most {MOST}; {FEW} when left out."),
+    OpenApiParameter("offset", int, description="How many of the newest to skip."),
+]
+
+
+class HistoriesView(APIView):
+    """Configurations with enough trials on one cluster for a step to be found, those of the newest experiments first."""
+
+    @extend_schema(operation_id="history_list", parameters=_LIST, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """How each of them stands, by elapsed time; `more` tells whether others follow."""
+        refuse_unknown(request, {each.name for each in _LIST})
+        limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
+        wanted = {name: clean(request, name) for name in ("text", "workload", "cluster")}
+        rows, more = histories(request.user, **wanted, first=offset, most=limit)
+        return Response({"results": [kept.to_dict() for kept in standing(request.user, rows)], "more": more})
+
+
+def _whole(request: Request, name: str, default: int, most: int) -> int:
+    text = clean(request, name)
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 12):
+        raise ValidationError({name: ["is no whole number"]})
+    return min(int(text), most)
 
 
 class HistoryView(APIView):

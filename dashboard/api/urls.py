@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
-from dashboard.api.history import HistoryView
+from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.trials import TrialViewSet
 
 
@@ -40,6 +40,7 @@ urlpatterns = [
     path("compare/", CompareView.as_view(), name="compare"),
     path("explore/", ExploreView.as_view(), name="explore"),
     path("explore/export/<slug:form>/", ExploreExportView.as_view(), name="explore-export"),
+    path("history/", HistoriesView.as_view(), name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", HistoryView.as_view(), name="history"),
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     re_path(r"^.*$", Nowhere.as_view()),

@@ -32,6 +32,7 @@ ADDRESSES = {
     "/api/v1/compare/": {"get"},
     "/api/v1/explore/": {"get"},
     "/api/v1/explore/export/{form}/": {"get"},
+    "/api/v1/history/": {"get"},
     "/api/v1/history/{configuration}/{cluster}/": {"get"},
     "/api/v1/experiments/": {"get", "post"},
     "/api/v1/experiments/{slug}/": {"get", "put"},

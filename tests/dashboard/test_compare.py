@@ -90,6 +90,14 @@ def test_rest_it_gives_the_same_numbers(two, person, page):
     assert wrong.status_code == 400
 
 
+def test_the_list_of_experiments_it_offers_them_to_compare(two, page):
+    html = page.get(reverse("experiments")).content.decode()
+    assert 'value="e:plain"' in html
+    assert 'value="e:jumbo"' in html
+    assert f'<form id="compare-form" action="{ADDRESS}">' in html
+    assert 'name="of"' not in page.get(reverse("home")).content.decode()
+
+
 def test_the_experiment_page_it_offers_configurations_to_compare(two, page):
     html = page.get(two[0].get_absolute_url()).content.decode()
     key = Configuration.objects.filter(experiment=two[0]).first().pk

@@ -1,0 +1,61 @@
+"""The list of histories: which configurations were measured often enough, and which of them somebody should look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from dashboard.asked import asked
+from dashboard.pages.compare import percent
+from dashboard.words import parameter_label, value_words, workload_title
+from experiments import workloads
+from experiments.histories import FEWEST, METRIC, Kept, histories, standing
+from experiments.metrics import described
+from experiments.models import Cluster
+
+PER_PAGE = 10
+LAST_PAGE = 100_000
+
+
+@require_GET
+def index(request: HttpRequest) -> HttpResponse:
+    """One page of the list; a change of a filter gets the list alone (htmx)."""
+    wanted = {name: asked(request, name) for name in ("text", "workload", "cluster")}
+    number = _page(asked(request, "page"))
+    rows, more = histories(request.user, **wanted, first=(number - 1) * PER_PAGE, most=PER_PAGE)
+    context = {
+        "place": "explore",
+        "rows": [_row(each) for each in standing(request.user, rows)],
+        "earlier": number - 1,
+        "later": number + 1 if more else 0,
+        "asked": wanted,
+        "query": urlencode({name: value for name, value in wanted.items() if value}),
+        "metric": described(METRIC),
+        "fewest": FEWEST,
+        "workloads": workloads.registry(),
+        "clusters": Cluster.objects.order_by("name"),
+    }
+    template = "history/_list.html" if request.htmx else "history/index.html"  # type: ignore[attr-defined]
+    return render(request, template, context)
+
+
+def _page(text: str) -> int:
+    return min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
+
+
+def _row(each: Kept) -> dict[str, Any]:
+    own, history = each.configuration, each.history
+    last = history.changes[-1] if history.changes else None
+    shown = {name: value for name, value in own.parameters.items() if name not in ("hosts", "ranks_per_host")}
+    return {
+        "kept": each,
+        "cluster": own.experiment.cluster,
+        "workload": workload_title(own.experiment.workload),
+        "parameters": ", ".join(f"{parameter_label(n).lower()} {value_words(n, v)}" for n, v in shown.items()),
+        "last": last,
+        "percent": percent(last.ratio) if last else "",
+    }

@@ -1,0 +1,112 @@
+"""Which configurations have a history, the newest first, and how each of them stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from django.db.models import Count, F, Max, Q, Sum, Value
+
+from analysis.statistics import History, HistoryPoint, detect_changes
+from analysis.statistics.changes import SHORTEST
+from experiments.access import visible_experiments
+from experiments.history import MOST_TRIALS, measured
+from experiments.models import Configuration, ExpectedChange, Experiment, Summary
+
+METRIC: Final = "elapsed_s"
+FEWEST: Final = 2 * SHORTEST
+"""Trials that a history needs before any step could be found in it."""
+
+
+class Row(NamedTuple):
+    """A history as it is listed: the newest of its configurations stands for all, they have the same parameters."""
+
+    hash: str
+    cluster: str
+    trials: int
+    experiments: int
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A listed history with how it stands."""
+
+    configuration: Configuration
+    trials: int
+    experiments: int
+    ended_at: Any
+    """When its newest trial ended."""
+    history: History
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        history, changes = self.history, self.history.changes
+        return {
+            "configuration": self.configuration.hash,
+            "cluster": self.configuration.experiment.cluster.slug,  # type: ignore[union-attr]  # listed by its cluster
+            "workload": self.configuration.experiment.workload,
+            "parameters": self.configuration.parameters,
+            "trials": self.trials,
+            "experiments": self.experiments,
+            "ended_at": self.ended_at.isoformat(),
+            "median": None if history.baseline is None else history.baseline.summary.median,
+            "steps": len(changes),
+            "last_step": None if not changes else {"ratio": changes[-1].ratio, "expected": changes[-1].expected},
+            "latest": history.latest,
+            "flagged": history.flagged,
+        }
+
+
+def histories(
+    user: Any, *, text: str = "", workload: str = "", cluster: str = "", first: int = 0, most: int = 10
+) -> tuple[list[Row], bool]:
+    """Return ``most`` of the histories that ``user`` may see, newest experiments first, and whether more follow."""
+    experiments = visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
+    if text:
+        experiments = experiments.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
+    if workload:
+        experiments = experiments.filter(workload=workload)
+    if cluster:
+        experiments = experiments.filter(cluster__slug=cluster)
+    rows = (
+        Summary.objects.filter(metric=METRIC, scope="all", configuration__experiment__in=experiments)
+        .values_list("configuration__hash", "configuration__experiment__cluster__slug")
+        # a configuration stands once in an experiment
+        .annotate(trials=Sum("n"), experiments=Count("configuration_id"), newest=Max("configuration_id"))
+        .filter(trials__gte=FEWEST)
+        .order_by("-newest")[first : first + most + 1]
+    )
+    found = [Row(*row) for row in rows]
+    return found[:most], len(found) > most
+
+
+def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
+    """Return how listed histories stand, in three queries: what their own pages say of elapsed time."""
+    if not rows:
+        return []
+    parts = [
+        measured(user, row.hash, row.cluster, METRIC)
+        .annotate(place=Value(place))
+        .values_list("place", "pk", F("value"), "ended_at")[:MOST_TRIALS]
+        for place, row in enumerate(rows)
+    ]
+    trials: dict[int, list[tuple[int, float, Any]]] = defaultdict(list)
+    for place, pk, value, ended in parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]:
+        if value is not None:
+            trials[place].append((pk, value, ended))
+    marks = ExpectedChange.objects.filter(metric=METRIC, trial__configuration__hash__in={row.hash for row in rows})
+    expected = set(marks.values_list("trial_id", flat=True))
+    newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
+    return [
+        Kept(newest[row.newest], row.trials, row.experiments, own[-1][2], _history(own, expected))
+        for place, row in enumerate(rows)
+        if (own := sorted(trials[place], key=lambda trial: (trial[2], trial[0])))
+    ]
+
+
+def _history(trials: Sequence[tuple[int, float, Any]], expected: set[int]) -> History:
+    points = [HistoryPoint(value, {}, f"trial {pk}") for pk, value, _ in trials]
+    return detect_changes(points, expected={n for n, (pk, _, _) in enumerate(trials) if pk in expected})

@@ -1,0 +1,117 @@
+"""The list of histories: enough trials, newest first, each judged as its own page judges it."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+
+from experiments.history import expect, history_of
+from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from tests.dashboard.test_api_access import client_of
+
+# Seconds of twelve trials: without a step, and with one after the sixth.
+LEVEL = [2.0 * (1 + 0.002 * (n % 3)) for n in range(12)]
+STEP = [value * (1.2 if n > 5 else 1.0) for n, value in enumerate(LEVEL)]
+
+
+@pytest.fixture
+def measure(submit):
+    """An experiment on two hosts whose trials take these seconds, a day apart."""
+
+    def measure(name: str, seconds: list[float], **changes) -> Experiment:
+        experiment = submit(name=name, repetitions=len(seconds), sweep={"hosts": [2]}, **changes)
+        cluster = Cluster.objects.get(slug="testbed")
+        for number, value in enumerate(seconds):
+            trial = Trial.claim_next(cluster, "tests:1:1")
+            assert trial is not None
+            trial.start_running(command=["mpirun"], conditions={})
+            trial.start_analysing()
+            trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good"))
+            ended = timezone.now() - timedelta(days=len(seconds) - number)
+            Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
+        connection.check_constraints()
+        return experiment
+
+    return measure
+
+
+@pytest.fixture
+def measured(measure) -> list[Experiment]:
+    return [
+        measure("Steady", LEVEL),
+        measure("Stepped", STEP, link={"mtu": 9000}),
+        measure("Short", LEVEL[:5], link={"mtu": 1400}),
+    ]
+
+
+def rows(page, **asked) -> list:
+    return [row["kept"] for row in page.get(reverse("histories"), asked).context["rows"]]
+
+
+def test_it_lists_what_has_trials_enough_and_says_which_to_look_at(measured, page):
+    found = rows(page)
+    assert [(kept.configuration.experiment.slug, kept.history.flagged) for kept in found] == [
+        ("stepped", True),
+        ("steady", False),
+    ]
+    html = page.get(reverse("histories")).content.decode()
+    assert html.count("Look at this") == 1
+    assert f'href="/history/{found[0].configuration.hash}/testbed/"' in html
+
+
+def test_it_judges_as_the_historys_own_page_does(measured, page, person):
+    for kept in rows(page):
+        own = history_of(person, kept.configuration.hash, "testbed", "elapsed_s").history
+        assert [(c.index, c.ratio, c.p_value) for c in kept.history.changes] == [
+            (c.index, c.ratio, c.p_value) for c in own.changes
+        ]
+        assert (kept.history.flagged, kept.history.latest) == (own.flagged, own.latest)
+
+
+def test_a_step_that_somebody_expected_it_does_not_flag(measured, page, person):
+    first = measured[1].trials.order_by("ended_at")[6]
+    expect(first, "elapsed_s", "New kernel", person)
+    assert [kept.history.flagged for kept in rows(page)] == [False, False]
+
+
+def test_one_configuration_in_two_experiments_is_one_history(measured, measure, page):
+    measure("Steady again", LEVEL[:3])
+    (newest, _) = rows(page)
+    assert (newest.configuration.experiment.slug, newest.trials, newest.experiments) == ("steady-again", 15, 2)
+
+
+def test_it_filters_and_pages(measured, page, monkeypatch):
+    assert [kept.configuration.experiment.slug for kept in rows(page, text="stead")] == ["steady"]
+    assert rows(page, workload="hpl") == []
+    assert rows(page, cluster="elsewhere") == []
+    monkeypatch.setattr("dashboard.pages.histories.PER_PAGE", 1)
+    assert 'rel="next" href="/history/?page=2"' in page.get(reverse("histories")).content.decode()
+    second = page.get(reverse("histories"), {"page": "2"})
+    assert [row["kept"].configuration.experiment.slug for row in second.context["rows"]] == ["steady"]
+    assert page.get(reverse("histories"), {"page": "many"}).status_code == 200
+
+
+def test_what_belongs_to_others_it_does_not_show(measured, page):
+    Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
+    assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
+
+
+def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, measure, page, django_assert_num_queries):
+    with django_assert_num_queries(7):
+        page.get(reverse("histories"))
+    measure("More", LEVEL, link={"mtu": 1200})
+    with django_assert_num_queries(7):
+        page.get(reverse("histories"))
+
+
+def test_rest_it_gives_the_same(measured, page, person):
+    told = client_of(person).get("/api/v1/history/", {"limit": "1"}).json()
+    (row,) = told["results"]
+    assert told["more"]
+    assert (row["flagged"], row["steps"], row["trials"]) == (True, 1, 12)
+    assert row["last_step"]["ratio"] == pytest.approx(1.2, rel=0.01)
+    assert client_of(person).get(f"/api/v1/history/{row['configuration']}/{row['cluster']}/").status_code == 200
+    assert client_of(person).get("/api/v1/history/", {"limit": "ten"}).status_code == 400
+    assert client_of(person).get("/api/v1/history/", {"metric": "packets"}).status_code == 400
