@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import QueryDict
+from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
@@ -16,7 +16,8 @@ from dashboard.results import Chart
 from dashboard.words import parameter_label, value_words
 from experiments import workloads
 from experiments.errors import CannotExplore
-from experiments.explorer import COLUMNS, Cell, Counts, Pivot
+from experiments.explorer import COLUMNS, Cell, Counts, Pivot, swept
+from experiments.explorer_export import FORMATS, columns, rows
 from experiments.explorer_query import Query, configurations
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement, State
@@ -233,3 +234,21 @@ def cells_as_data(found: Pivot) -> list[Mapping[str, Any]]:
         }
         for cell in found.cells
     ]
+
+
+def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse:
+    """Stream the table that a query string asks for. Raise CannotExplore, before anything is sent."""
+    query, look = read(given)
+    found = table_of(user, query, look)
+    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(found) if name not in ("hosts", "ranks"))]
+    content_type, write = FORMATS[form]
+    body = write(rows(found, parameters, look.columns, query.scope), columns(parameters, look.columns))
+    response = StreamingHttpResponse(body, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
+    return response
+
+
+def _swept_anywhere(found: Any) -> list[str]:
+    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
+    first = found.order_by("experiment_id", "pk").distinct("experiment_id")
+    return swept(first)

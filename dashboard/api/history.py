@@ -35,7 +35,9 @@ _LIST: Final = [
 class HistoriesView(APIView):
     """Configurations with enough trials on one cluster for a step to be found, those of the newest experiments first."""
 
-    @extend_schema(operation_id="history_list", parameters=_LIST, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    @extend_schema(
+        operation_id="history_list", parameters=_LIST, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)}
+    )
     def get(self, request: Request) -> Response:
         """How each of them stands, by elapsed time; `more` tells whether others follow."""
         refuse_unknown(request, {each.name for each in _LIST})

@@ -18,6 +18,7 @@ from dashboard.exploring import (
     ORDERS,
     STATISTICS,
     Look,
+    exported,
     options,
     panels,
     panels_left_out,
@@ -27,7 +28,7 @@ from dashboard.exploring import (
 from dashboard.words import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
 from experiments.explorer import Counts, Line, counts, flagged, lines, pivot, swept
-from experiments.explorer_export import FORMATS, columns, rows
+from experiments.explorer_export import FORMATS
 from experiments.explorer_query import Query
 from experiments.metrics import described
 from experiments.models import Measurement, SavedView, State
@@ -189,21 +190,3 @@ def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpRespo
         return exported(request.user, request.GET, form)
     except CannotExplore as error:
         return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)
-
-
-def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse:
-    """Stream the table that a query string asks for. Raise CannotExplore, before anything is sent."""
-    query, look = read(given)
-    found = table_of(user, query, look)
-    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(found) if name not in ("hosts", "ranks"))]
-    content_type, write = FORMATS[form]
-    body = write(rows(found, parameters, look.columns, query.scope), columns(parameters, look.columns))
-    response = StreamingHttpResponse(body, content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
-    return response
-
-
-def _swept_anywhere(found: Any) -> list[str]:
-    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
-    first = found.order_by("experiment_id", "pk").distinct("experiment_id")
-    return swept(first)

@@ -32,6 +32,10 @@ CREATE CONSTRAINT TRIGGER trial_changed AFTER UPDATE ON experiments_trial DEFERR
         AND (OLD.state, OLD.superseded, OLD.kind{old}) IS DISTINCT FROM (NEW.state, NEW.superseded, NEW.kind{new}))
     EXECUTE FUNCTION experiments_trial_counted();
 """
+VACUUMED = """
+-- The explorer reads the index alone as long as VACUUM keeps up with what is written.
+ALTER TABLE experiments_summary SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+"""
 REBUILD = """
 SELECT experiments_summarise(configuration_id)
 FROM (SELECT DISTINCT configuration_id FROM experiments_trial WHERE trust IN ('degraded', 'unusable')) AS flagged;
@@ -59,6 +63,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(
             SUMMARISE.format(and_trusted="AND experiments_in_statistics(t.trust, m.metric, m.scope)")
             + TRIGGER.format(old=", OLD.trust", new=", NEW.trust")
+            + VACUUMED
             + REBUILD,
             SUMMARISE.format(and_trusted="") + TRIGGER.format(old="", new="") + REBUILD,
         ),

@@ -97,6 +97,7 @@ def ask(requests: int) -> dict[str, list[float]]:
         "explorer, filtered": lambda n: f"/explore/?where=hosts+%3E%3D+{1 + n % 8},elapsed_s+%3C+5&colour=link.mtu",
         "explorer, metric over metric": lambda n: "/explore/?x=packets&y=elapsed_s&colour=hosts",
         "history": lambda n: histories[n % len(histories)],
+        "histories": lambda n: f"/history/?page={1 + n % 3}",
     }
     found: dict[str, list[float]] = {}
     for name, address in pages.items():
