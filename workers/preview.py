@@ -85,29 +85,36 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
     ]
 
 
-def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> float:
+def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
+    """Return the workload's guess of what the machine takes, and what its bytes take on the link that is asked for, s."""
     workload = workloads.get(spec.workload, spec.parameters)
-    return workload.estimate_s(design.workload_parameters(spec.workload, parameters), ranks=ranks)
+    own = design.workload_parameters(spec.workload, parameters)
+    bandwidth = parameters.get("link.bandwidth")
+    on_link_s = 8 * workload.bottleneck_bytes(own, ranks=ranks) / bandwidth if bandwidth else 0.0
+    return workload.estimate_s(own, ranks=ranks), on_link_s
 
 
 def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
-    """Ranks -> measured time / the workload's guess of the newest trials of the workload, whatever their configuration."""
+    """Ranks -> measured time / guess of the newest trials of the workload, whatever their configuration; without the link's time."""
     rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
     misses: dict[int, list[float]] = {}
     found = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
     for parameters, ranks, value in found:
         try:
-            guess_s = _guess_s(spec, parameters, ranks)
+            guess_s, on_link_s = _guess_s(spec, parameters, ranks)
         except ValueError:  # parameters of a time when the workload had others
             continue
-        if guess_s > 0:
-            misses.setdefault(ranks, []).append(value / guess_s)
+        if guess_s > 0 and value > on_link_s:
+            misses.setdefault(ranks, []).append((value - on_link_s) / guess_s)
     return misses
 
 
-def _scaled(guess_s: float, misses: Mapping[int, list[float]], ranks: int) -> Estimate:
+def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks: int) -> Estimate:
+    guess_s, on_link_s = guess
     known = misses.get(ranks) or [miss for each in misses.values() for miss in each]
-    return Estimate(guess_s * median(known), len(known), scaled=True) if known else Estimate(guess_s, 0)
+    if not known:
+        return Estimate(guess_s + on_link_s, 0)
+    return Estimate(guess_s * median(known) + on_link_s, len(known), scaled=True)
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:

@@ -140,4 +140,8 @@ class Workload(ABC):
 
     @abstractmethod
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:
-        """Return a rough elapsed time in seconds, used only until there are past trials."""
+        """Return a rough elapsed time in seconds on an unlimited link, used only until there are past trials."""
+
+    def bottleneck_bytes(self, parameters: Any, *, ranks: int) -> float:
+        """Return roughly how many bytes one host's port must carry: on a limited link they take their time as well."""
+        return 0.0

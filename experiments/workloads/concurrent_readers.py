@@ -155,6 +155,9 @@ class ConcurrentReaders(Workload):
         # 2.5 s until the server answers, 80 MB/s to fill it, 0.1 s per job to start; then 40 MB/s, if the link allows as much.
         return 3.0 + stored / 8e7 + 0.1 * parameters.jobs + read * parameters.event_bytes / 4e7
 
+    def bottleneck_bytes(self, parameters: ReadersParameters, *, ranks: int) -> float:
+        return float(parameters.jobs * parameters.events_per_job * parameters.event_bytes)
+
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:
     server, clients = result["server"], result["clients"]

@@ -138,10 +138,15 @@ class DataStaging(Workload):
             raise OutputError(f"{RESULT} is not what the program writes: {type(error).__name__}: {error}") from None
 
     def estimate_s(self, parameters: StagingParameters, *, ranks: int) -> float:
-        # 20 MB/s to make the database; a search takes 20 ms and 50 MB/s of one core, and two cores are shared by the nodes.
+        # 20 MB/s to make the database, 200 MB/s to stage it; a search takes 20 ms and 50 MB/s of one core of two that the nodes share.
         search = 0.02 + parameters.dataset_bytes / 5e7
-        staging = parameters.dataset_bytes / 1e7 * (ranks - 1 if parameters.staging == "pull" else 2)
+        staging = self.bottleneck_bytes(parameters, ranks=ranks) / 2e8
         return 2.0 + parameters.dataset_bytes / 2e7 + staging + parameters.searches * search * max(1.0, ranks / 2)
+
+    def bottleneck_bytes(self, parameters: StagingParameters, *, ranks: int) -> float:
+        # A tree's root sends to some nodes and they to others; a multicast is sent once.
+        copies = {"pull": ranks - 1, "multicast": 1, "tree": min(2, ranks - 1)}[parameters.staging]
+        return float(parameters.dataset_bytes * copies)
 
 
 def _parsed(result: Mapping[str, Any]) -> Parsed:

@@ -8,8 +8,10 @@ from django.urls import reverse
 from dashboard.drafts import as_yaml, draft_from_post
 from dashboard.forms import Form
 from experiments.design import expand
+from experiments.library import built_in
 from experiments.models import Experiment
 from experiments.spec import parse
+from workers.preview import estimates
 
 FORM = {
     "name": "Hosts and MTU",
@@ -192,9 +194,16 @@ def test_a_clone_it_starts_from_the_same_answers(page):
     assert 'value="1..2"' in html
 
 
-def test_a_built_in_experiment_it_opens_in_the_form(page):
-    html = page.get(reverse("new") + "?library=water-quick").content.decode()
-    assert "Start 6 trials" in html
+@pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
+def test_a_built_in_experiment_it_opens_in_the_form_and_previews(page, file):
+    response = page.get(reverse("new") + f"?library={file.stem}")
+    preview = response.context["preview"]
+    assert f"Start {preview.everything} trials" in response.content.decode()
+    assert preview.command.startswith("mpirun")
+    assert preview.seconds > 0
+
+
+def test_an_unknown_built_in_experiment_it_does_not_find(page):
     assert page.get(reverse("new") + "?library=../settings").status_code == 404
 
 
@@ -238,3 +247,13 @@ def test_a_workload_whose_program_is_missing_it_disables_alone_and_names_the_pac
     listed = page.get(reverse("workloads")).content.decode()
     assert "needs hpcc" in listed
     assert "needs ncbi-blast+" in listed
+
+
+def test_a_slow_link_it_counts_in_before_there_are_trials(library):
+    def expected_s(bandwidth):
+        spec = parse({"name": "r", "workload": "concurrent-readers", "parameters": {"hosts": 2, "jobs": 60},
+                      "link": {"bandwidth": bandwidth}})  # fmt: skip
+        return estimates(spec, expand(spec))[0].elapsed_s
+
+    sent = 60 * 30 * 40_000 * 8
+    assert expected_s("2 Mbit/s") - expected_s("1 Gbit/s") == pytest.approx(sent / 2e6 - sent / 1e9)
