@@ -128,15 +128,20 @@ class Results:
         if x != "hosts" or "hosts" not in swept:
             return []
         weak = self.experiment.specification.get("scaling") == "weak"
-        charts = ScalingCharts(rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis)
+        # Published tables hold one problem at every size: beside weak scaling they would say nothing.
+        published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
+        charts = ScalingCharts(
+            rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
+        )
         against, left_out = f"against {value_words('hosts', charts.reference)} hosts", charts.left_out
         if charts.reference == 1:
             against = "against 1 host"
-        views = charts.time_views(self.parts)
+        views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
+        shown, shown_too = speed_up.get("published"), efficiency.get("published")
         return [
-            Chart("speedup", "Speed-up", charts.speed_up(), None, left_out, against, logarithm=False),
+            Chart("speedup", "Speed-up", speed_up, shown, left_out, against, logarithm=False),
             Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
-            Chart("efficiency", "Parallel efficiency", charts.efficiency(), None, left_out, against, logarithm=False),
+            Chart("efficiency", "Parallel efficiency", efficiency, shown_too, left_out, against, logarithm=False),
         ]
 
     def _measured(self, metric: str) -> list[ConfigurationRow]:

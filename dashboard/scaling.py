@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any, Final
 
 from dashboard.axes import groups_beside
-from dashboard.charts import Best, Figure, Fitted, Line, efficiency, speed_up, time_parts
+from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
 from dashboard.words import value_words
 from experiments import workloads
 from experiments.metrics import find
@@ -67,8 +67,11 @@ class ScalingCharts:
         name: str,
         weak: bool = False,
         diagnosis: Mapping[str, Any] | None = None,
+        published: Mapping[str, Sequence[ConfigurationRow]] | None = None,
     ) -> None:
         self.diagnosis = diagnosis
+        self.published = published or {}
+        """Rows of published studies over hosts alone, by name."""
         self.weak = weak
         self.rows = [row for row in rows if row.values.get(TIME)]
         self.groups = {
@@ -101,11 +104,31 @@ class ScalingCharts:
 
     def speed_up(self) -> Figure:
         return speed_up(
-            self._lines(per_host=False), self._model_speed_ups(), ideal_from=self.reference, best=self._best()
+            self._lines(per_host=False),
+            self._model_speed_ups(),
+            published=self._references(per_host=False),
+            ideal_from=self.reference,
+            best=self._best(),
         )
 
     def efficiency(self) -> Figure:
-        return efficiency(self._lines(per_host=True))
+        return efficiency(self._lines(per_host=True), self._references(per_host=True))
+
+    def _references(self, *, per_host: bool) -> list[Published]:
+        """Published speed-up against its own smallest size, from the ideal line on: it can be compared though the machines cannot."""
+        found = []
+        for name, rows in self.published.items():
+            timed = sorted((row for row in rows if row.median(TIME)), key=lambda row: row.hosts)
+            sizes = [row.hosts for row in timed]
+            if len(timed) < 2 or len(set(sizes)) < len(sizes):
+                continue  # other parameters vary as well: no one curve
+            base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
+            speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
+            shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
+            found.append(
+                Published(name, sizes, shares if per_host else [s * smallest / self.reference for s in speed_ups])
+            )
+        return found
 
     def _model_speed_ups(self) -> list[Fitted]:
         """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""

@@ -66,7 +66,7 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
     Only counted trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
     """
     columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "trust")
-    newest = list(measured(user, configuration, cluster, metric).values_list(*columns)[: MOST_TRIALS + 1])
+    newest = list(measured(user, configuration, cluster, metric).values_list(*columns))
     if not newest:
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
@@ -92,10 +92,12 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 
 
 def measured(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
-    """Return the counted trials, newest first, with their ``value`` of a metric; None where they have none."""
-    own = Q(measurements__metric=metric, measurements__scope="all")
-    rows = counted(user, configuration, cluster).annotate(own=FilteredRelation("measurements", condition=own))
-    return rows.annotate(value=F("own__value")).order_by("-ended_at", "-pk")
+    """Return the newest counted trials (one more than are read), newest first, with their ``value`` of a metric or None."""
+    newest = counted(user, configuration, cluster).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
+    own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
+    # first the trials, then their values: a history may be many times as long
+    rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
+    return rows.order_by("-ended_at", "-pk")
 
 
 def counted(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:

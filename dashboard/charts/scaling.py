@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboard.charts.fits import Fitted, fit_traces
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, spread
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, axis_title, reference, spread
 from dashboard.charts.sweep import x_axis
 
 _PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
@@ -22,17 +22,26 @@ class Best:
 
 
 def speed_up(
-    lines: Sequence[Line], fits: Sequence[Fitted] = (), *, ideal_from: float = 1.0, best: Best | None = None
+    lines: Sequence[Line],
+    fits: Sequence[Fitted] = (),
+    *,
+    published: Sequence[Published] = (),
+    ideal_from: float = 1.0,
+    best: Best | None = None,
 ) -> Figure:
-    """Speed-up over hosts with the ideal line from the reference size `ideal_from`, models, and the predicted best size."""
+    """Speed-up over hosts with the ideal line from the reference size `ideal_from`, models, and the predicted best size.
+
+    Published values are on where their sizes fit the axis; the figure's own key "published" says so.
+    """
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
         return _empty("Speed-up", "×")
     scale = Scale(0, "×")
-    xs = sorted({float(x) for line in shown for x in line.x})
     measured = [value for line in shown for trials in line.trials for value in trials]
     fitted = [fit.y[i] for fit in fits for i in fit.inside()]
-    top = 1.2 * max([*measured, *fitted, 1.0])
+    overlaid = _fits(published, shown)
+    xs = _sizes(shown, published if overlaid else ())
+    top = 1.2 * max([*measured, *fitted, *(y for p in published if overlaid for y in p.y), 1.0])
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
     ideal: Figure = {
         "type": "scatter",
@@ -43,7 +52,7 @@ def speed_up(
         "line": {"color": "--ink-3", "width": 1},
         "hoverinfo": "skip",
     }
-    data = [ideal, *fit_traces(fits, scale)]
+    data = [ideal, *_references(published, scale, overlaid), *fit_traces(fits, scale)]
     for index, line in enumerate(shown):
         data += spread(line, scale, index)
     layout: Figure = {
@@ -53,7 +62,21 @@ def speed_up(
     layout["xaxis"]["tickvals"] = xs
     if best is not None:
         layout |= _predicted(best, ends[-1])
-    return {"data": data, "layout": layout}
+    return {"data": data, "layout": layout} | ({"published": overlaid} if published else {})
+
+
+def _references(published: Sequence[Published], scale: Scale, overlaid: bool) -> list[Figure]:
+    return [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
+
+
+def _fits(published: Sequence[Published], lines: Sequence[Line]) -> bool:
+    """Whether published sizes leave the measured ones most of the axis."""
+    last = max(_sizes(lines), default=0.0)
+    return bool(published) and max(_sizes((), published), default=0.0) <= 1.5 * last
+
+
+def _sizes(lines: Sequence[Line], published: Sequence[Published] = ()) -> list[float]:
+    return sorted({float(x) for line in lines for x in line.x} | {float(x) for p in published for x in p.x})
 
 
 def _predicted(best: Best, last: float) -> Figure:
@@ -89,17 +112,18 @@ def _predicted(best: Best, last: float) -> Figure:
     }
 
 
-def efficiency(lines: Sequence[Line]) -> Figure:
-    """Parallel efficiency over hosts in per cent, with a guide at one half."""
+def efficiency(lines: Sequence[Line], published: Sequence[Published] = ()) -> Figure:
+    """Parallel efficiency over hosts in per cent, with a guide at one half; published values as in `speed_up`."""
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
         return _empty("Efficiency", "%")
-    data: list[Figure] = []
+    scale, overlaid = Scale(-2, "%"), _fits(published, shown)
+    data = _references(published, scale, overlaid)
     for index, line in enumerate(shown):
-        data += spread(line, Scale(-2, "%"), index)
-    xs = sorted({float(x) for line in shown for x in line.x})
+        data += spread(line, scale, index)
+    xs = _sizes(shown, published if overlaid else ())
     top = max(100 * value for line in shown for trials in line.trials for value in trials)
-    return {
+    return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {
             "xaxis": x_axis(xs, "Hosts"),
