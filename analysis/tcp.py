@@ -29,7 +29,8 @@ bytes in flight
     highest sequence end sent - highest ACK received, after every segment with payload.
 ACKed unseen
     ACKs that cover, for the first time, bytes above everything seen (Wireshark's "ACKed unseen segment") or inside a gap
-    (bytes that passed the capture point unseen).
+    (bytes that passed the capture point unseen). Not those whose bytes are recorded within 1 ms after all (Wireshark counts
+    them): a bridge hands a frame on before it is recorded, and processors record side by side.
 """
 
 from __future__ import annotations

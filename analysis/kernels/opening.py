@@ -50,6 +50,7 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
         side.window_min = SEQUENCE_SPACE
         side.syn_window_min = SEQUENCE_SPACE
         side.syn_ns = NO_TIME
+        side.unseen_ack_ns = NO_TIME
         side.rtt_min_ns = UNKNOWN
         side.in_flight_max = UNKNOWN
         side.vpid = UNKNOWN

@@ -33,6 +33,9 @@ _GOLDEN = (
 )
 _NONE = np.uint32(NO_FLOW)
 
+SIDE_BY_SIDE_NS = 1_000_000
+"""Processors that record side by side swap neighbours by less; later bytes are another story."""
+
 sample_at = record_at(SAMPLE)
 
 
@@ -99,6 +102,7 @@ def _read_ack(
     side.repeats = 0
     if upto > peer.highest or (peer.runs_below != NO_NODE and gap_below(peer, store, peer.acked, upto)):
         side.acked_unseen_segments += 1
+        peer.unseen_ack_ns = time_ns
     peer.highest = max(peer.highest, upto)
     peer.acked = upto
     sent_ns = acknowledge_bytes(peer, store, upto)
@@ -145,6 +149,19 @@ def _is_reordering_certain(connection: Any, side: Any, peer: Any, time_ns: int) 
 
 
 @jit
+def _take_back_unseen(side: Any, peer: Any, end: int, time_ns: int) -> None:
+    """Bytes are recorded for the first time right after the ACK that covers them: they were captured, only too late.
+
+    A bridge hands a frame on before it lets it be recorded, and the answer may be recorded on another processor.
+    """
+    if side.unseen_ack_ns == NO_TIME or time_ns == NO_TIME or not 0 <= time_ns - side.unseen_ack_ns <= SIDE_BY_SIDE_NS:
+        return
+    if end <= side.acked:
+        peer.acked_unseen_segments -= 1
+        side.unseen_ack_ns = NO_TIME
+
+
+@jit
 def _read_data(
     connection: Any, side: Any, peer: Any, store: Any, series: int,
     payload: int, start: int, probe: bool, time_ns: int,
@@ -155,6 +172,8 @@ def _read_data(
     side.data_segments += 1
     overlap = see_bytes(side, store, start, end, time_ns)
     side.goodput_bytes += payload - overlap
+    if overlap == 0:
+        _take_back_unseen(side, peer, end, time_ns)
     if not probe:
         if overlap > 0:
             side.retransmitted_segments += 1

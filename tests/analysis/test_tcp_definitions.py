@@ -136,6 +136,21 @@ def test_acks_of_bytes_never_captured_are_counted_once(acked: int) -> None:
     assert metrics_of([*sent, answer(300, acked), answer(310, acked)])["acked_unseen_segments"] == 1
 
 
+@pytest.mark.parametrize(("late_ns", "unseen"), [(10_000, 0), (1_000_000, 0), (1_000_001, 1)])
+def test_an_ack_that_is_recorded_just_before_its_data_is_not_of_bytes_never_captured(late_ns: int, unseen: int) -> None:
+    swapped = [
+        data(200, 0, 10),
+        answer(300, 20),
+        data(300 + late_ns, 10, 10),
+        answer(2_000_000, 30),
+        answer(2_000_100, 30),
+    ]
+    metrics = metrics_of([*swapped[:3], data(1_900_000, 20, 10), *swapped[3:]])
+    assert metrics["acked_unseen_segments"] == unseen
+    assert metrics["retransmitted_segments"] == 0
+    assert metrics["goodput_bytes"] == 30
+
+
 def test_sequence_numbers_wrap() -> None:
     start = 2**32 - 15
     segments = [Segment(0, 0, start, 7, ACK, 10), Segment(10, 0, start + 10, 7, ACK, 10)]

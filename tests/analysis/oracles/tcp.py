@@ -37,6 +37,8 @@ class Side:
     last_window: int | None = None
     last_window_scaled: int | None = None
     repeats: int = 0
+    unseen_ack_ns: int | None = None
+    """When the newest ACK came for bytes that had not passed, until they do."""
 
 
 def follow(segments: Sequence[Segment]) -> tuple[Side, Side]:
@@ -103,7 +105,9 @@ def _acknowledge(segment: Segment, side: Side, peer: Side, probe: bool) -> None:
     side.repeats = 0
     between = range(min(peer.first_seen_ns, default=upto), upto)
     unseen = any(byte not in peer.first_seen_ns for byte in between if peer.acked <= byte < max(peer.first_seen_ns))
-    side.counts["acked_unseen_segments"] += upto > peer.highest or unseen
+    if upto > peer.highest or unseen:
+        side.counts["acked_unseen_segments"] += 1
+        peer.unseen_ack_ns = segment.time_ns
     peer.highest = max(peer.highest, upto)
     peer.acked = upto
     covered = {byte: peer.sent_ns.pop(byte) for byte in sorted(peer.sent_ns) if byte < upto}
@@ -122,6 +126,11 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
     overlap = sum(byte in seen for byte in bytes_sent)
     counts["data_segments"] += 1
     counts["goodput_bytes"] += segment.payload - overlap
+    if not overlap and side.unseen_ack_ns is not None and 0 <= time_ns - side.unseen_ack_ns <= 1_000_000:
+        assert side.acked is not None
+        if bytes_sent.stop <= side.acked:
+            peer.counts["acked_unseen_segments"] -= 1
+            side.unseen_ack_ns = None
     if not probe and overlap:
         counts["retransmitted_segments"] += 1
         counts["retransmitted_bytes"] += overlap
