@@ -109,7 +109,9 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
 
 
 def _at(x: X, parameter: str) -> str:
-    """'4 hosts', '1 host', 'delay 0.004'."""
+    """'4 hosts', '1 host'; of an axis 'Delay (ms)' 'delay 4 ms'."""
     if parameter == "Hosts":
         return f"{x} host" if x == 1 else f"{x} hosts"
-    return f"{parameter.lower()} {x}"
+    label, _, unit = parameter.rstrip(")").partition(" (")
+    value = f"{x:g}" if isinstance(x, float) else str(x)
+    return f"{label if label.isupper() else label.lower()} {value} {unit}".rstrip()

@@ -81,6 +81,17 @@ def test_the_fastest_point_it_marks():
     assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
 
 
+@pytest.mark.parametrize(
+    ("parameter", "xs", "words"),
+    [("Bandwidth (Gbit/s)", [0.1, 1.0], "bandwidth 1 Gbit/s"), ("MTU (B)", [1500, 9000], "MTU 9000 B")],
+)
+def test_the_fastest_setting_of_a_link_it_marks_with_its_unit(parameter, xs, words):
+    figure = charts.over_parameter(
+        [Line("Elapsed", xs, [[2.0], [1.0]])], (), quantity="Time", unit="s", parameter=parameter, mark_fastest=True
+    )
+    assert f"fastest: {words}&" in figure["layout"]["annotations"][0]["text"]
+
+
 def test_words_on_the_axis_it_says_are_not_to_scale():
     figure = over_hosts([Line("Elapsed", ["cubic", "reno"], [[1.0], [2.0]])], ())
     assert figure["layout"]["xaxis"]["type"] == "category"
