@@ -16,7 +16,7 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 import zstandard
 
@@ -43,14 +43,6 @@ NOT_PERMITTED = (
 
 _CAPTURED = re.compile(r"Packets captured: (\d+)")
 _TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+)")
-
-
-@dataclass(frozen=True)
-class CaptureProgress:
-    """So far: packets, and bytes of the capture (headers only, not bytes on the wire)."""
-
-    packets: int
-    stored_bytes: int
 
 
 @dataclass(frozen=True)
@@ -84,6 +76,9 @@ class StoredCapture:
 
 class Capture:
     """A running or ended recording. A context manager: leaving it frees the memory."""
+
+    grows_here: ClassVar[bool] = True
+    """Whether `file` grows while it records."""
 
     def __init__(
         self, keeper: Keeper, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
@@ -127,10 +122,10 @@ class Capture:
             )
             capture = cls(keeper, process, interface, files, baseline, limit)
             capture._wait_until_recording()
-        except (LaunchFailed, ClusterUnavailable) as error:
+        except (LaunchFailed, ClusterUnavailable, OSError) as error:
             for descriptor in files:
                 os.close(descriptor)
-            raise CaptureUnavailable(str(error)) from error
+            raise CaptureUnavailable(reason(error)) from error
         finally:
             os.close(nothing)
         return capture
@@ -141,16 +136,13 @@ class Capture:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def progress(self) -> CaptureProgress:
-        """Live counts: the interface's, which costs nothing, or the blocks of the file where a filter is set."""
-        on_interface = self._on_interface()
-        packets = self._blocks.count() if on_interface is None else on_interface
-        return CaptureProgress(packets, self._stored_bytes())
-
     @property
     def file(self) -> Path:
         """The growing pcapng under a path of this process; opening it gives a position of its own."""
         return Path(f"/proc/self/fd/{self._packets}")
+
+    def refresh(self) -> None:
+        """Bring the file up to date, where the recording tool does not write it itself."""
 
     def open(self) -> BinaryIO:
         """A reader of the growing pcapng with a position of its own, at the start."""
@@ -203,13 +195,16 @@ class Capture:
         self._packets = self._messages = -1
 
     def _wait_until_recording(self) -> None:
-        """dumpcap writes the section header only after the socket and its filter stand."""
         deadline = time.monotonic() + START_LIMIT_S
-        while self._stored_bytes() == 0:
+        while not self._is_recording():
             status = self._process.wait(0.002)
             if status is not None or time.monotonic() > deadline:
                 self._process.terminate(0.0)
                 raise LaunchFailed(refusal(self._read_messages()))
+
+    def _is_recording(self) -> bool:
+        """dumpcap writes the section header only after the socket and its filter stand."""
+        return self._stored_bytes() > 0
 
     def _ended_by_itself(self) -> bool:
         try:
@@ -222,7 +217,7 @@ class Capture:
         start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
         while (now := time.monotonic()) - start < limit_s:
-            counters = (self._on_interface(), self._stored_bytes())
+            counters = (self._on_interface(), self._settling_bytes())
             if before is None or counters[0] != before[0]:
                 sent = now
             if counters != before:
@@ -248,6 +243,10 @@ class Capture:
             return frames_on(self._keeper, self._interface) - self._baseline
         except (ClusterUnavailable, OSError):
             return None
+
+    def _settling_bytes(self) -> int:
+        """What grows as long as packets come in."""
+        return self._stored_bytes()
 
     def _stored_bytes(self) -> int:
         return os.fstat(self._packets).st_size
@@ -314,6 +313,11 @@ def frames_on(keeper: Keeper, interface: str) -> int:
     """Frames that an interface has received and sent so far, by its own counters."""
     frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
     return frames
+
+
+def reason(error: Exception) -> str:
+    """An error's own sentence, without the number that an OSError puts in front."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def recorder() -> str:

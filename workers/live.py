@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ class LiveTraffic:
     first look is taken here, before the program is launched. A capture that cannot be followed shows the counters instead.
     """
 
-    def __init__(self, capture_file: Path | None) -> None:
+    def __init__(self, capture_file: Path | None, refresh: Callable[[], None] = lambda: None) -> None:
+        """``refresh`` brings the file up to date before each look."""
         self._stack = ExitStack()
+        self._refresh = refresh
         self._follower: Follower | None = None
         if capture_file is not None:
             self._follower = self._stack.enter_context(follow(capture_file))
@@ -51,6 +53,7 @@ class LiveTraffic:
     def _look(self) -> None:
         if self._follower is None:
             return
+        self._refresh()
         try:
             self._follower.poll()
         except CaptureError as error:

@@ -102,6 +102,9 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     verdict: str = result.trust.verdict
     if report.died:
         verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
+    if report.limit_reached:
+        sentence = f"the capture reached its limit after {report.captured} packets; what came later was not recorded"
+        verdict, reasons = "unusable", [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
     seen_from = run.trial.conditions.get("captured_hosts")
     if seen_from and run.hosts > 2:

@@ -91,7 +91,7 @@ class TrialRun:
             others = self._capture_elsewhere(session, stack) if capture is not None else {}
             conditions = {**session.facts, "link_asked": self.link.describe()}
             patiently(lambda: self.trial.start_running(command=session.argv(job), conditions=conditions))
-            traffic = stack.enter_context(LiveTraffic(None if capture is None else capture.file))
+            traffic = stack.enter_context(_live(capture))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
                 samples = self._watch(session, process, traffic)
@@ -223,3 +223,10 @@ class TrialRun:
             )
         if reported < self.ranks:
             raise TrialFailed(f"Only {reported} of {self.ranks} ranks reported their CPU time.")
+
+
+def _live(capture: Capture | None) -> LiveTraffic:
+    """What the page shows of the traffic; of packets that are recorded elsewhere it cannot be the packets."""
+    return (
+        LiveTraffic(capture.file, capture.refresh) if capture is not None and capture.grows_here else LiveTraffic(None)
+    )

@@ -13,6 +13,8 @@ MS_NOSUID = 2
 MS_NODEV = 4
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_CHILD_SUBREAPER = 36
+FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
+FALLOC_FL_PUNCH_HOLE = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -58,3 +60,9 @@ def die_with_parent(signal_number: int) -> None:
 def adopt_orphans() -> None:
     """Become the parent of every orphaned descendant, as PID 1 of a namespace is by nature."""
     _check(_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl CHILD_SUBREAPER")
+
+
+def punch_hole(descriptor: int, offset: int, length: int) -> None:
+    """Give back what a file occupies in this range; it reads as zeros, the file keeps its length (fallocate(2))."""
+    flags = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+    _check(_libc.fallocate(descriptor, flags, ctypes.c_long(offset), ctypes.c_long(length)), "fallocate")

@@ -158,7 +158,9 @@ class Keeper:
         return self.counters.sample(), self.nothing
 
     def frames(self, message: wire.Message, _beside: Any) -> Answer:
-        counted = frames()[message["interface"]]
+        counted = frames().get(message["interface"])
+        if counted is None:
+            raise Refusal(f"there is no interface {message['interface']}")
         sent_too = 0 if message["interface"] == "lo" else counted["tx_packets"]  # what lo sends it receives
         return {"frames": counted["rx_packets"] + sent_too}, self.nothing
 

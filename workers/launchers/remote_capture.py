@@ -4,7 +4,6 @@ is measured does not share the network with its own recording."""
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +13,6 @@ from workers.capture import (
     NOT_PERMITTED,
     QUIET_S,
     Capture,
-    CaptureProgress,
     CaptureReport,
     dumpcap_argv,
     frames_on,
@@ -26,11 +24,11 @@ from workers.remote_keeper import RemoteKeeper
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30
 
-_SO_FAR = re.compile(r"Packets: (\d+)")
-
 
 class RemoteCapture(Capture):
     """A recording on another host."""
+
+    grows_here = False
 
     def __init__(
         self, keeper: RemoteKeeper, process: Process, interface: str, baseline: int | None, limit: int, host: str
@@ -80,14 +78,6 @@ class RemoteCapture(Capture):
             capture.close()
             raise CaptureUnavailable(f"on host {keeper.host} {error}") from error
         return capture
-
-    def progress(self) -> CaptureProgress:
-        """By dumpcap's own running count where a filter keeps the interface's from being it."""
-        on_interface = self._on_interface()
-        if on_interface is None:
-            counts = _SO_FAR.findall(self._read_messages())
-            on_interface = int(counts[-1]) if counts else 0
-        return CaptureProgress(on_interface, self._stored_bytes())
 
     def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
         """The packets are not here to be counted."""

@@ -11,6 +11,7 @@ from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
 from workers.processes import LocalKeeper
+from workers.ring_capture import RingCapture
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
@@ -57,14 +58,19 @@ class TestbedSession(MachineSession):
         capture_filter: str | None = None,
         max_bytes: int | None = None,
     ) -> Capture:
-        if host != FAR_SITE:
-            return super().capture(snap_length=snap_length, capture_filter=capture_filter, max_bytes=max_bytes)
-        return Capture.start(
-            self.keeper,
-            commands.FAR_BRIDGE,
-            snap_length=snap_length,
-            capture_filter=capture_filter or commands.WITHIN_FAR_SITE,
-            max_bytes=max_bytes,
+        far = host == FAR_SITE
+        bridge = commands.FAR_BRIDGE if far else commands.BRIDGE
+        if capture_filter is not None:
+            return Capture.start(
+                self.keeper,
+                bridge,
+                snap_length=snap_length,
+                capture_filter=f"({commands.WITHIN_FAR_SITE}) and ({capture_filter})" if far else capture_filter,
+                max_bytes=max_bytes,
+            )
+        must_hold = commands.SITE_BYTES if far else ()
+        return RingCapture.on_bridge(
+            self.keeper, bridge, snap_length=snap_length, must_hold=must_hold, max_bytes=max_bytes
         )
 
     def certify(self) -> Certificate | None:

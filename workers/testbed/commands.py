@@ -10,7 +10,9 @@ from workers.testbed.plan import Plan
 BRIDGE = "br0"
 FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
-WITHIN_FAR_SITE = "ether[4] = 1 and ether[10] = 1"  # by destination and source address; what crosses is seen at br0
+# The byte of a MAC address that tells the site, in the destination and the source: what crosses is seen at br0.
+SITE_BYTES = ((4, 1), (10, 1))
+WITHIN_FAR_SITE = " and ".join(f"ether[{offset}] = {value}" for offset, value in SITE_BYTES)
 HUB = "hub"
 HOST_INTERFACE = "eth0"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workers.testbed import emulation
 
-# program -> Debian package. dumpcap is not among them: without it trials run, only their network metrics are missing.
+# program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
 PROGRAMS = {
     "unshare": "util-linux",
     "nsenter": "util-linux",

@@ -28,6 +28,7 @@ ROOT = Path(workers.__file__).parent.parent
 NOBODY = 65534
 GONE = 0
 KINDS = ["testbed", "local"]
+RECORDERS = {"testbed": "recorder", "local": "dumpcap"}
 
 
 class Worker:
@@ -118,7 +119,7 @@ def test_after_a_signal_to_the_worker(
     kind: str, number: signal.Signals, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
     with running_worker(kind, tmp_path) as worker:
-        assert {"mpirun", "dumpcap", "sleep"} <= worker.names()
+        assert {"mpirun", RECORDERS[kind], "sleep"} <= worker.names()
         assert len(worker.networks) == (5 if kind == "testbed" else 0)
         worker.process.send_signal(number)
         worker.process.wait(20)
@@ -220,7 +221,7 @@ def open_directory() -> Iterator[Path]:
         yield Path(name)
 
 
-LIBRARIES = ("annotated_types", "pydantic", "pydantic_core", "typing_inspection", "zstandard")
+LIBRARIES = ("annotated_types", "numpy", "numpy.libs", "pydantic", "pydantic_core", "typing_inspection", "zstandard")
 """What the launchers import: another user cannot be expected to read this checkout's .venv."""
 
 
@@ -237,7 +238,7 @@ def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually
     shutil.copy(worker_program.__file__, target)
     prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     with running_worker("testbed", open_directory, prefix, "/usr/bin/python3") as worker:
-        assert {"mpirun", "dumpcap", "sleep"} <= worker.names()
+        assert {"mpirun", "recorder", "sleep"} <= worker.names()
         assert {member.uids().real for member in worker.family if lives(member)} == {NOBODY}
         worker.process.kill()
         assert_nothing_is_left(worker, open_directory, eventually)

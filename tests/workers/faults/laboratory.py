@@ -39,7 +39,7 @@ class Laboratory:
             "worker": self.kill_worker,
             "mpirun": lambda: self.kill_program("mpirun"),
             "rank": lambda: self.kill_program("lmp"),
-            "dumpcap": lambda: self.kill_program("dumpcap"),
+            "recorder": lambda: self.kill_program("recorder"),
             "keeper": lambda: self.kill_program("unshare"),
             "redis": lambda: self.restart(self.services.redis),
             "postgres": lambda: self.restart(self.services.postgres),

@@ -76,7 +76,7 @@ def test_the_trial_fails_with_who_was_killed(
 def test_a_killed_capture_makes_the_packets_unusable_but_not_the_run(
     run_while: Callable[[str], tuple[Trial, Trial]],
 ) -> None:
-    first, second = run_while("dumpcap")
+    first, second = run_while("recorder")
     assert first.state == State.FINISHED, first.message + first.traceback
     assert first.trust == "unusable"
     assert "the capture tool ended before the run did" in first.trust_reasons

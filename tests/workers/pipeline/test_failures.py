@@ -9,9 +9,10 @@ import pytest
 from experiments.models import Lease, State, Trial
 from experiments.reparse import candidates, reparse
 from experiments.workloads import Parsed
-from workers import results
+from workers import results, ring_capture
 
 GOOD = "print('answer 42')"
+TALK = "from mpi4py import MPI; [MPI.COMM_WORLD.allreduce(1) for _ in range(500)]"
 
 
 @pytest.fixture
@@ -95,6 +96,18 @@ def test_it_keeps_the_file_of_an_unreadable_capture(
     assert trial.state == State.FAILED, trial.traceback
     assert "capture.pcapng.zst" in trial.message
     assert trial.artifacts.get(kind="capture").size_bytes == 1000
+
+
+def test_a_capture_that_reached_its_limit_is_unusable_and_the_run_counts(
+    run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ring_capture, "available_memory_bytes", lambda: 64 << 10)  # a quarter of it is 78 packets
+    talk = f"{TALK}; print('answer 42')"
+    (trial,) = run_all(workload="script", sweep={"hosts": [2]}, parameters={"script": talk})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.trust == "unusable"
+    assert "reached its limit after" in trial.trust_reasons[0]
+    assert trial.measurements.filter(metric="elapsed_s").exists()
 
 
 def test_it_keeps_the_traceback_of_a_surprise(

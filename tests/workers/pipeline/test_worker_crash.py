@@ -68,7 +68,7 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     processes = family(worker)
     namespaces = own_namespaces(processes)
     if moment == State.RUNNING:
-        assert {"mpirun", "lmp", "dumpcap"} <= {process.name() for process in processes}
+        assert {"mpirun", "lmp", "recorder"} <= {process.name() for process in processes}
         assert len(namespaces) == 3, "two hosts and the bridge"
 
     worker.kill()

@@ -1,0 +1,143 @@
+"""Record packets of the test-bed with a kernel ring: see `workers.testbed.recorder` for how, docs/benchmarks.md for why."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason
+from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
+from workers.keeper import linux
+from workers.keeper.table import available_memory_bytes
+from workers.packet_slots import file_header, packet_blocks
+from workers.processes import Keeper, LocalKeeper, Process, null_input
+from workers.testbed import recorder
+from workers.testbed.probe import search_path
+
+PYTHON: Final = "/usr/bin/python3"
+PROGRAM: Final = Path(recorder.__file__)
+RING_BYTES: Final = 64 << 20
+"""Two seconds of the most that two cores send, at the default snap length; fetched twenty times a second."""
+SLOTS_AT_ONCE: Final = 1 << 15
+
+
+class RingCapture(Capture):
+    """A recording whose pcapng is made here, piece by piece, of what the recorder hands over."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        process: Process,
+        interface: str,
+        files: tuple[int, int, int],
+        baseline: int | None,
+        limit: int,
+        snap_length: int,
+    ) -> None:
+        self._slots, packets, messages = files
+        self._slot_bytes = recorder.slot_bytes(snap_length)
+        self._taken = 0
+        super().__init__(keeper, process, interface, (packets, messages), baseline, limit)
+
+    @classmethod
+    def on_bridge(
+        cls,
+        keeper: LocalKeeper,
+        interface: str,
+        *,
+        snap_length: int,
+        must_hold: Sequence[tuple[int, int]] = (),
+        max_bytes: int | None = None,
+    ) -> RingCapture:
+        """Record from a bridge of the keeper's network; returns once packets are being recorded.
+
+        `must_hold`: offsets and values of bytes; frames where one differs are left out. At `max_bytes` (default: a
+        quarter of the free memory) the recording ends by itself. Raises CaptureUnavailable.
+        """
+        free = available_memory_bytes()
+        limit = max_bytes or free // 4
+        plan = {
+            "interface": interface,
+            "snap_length": snap_length,
+            "ring_bytes": min(RING_BYTES, free // 8),
+            "most_bytes": limit,
+            "must_hold": [list(pair) for pair in must_hold],
+        }
+        files = (os.memfd_create("slots"), os.memfd_create("packets"), os.memfd_create("messages"))
+        os.write(files[1], file_header(interface, snap_length))
+        nothing = null_input()
+        try:
+            baseline = None if must_hold else frames_on(keeper, interface)
+            process = keeper.spawn(
+                [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)],
+                environment={"PATH": search_path(), "LANG": "C.UTF-8"},
+                directory=Path("/"),
+                descriptors=(nothing, files[0], files[2]),
+                niceness=NICENESS,
+            )
+            capture = cls(keeper, process, interface, files, baseline, limit, snap_length)
+            capture._wait_until_recording()
+        except (LaunchFailed, ClusterUnavailable, OSError) as error:
+            for descriptor in files:
+                os.close(descriptor)
+            raise CaptureUnavailable(reason(error)) from error
+        finally:
+            os.close(nothing)
+        return capture
+
+    def refresh(self) -> None:
+        """Make pcapng blocks of the slots that came since; the memory of the slots goes back."""
+        slot = self._slot_bytes
+        while whole := min(self._slots_bytes() - self._taken, SLOTS_AT_ONCE * slot) // slot * slot:
+            blocks = packet_blocks(os.pread(self._slots, whole, self._taken), slot)
+            recorder.write(self._packets, memoryview(blocks))
+            self._taken += whole
+            linux.punch_hole(self._slots, 0, self._taken)
+
+    def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
+        """As of any recording; then the rest of the packets is in the file."""
+        report = super().stop(settle_s, quiet_s)
+        self.refresh()
+        return report
+
+    def close(self) -> None:
+        if self._packets >= 0:
+            super().close()
+            os.close(self._slots)
+
+    def _is_recording(self) -> bool:
+        return self._read_messages().startswith(recorder.READY)
+
+    def _settling_bytes(self) -> int:
+        return self._slots_bytes()
+
+    def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
+        """Slots are of one length: nothing has to be counted."""
+        return on_interface is not None and self._recorded() >= on_interface
+
+    def _recorded(self) -> int:
+        return self._slots_bytes() // self._slot_bytes
+
+    def _slots_bytes(self) -> int:
+        return os.fstat(self._slots).st_size
+
+    def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
+        said = self._read_messages().removeprefix(recorder.READY)
+        try:
+            totals = json.loads(said)
+        except ValueError:  # it was killed, or ended by an error that it tells
+            totals = {"received": self._recorded(), "captured": self._recorded(), "dropped": 0, "limit_reached": False}
+            died = True
+        died = died and not totals["limit_reached"]
+        missing = on_interface is not None and totals["captured"] + totals["dropped"] < on_interface
+        return CaptureReport(
+            interface=self._interface,
+            on_interface=on_interface,
+            tail_lost=missing,
+            died=died,
+            stderr=said.strip() if died else "",
+            **totals,
+        )
