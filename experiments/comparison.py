@@ -105,7 +105,8 @@ class Compared:
             for member, values in zip(self.members, self.series[metric].get(point, []), strict=False):
                 if values:
                     groups[member.label][str(number)] = values
-        found = {(c.metric, c.group): c for c in compare_groups(groups, baseline=self.members[base].label)}
+        compared = compare_groups(groups, baseline=self.members[base].label, families=lambda _: "")
+        found = {(c.metric, c.group): c for c in compared}
         return {
             point: [found.get((str(number), member.label)) for member in self.members]
             for number, point in enumerate(self.points)

@@ -220,7 +220,7 @@ def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) 
     sentence = (
         f"Baseline: the {len(level)} trials {since}, after the last step."
         if first
-        else (f"Baseline: all {len(level)} trials; no step was found before them.")
+        else (f"Baseline: all {len(level)} trials; no step was found.")
     )
     return Baseline(first, stop - 1, summarise(level.tolist()), low, high, sentence)
 

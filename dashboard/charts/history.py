@@ -43,11 +43,18 @@ def over_time(
         "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), trials],
         "layout": {
             "xaxis": {"title": axis_title("Trial, oldest first", ""), "range": [0, len(values) + 1]},
-            "yaxis": {"title": axis_title(quantity, scale.unit)},
+            "yaxis": {"title": axis_title(quantity, scale.unit), "range": _around([*values, *(limits or ())], scale)},
             "shapes": [_band(levels[-1], limits, scale)] if limits and levels else [],
             "hovermode": "closest",
         },
     }
+
+
+def _around(values: Sequence[float], scale: Scale) -> list[float]:
+    """What the values fill, not from zero on: a step of a few per cent has to be seen. At least a tenth of them in height."""
+    low, high = min(values), max(values)
+    margin = max(0.08 * (high - low), 0.05 * (abs(low) + abs(high)) / 2) or 1.0
+    return [scale(low - margin if low < 0 else max(0.0, low - margin)), scale(high + margin)]
 
 
 def _ends(level: Level) -> tuple[float, float]:

@@ -221,27 +221,40 @@ def _side_by_side(found: Compared, metric: str, x: list[str]) -> Chart:
 
 def _overlaid(found: Compared, metric: str, parameter: str) -> Chart:
     description = described(metric)
-    x = _axis(found)
+    points = _drawn_points(found)
+    x = _axis(found, points)
     lines = [
-        Line(f"{m.label}  {m.name}"[:32], x, [found.series[metric][point][number] for point in found.points])
+        Line(f"{m.label}  {m.name}"[:32], x, [found.series[metric][point][number] for point in points])
         for number, m in enumerate(found.members)
     ]
     figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
+    if len(found.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+        for trace in figure["data"]:
+            trace["mode"] = "markers"
     return Chart(f"overlay-{metric}", description.label, figure, left_out=max(0, len(lines) - 6))
 
 
-def _axis(found: Compared) -> list[Any]:
+def _drawn_points(found: Compared) -> list[tuple[Any, ...]]:
+    """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
+    if len(found.names) < 2:
+        return found.points
+    first = {point: number for number, point in enumerate(found.points)}
+    groups = list(dict.fromkeys(point[1:] for point in found.points))
+    return sorted(found.points, key=lambda point: (groups.index(point[1:]), first[point]))
+
+
+def _axis(found: Compared, points: list[tuple[Any, ...]]) -> list[Any]:
     """Numbers where one numeric parameter pairs the members, else the points in words."""
-    alone = len(found.names) == 1 and all(isinstance(point[0], int | float) for point in found.points)
-    return [point[0] if alone else _point_name(found, point) for point in found.points]
+    alone = len(found.names) == 1 and all(isinstance(point[0], int | float) for point in points)
+    return [point[0] if alone else _point_name(found, point) for point in points]
 
 
 def _change(found: Compared, parameter: str) -> Chart:
-    changed = found.change_over_points()
+    changed, drawn = found.change_over_points(), _drawn_points(found)
     changes = []
     for number, member in enumerate(found.members):
         points = []
-        for x, point in zip(_axis(found), found.points, strict=True):
+        for x, point in zip(_axis(found, drawn), drawn, strict=True):
             c = changed[point][number]
             if c is not None and c.ratio is not None:
                 ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.asked import asked
 from dashboard.pages.compare import percent
-from dashboard.words import parameter_label, value_words, workload_title
+from dashboard.words import parameters_sentence, workload_title
 from experiments import workloads
 from experiments.histories import FEWEST, METRIC, Kept, histories, standing
 from experiments.metrics import described
@@ -50,12 +50,11 @@ def _page(text: str) -> int:
 def _row(each: Kept) -> dict[str, Any]:
     own, history = each.configuration, each.history
     last = history.changes[-1] if history.changes else None
-    shown = {name: value for name, value in own.parameters.items() if name not in ("hosts", "ranks_per_host")}
     return {
         "kept": each,
         "cluster": own.experiment.cluster,
         "workload": workload_title(own.experiment.workload),
-        "parameters": ", ".join(f"{parameter_label(n).lower()} {value_words(n, v)}" for n, v in shown.items()),
+        "parameters": parameters_sentence(own.parameters, [name for name in own.parameters if name != "hosts"]),
         "last": last,
         "percent": percent(last.ratio) if last else "",
     }

@@ -16,7 +16,7 @@ from dashboard.asked import asked
 from dashboard.charts.history import Level, over_time
 from dashboard.pages.compare import percent
 from dashboard.results import Chart
-from dashboard.words import flat
+from dashboard.words import parameter_label, value_words
 from experiments.access import may_submit
 from experiments.history import ConfigurationHistory, counted, expect, history_of
 from experiments.metrics import described, in_order, is_metric
@@ -39,7 +39,9 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "found": found,
         "metric": description,
         "metrics": [(name, described(name).label) for name in in_order({*found.metrics, metric})],
-        "parameters": list(flat(found.configuration.parameters)),
+        "parameters": [
+            (parameter_label(name), value_words(name, value)) for name, value in found.configuration.parameters.items()
+        ],
         "chart": _chart(found, description) if found.entries else None,
         "changes": _changes(found),
     }

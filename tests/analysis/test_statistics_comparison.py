@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.catalogue import METRICS
 from analysis.statistics import adjust, cliffs_delta, compare_groups, differs_anywhere, hedges_g, permutation_test
 
 _GROUPS = {
@@ -45,6 +46,22 @@ def test_it_says_that_three_against_three_can_reach_no_significance() -> None:
     assert found.p_value == pytest.approx(0.1)
     assert found.verdict == "too few repetitions"
     assert found.effect == "large"
+
+
+def test_one_change_among_all_metrics_it_finds_with_five_trials_and_calls_a_lack_of_trials_otherwise() -> None:
+    rng = np.random.default_rng(8)
+    same = {name: rng.normal(10, 1, 5).tolist() for name in METRICS if name != "elapsed_s"}
+    again = {name: rng.normal(10, 1, 5).tolist() for name in METRICS if name != "elapsed_s"}
+    groups = {
+        "a": {**same, "elapsed_s": [10.0, 10.1, 9.9, 10.2, 10.05]},
+        "b": {**again, "elapsed_s": [11.0, 11.1, 10.9, 11.2, 11.05]},
+    }
+    found = {c.metric: c for c in compare_groups(groups, baseline="a")}
+    assert found["elapsed_s"].verdict == "higher"
+    assert found["elapsed_s"].p_adjusted == pytest.approx(6 * 2 / 252)  # among the six headline metrics
+    at_once = {c.metric: c for c in compare_groups(groups, baseline="a", families=lambda _: "")}
+    assert at_once["elapsed_s"].verdict == "too few repetitions"
+    assert at_once["packets"].verdict == "no clear change"
 
 
 def test_it_keeps_an_unknown_baseline_out() -> None:
