@@ -10,6 +10,7 @@ from analysis.catalogue import Metric
 from dashboard.axes import XAxis
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
+from dashboard.charts.sweep import x_axis
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
@@ -198,6 +199,8 @@ def _lines(
                 published.append(Published(label, *axis.medians(known, metric.id)))
     title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
     figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
-    if achieved is not None:  # settings are round numbers, measured ones are not: let the chart choose its ticks
-        figure["layout"]["xaxis"].pop("tickvals", None)
+    if achieved is not None:  # the ticks stay at the settings, so that the eye sees how far from them the links were
+        settings = sorted(set(axis.values(rows)))
+        everywhere = sorted({*settings, *(value for line in lines for value in line.x)})
+        figure["layout"]["xaxis"] = {**x_axis(everywhere, title), "tickvals": settings}
     return figure

@@ -89,6 +89,10 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     medians = [trace for trace in views["As measured"]["data"] if trace["name"] == "loss 0 %"]
     assert medians[0]["x"] == pytest.approx([0.2, 4.2])
     assert [trace["x"] for trace in views["As asked"]["data"] if trace["name"] == "loss 0 %"] == [[0.0, 4.0]]
+    assert views["As measured"]["layout"]["xaxis"]["tickvals"] == [0.0, 4.0]
+    low, high = views["As measured"]["layout"]["xaxis"]["range"]
+    assert low < 0.0
+    assert high > 4.2
 
 
 @pytest.mark.django_db
