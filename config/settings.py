@@ -180,7 +180,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "workers.tasks.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
     "retention": {"task": "workers.tasks.remove_old_captures", "schedule": 3600.0, "options": {"expires": 3600.0}},
 }
-CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULER = "config.beat:SteadyScheduler"
 
 LOGGING_CONFIG = None
 configure_logging(

@@ -27,7 +27,6 @@ SESSIONS = settings.BASE_DIR / "var" / "tests"
 SESSION = SESSIONS / str(os.getpid())
 
 settings.VAR = SESSION
-settings.CELERY_BEAT_SCHEDULE_FILENAME = str(SESSION / "celerybeat-schedule")
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Pages in tests use the files as they lie in the sources, not what collectstatic once gathered.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
