@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.words import parameter_label, parameters_sentence
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 
 _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
 
 
+STEP: Final = "step"
+"""Stands for the order of the configurations, where they are single steps that no parameter tells apart."""
+_FEWEST_STEPS: Final = 3
+
+
 def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
-    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies."""
+    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies; or STEP."""
     if "hosts" in swept or not swept:
         return "hosts"
 
@@ -23,12 +28,23 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
         values = {row.parameters.get(name) for row in rows} - {None}
         return len(values) if all(isinstance(value, int | float) for value in values) else 0
 
-    return max(swept, key=distinct)
+    best = max(swept, key=distinct)
+    return STEP if distinct(best) < len(rows) and is_ladder(rows) else best
+
+
+def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
+    """Return whether the rows are single steps: no more of them than there are changes to make one after another.
+
+    A grid of parameters, whole or in parts, has more rows than that.
+    """
+    names = swept_parameters(rows)
+    changes = sum(len({repr(row.parameters.get(name)) for row in rows}) - 1 for name in names)
+    return _FEWEST_STEPS <= len(rows) <= 1 + changes and len(names) > 1
 
 
 def groups_beside(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
     """Rows by the values of the parameters that are not on the x axis: one series each, one in all where x tells them apart."""
-    if len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
+    if x == STEP or len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
         return {"": list(rows)}
     groups: dict[str, list[ConfigurationRow]] = {}
     for row in rows:
@@ -43,9 +59,13 @@ class XAxis:
     parameter: str
     title: str
     scale: Scale | None
+    steps: Mapping[int, int] = field(default_factory=dict)
+    """Of STEP: the number of every configuration."""
 
     @classmethod
     def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> XAxis:
+        if parameter == STEP:
+            return cls(STEP, "Step", None, {row.pk: number for number, row in enumerate(rows, start=1)})
         unit = _AXIS_UNITS.get(parameter)
         if unit is None:
             bytes_of = " (B)" if parameter.endswith("_bytes") else ""
@@ -54,6 +74,8 @@ class XAxis:
         return cls(parameter, f"{parameter_label(parameter)} ({scale.unit})", scale)
 
     def value(self, row: ConfigurationRow) -> Any:
+        if self.steps:
+            return self.steps.get(row.pk)
         raw = row.parameters.get(self.parameter, row.hosts if self.parameter == "hosts" else None)
         return raw if self.scale is None or raw is None else self.scale(raw)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard import numbers
-from dashboard.axes import XAxis, groups_beside, x_parameter
+from dashboard.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
 from dashboard.scaling import ScalingCharts, breakdown_metrics, fits_of
 from dashboard.tables import Column, squares
@@ -74,7 +74,9 @@ class Results:
         self.diagnosis = diagnosis
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
-        self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, *self.figures, *self.parts)))
+        self.metrics = tuple(
+            dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, decided_by(experiment), *self.figures, *self.parts))
+        )
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept)
@@ -84,7 +86,7 @@ class Results:
         found = []
         for published in published_like(self.experiment):
             rows = configuration_rows(published, self.metrics)
-            if self.parameter in swept_parameters(rows):
+            if self.parameter in swept_parameters(rows) and self.parameter != STEP:
                 found.append(Overlay(published_name(published), published, rows))
         return found
 
@@ -196,8 +198,12 @@ class Results:
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are best: elapsed time, else the first directed figure of merit there is."""
-        candidates = ["elapsed_s", *(m for m in self.figures if find(m).direction != "neutral")]
+        """The metric by which configurations are best: the workload's own, elapsed time, or the first directed figure there is."""
+        candidates = [
+            decided_by(self.experiment),
+            "elapsed_s",
+            *(m for m in self.figures if find(m).direction != "neutral"),
+        ]
         return next(filter(self.has, candidates), None)
 
     def _best(self) -> ConfigurationRow | None:
@@ -294,6 +300,14 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         return [figure.id for figure in workloads.get(experiment.workload).figures[:OWN_FIGURES]]
     except KeyError:
         return []
+
+
+def decided_by(experiment: Experiment) -> str:
+    """The metric by which a workload's configurations are better or worse."""
+    try:
+        return workloads.get(experiment.workload, experiment.specification.get("parameters")).decides
+    except KeyError:
+        return "elapsed_s"
 
 
 def published_name(experiment: Experiment) -> str:

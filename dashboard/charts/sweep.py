@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log10
 from statistics import median
 
 from dashboard.charts.fits import Fitted, fit_traces
 from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, reference, spread
+
+_DECADES_APART = 100
+"""From here on the smaller of the values of a linear axis lie on top of each other."""
 
 
 def over_parameter(
@@ -72,6 +76,9 @@ def x_axis(xs: Sequence[X], parameter: str) -> Figure:
         return {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category", "categoryarray": list(xs)}
     numbers = [float(x) for x in xs]
     low, high = min(numbers), max(numbers)
+    if parameter != "Hosts" and low > 0 and high / low >= _DECADES_APART:
+        ends = [log10(low) - 0.1, log10(high) + 0.1]
+        return {"title": axis_title(parameter, ""), "type": "log", "range": ends, "tickvals": list(xs)}
     margin = 0.07 * (high - low) or 1.0
     axis: Figure = {"title": axis_title(parameter, ""), "range": [low - margin, high + margin]}
     if len(numbers) <= 12:
@@ -96,9 +103,12 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
         }
     ]
     xs = _ordered([x for _, x in medians])
+    logarithmic = (
+        figure["layout"]["xaxis"].get("type") == "log"
+    )  # there notes want the power, while shapes take the value
     figure["layout"]["annotations"] = [
         {
-            "x": best,
+            "x": log10(float(best)) if logarithmic else best,
             "y": 1,
             "yref": "paper",
             "yanchor": "top",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from analysis.ladder import Gain, Step, Trialled, ladder
 from dashboard import numbers
+from dashboard.axes import is_ladder
 from dashboard.charts.studies import ladder_chart
-from dashboard.parts.measured import Measured, Source, swept
+from dashboard.parts.measured import Measured, Source
 from dashboard.words import parameter_label, value_words
 from experiments.metrics import find
-from experiments.selectors import ConfigurationRow
-
-FEWEST = 3
 
 
 def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
@@ -49,16 +47,6 @@ def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
     return [
         ("Best step", f"{best.number} of {len(steps)}: {numbers.significant(best.value)}{numbers.NARROW}{unit}{gained}")
     ]
-
-
-def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
-    """Return whether the rows are single steps: no more of them than there are changes to make one after another.
-
-    A grid of parameters, whole or in parts, has more rows than that.
-    """
-    names = swept(rows)
-    changes = sum(len({repr(row.parameters.get(name)) for row in rows}) - 1 for name in names)
-    return FEWEST <= len(rows) <= 1 + changes and len(names) > 1
 
 
 def _steps(source: Source, metric: str) -> list[Trialled]:

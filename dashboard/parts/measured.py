@@ -65,9 +65,9 @@ class Measured:
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are better or worse: the workload's first directed figure that was measured, else time."""
-        figures = [f.id for f in self.workload.figures if f.direction != "neutral"] if self.workload else []
-        return next((m for m in (*figures, "elapsed_s") if self.own.with_metric(m)), None)
+        """The metric by which configurations are better or worse; elapsed time where the workload's own was not measured."""
+        own = self.workload.decides if self.workload else "elapsed_s"
+        return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
 
     def higher_is_better(self, metric: str) -> bool:
         return find(metric, self.own.experiment.specification).direction == "higher"

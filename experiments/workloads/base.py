@@ -104,6 +104,8 @@ class Workload(ABC):
     outputs: tuple[str, ...] = ()
     """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
 
+    decides: str = "elapsed_s"
+    """Metric by which configurations are better or worse."""
     load_test: ClassVar[LoadTest | None] = None
     phases: ClassVar[Phases | None] = None
     gflops: ClassVar[str | None] = None

@@ -123,6 +123,7 @@ class Command(Workload):
         self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
         self.figures = tuple(extractor.figure(self.slug) for extractor in self._extractors)
+        self.decides = next((figure.id for figure in self.figures if figure.direction != "neutral"), "elapsed_s")
         self.outputs = tuple(dict.fromkeys(e.file for e in self._extractors if e.file is not None))
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:

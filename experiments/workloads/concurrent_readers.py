@@ -109,6 +109,7 @@ class ConcurrentReaders(Workload):
     }
     python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py", "psycopg2": "python3-psycopg2"}
     parameters_type = ReadersParameters
+    decides = "concurrent-readers.job_wall_s"
     figures = _figures()
     outputs = (RESULT,)
     load_test = LoadTest(

@@ -96,6 +96,7 @@ class DataStaging(Workload):
     }
     python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
     parameters_type = StagingParameters
+    decides = "data-staging.run_s"
     figures = _figures()
     outputs = (RESULT,)
     phases = Phases(

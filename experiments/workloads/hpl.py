@@ -31,6 +31,7 @@ class Hpl(HpcChallenge):
             "Scaled residual ||Ax-b|| / (eps (||A|| ||x|| + ||b||) N); HPL accepts values below 16.",
         ),
     )
+    decides = "hpl.gflops"
     gflops = "hpl.gflops"
     outputs = (linpack.OUTPUT, _PLAIN_OUTPUT)
 

@@ -111,6 +111,7 @@ class Imb(Workload):
     summary = "Time of one MPI operation by message size, where a site has IMB-MPI1"
     programs: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: build it from source)"}
     parameters_type = ImbParameters
+    decides = "imb.time_s"
     figures = (
         *curve_figures("imb"),
         FigureOfMerit("imb.time_s", "Time", "s", "lower", "t[usec] or t_avg[usec] of the largest message."),

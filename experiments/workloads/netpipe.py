@@ -67,6 +67,7 @@ class NetPipe(Workload):
     summary = "Latency and throughput curve between two hosts"
     programs: ClassVar[Mapping[str, str]] = {"NPopenmpi": "netpipe-openmpi"}
     parameters_type = NetPipeParameters
+    decides = "netpipe.transfer_time_s"
     figures = curve_figures("netpipe")
     outputs = (RESULT,)
 

@@ -72,6 +72,7 @@ class PingPong(Workload):
     programs: ClassVar[Mapping[str, str]] = {"/usr/bin/python3": "python3"}
     python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
     parameters_type = PingPongParameters
+    decides = "pingpong.transfer_time_s"
     figures = (
         FigureOfMerit(
             "pingpong.transfer_time_s",

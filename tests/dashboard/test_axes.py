@@ -1,0 +1,62 @@
+"""Which x a chart has: hosts, the parameter with the most values, or the step where configurations are single steps."""
+
+from math import log10
+
+import pytest
+
+from dashboard.axes import STEP
+from dashboard.charts import Line, over_parameter
+from dashboard.results import Results
+from experiments import workloads
+from experiments.models import Experiment
+from tests.dashboard.studies_measured import measured
+from tests.dashboard.test_parts import FACTORS, LADDER, READERS, read, solve
+
+
+def chart_of(experiment, title):
+    return next(c.figure for s in Results(experiment).sections() for c in s.charts if c.title == title)
+
+
+def test_single_steps_it_draws_in_their_order_as_one_series(library):
+    figure = chart_of(measured(library, LADDER, solve), "HPL rate")
+    (medians,) = [trace for trace in figure["data"] if trace["mode"] == "lines+markers"]
+    assert (medians["x"], medians["y"]) == ([1, 2, 3], [1, 2, 3])
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Step"
+
+
+def test_every_combination_it_draws_over_a_parameter(library):
+    assert Results(measured(library, FACTORS, solve)).parameter != STEP
+
+
+def test_a_published_table_with_numbered_tests_it_draws_over_the_number(library):
+    figure = chart_of(Experiment.objects.get(slug="eadline-2006-hpl"), "HPL rate")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Test"
+
+
+@pytest.mark.parametrize(
+    ("specification", "values", "best"),
+    [
+        (LADDER, solve, "Best HPL rate: nb 160, ns 2 000: 3.000 GFLOP/s"),
+        (READERS, read, "Best Wall time of a job: jobs 1, bandwidth 1 Gbit/s: 100.0 ms"),
+    ],
+)
+def test_the_best_it_tells_by_what_the_workload_is_about(library, specification, values, best):
+    name, words = Results(measured(library, specification, values)).key_figures()[0]
+    assert f"{name}: {words}".replace("\u202f", " ") == best
+
+
+def test_a_command_it_judges_by_its_first_directed_figure():
+    extract = [{"name": "n", "regex": "(.*)"}, {"name": "t_s", "regex": "(.*)", "direction": "lower", "unit": "s"}]
+    assert workloads.get("command", {"program": ["true"], "extract": extract}).decides == "command.t_s"
+    assert workloads.get("command").decides == "elapsed_s"
+
+
+def test_values_of_several_powers_of_ten_it_puts_on_a_logarithmic_axis_but_hosts():
+    def axis(xs, parameter):
+        lines = [Line("", xs, [[1.0] for _ in xs])]
+        figure = over_parameter(lines, quantity="T", unit="s", parameter=parameter, mark_fastest=True)
+        return figure["layout"]["xaxis"].get("type"), figure["layout"]["annotations"][0]["x"]
+
+    assert axis([2.0, 1000.0], "Bandwidth (Mbit/s)") == ("log", pytest.approx(log10(2)))
+    assert axis([10.0, 100.0], "Bandwidth (Mbit/s)") == (None, 10.0)
+    assert axis([1, 128], "Hosts") == (None, 1)
