@@ -50,7 +50,7 @@ def _amount(value: float | None, unit: str) -> str:
     if unit == "":
         return f"{numbers.significant(100 * value, 3)}{numbers.NARROW}%"
     if unit == "packets":
-        return numbers.significant(value, 3)
+        return f"{numbers.significant(value, 3)}{numbers.NARROW}packets"
     if unit == "B":
         return f"{numbers.grouped(value)}{numbers.NARROW}B"
     number, prefixed = numbers.quantity(value, unit)

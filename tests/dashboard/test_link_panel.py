@@ -27,6 +27,7 @@ CERTIFICATE: dict[str, Any] = {
         {**ROW, "interval": [0.009, 0.015], "tolerance": "99 % interval", "kept": True},
         {**ROW, "quantity": "delay", "unit": "s", "asked": 0.004, "achieved": 0.009, "kept": False},
         {**ROW, "quantity": "TCP rate", "unit": "bit/s", "asked": None, "achieved": 2.8e8, "kept": None},
+        {**ROW, "quantity": "length of loss bursts", "unit": "packets", "asked": 5.0, "achieved": 4.523, "kept": True},
     ],
     "round_trips": [{"source": "n1", "target": "n2", "probes": 100, "min_s": 0.008, "median_s": 0.009}],
 }
@@ -46,7 +47,7 @@ def trial(db: None) -> Trial:
 def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -> None:
     panel = link_panel(trial)
     assert panel is not None
-    loss, delay, tcp = panel["rows"]
+    loss, delay, tcp, bursts = panel["rows"]
     assert (loss["asked"], loss["achieved"], loss["interval"]) == (
         "1.00\u202f%",
         "1.20\u202f%",
@@ -54,6 +55,7 @@ def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -
     )
     assert [row["state"] for row in (loss, delay, tcp)] == ["kept", "outside", ""]
     assert (tcp["asked"], tcp["achieved"]) == ("–", "280.0\u202fMbit/s")
+    assert (bursts["asked"], bursts["achieved"]) == ("5.00\u202fpackets", "4.52\u202fpackets")
 
 
 def test_the_trial_page_shows_it_also_when_the_trial_failed(trial: Trial, client: Client) -> None:
