@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard import numbers
+from dashboard.breakdown import breakdown
 from dashboard.results import Results, Section
 from dashboard.scaling import SHORT
 from dashboard.words import parameter_label, parameters_sentence, value_words
@@ -60,6 +61,7 @@ def shown(diagnosis: Mapping[str, Any], results: Results, sections: Sequence[Sec
         "stamp": diagnosis["stamp"],
         "models": _models(diagnosis),
         "sizes": _sizes(diagnosis),
+        "breakdown": breakdown(diagnosis),
         "observer": [_observer(row, results) for row in diagnosis["observer"]],
         "trials": diagnosis["trials"],
         "slices_left_out": diagnosis["slices_left_out"],

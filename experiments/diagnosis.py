@@ -18,7 +18,16 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from analysis.findings import find
-from analysis.scaling import Fit, ModelChoice, Study, fit_models, scaling_table, suggest_points
+from analysis.scaling import (
+    Fit,
+    ModelChoice,
+    Study,
+    fit_models,
+    scaling_table,
+    suggest_points,
+    time_breakdown,
+    wire_part,
+)
 from analysis.statistics import ratio_interval
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
 from experiments.revision import plan_points
@@ -33,7 +42,7 @@ _MOST_SLICES: Final = 6
 _CURVE_POINTS: Final = 61
 _BEYOND: Final = 1.5
 """Curves are drawn no farther than this beyond the largest measured size."""
-_FORM: Final = 2
+_FORM: Final = 3
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
 log = structlog.get_logger()
@@ -110,6 +119,8 @@ def _slice(study: Study, budget: int) -> dict[str, Any]:
     return {
         "where": dict(study.where),
         "rows": [row.to_dict() for row in rows],
+        "time": [row.to_dict() for row in time_breakdown(study)],
+        "wire": [row.to_dict() for row in wire_part(study)],
         "models": models,
         "next": [s.to_dict() for s in suggestions],
     }

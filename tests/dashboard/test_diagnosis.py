@@ -59,6 +59,35 @@ def test_it_says_verdict_findings_figures_and_limits(fragment):
         assert words in fragment
 
 
+def test_it_splits_the_time_of_every_size_as_pop_does(fragment):
+    table = fragment.partition('id="c-breakdown"')[2].partition("</section>")[0]
+    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table)]
+    one = cells[: len(cells) // 3]  # of 10 s elapsed, each of the ranks computes 9 s
+    assert one[0] == "1"
+    assert one[1].endswith("10.0 %")
+    assert one[4] == "90.0 %"
+    assert "What the wire can explain" not in fragment  # packets alone do not tell
+
+
+def test_it_tells_what_the_wire_can_explain(page, measured):
+    for trial in measured.trials.filter(kind="measured").select_related("configuration"):
+        wire = {"throughput_bps": 2e8, "rtt_median_s": 2e-4, "connections": 2.0, "pure_ack_share": 0.5}
+        wire |= {
+            "retransmitted_segments": 4.0,
+            "small_packet_share": 0.4,
+            "payload_bytes": 1e6,
+            "retransmitted_bytes": 1e3,
+        }
+        Measurement.objects.bulk_create(Measurement(trial=trial, metric=m, value=v) for m, v in wire.items())
+    html = page.get(reverse("experiment-diagnosis", args=[measured.slug])).content.decode()
+    table = html.partition('id="c-wire"')[2].partition("</section>")[0]
+    cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table)]
+    # 1000 packets, half of them pure ACKs, on two connections: 250 in a row at half of 200 us; two retransmissions each
+    assert [cell.replace("\u202f", " ") for cell in cells[:7]] == [
+        *("1", "200.0 Mbit/s", "–", "at most 2.000 s", "25.00 ms", "400.0 µs to 400.0 ms", "40.0 %")
+    ]
+
+
 def test_every_finding_it_points_to_something_on_the_page(page, measured, fragment):
     html = page.get(measured.get_absolute_url()).content.decode()
     targets = re.findall(r'class="ev" href="#([^"]+)"', fragment)
