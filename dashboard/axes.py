@@ -19,8 +19,11 @@ STEP: Final = "step"
 _FEWEST_STEPS: Final = 3
 
 
-def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
-    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies; or STEP."""
+def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_steps: bool = False) -> str:
+    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies.
+
+    Or STEP, where the rows were made `in_steps`, one after another.
+    """
     if "hosts" in swept or not swept:
         return "hosts"
 
@@ -29,7 +32,7 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> str:
         return len(values) if all(isinstance(value, int | float) for value in values) else 0
 
     best = max(swept, key=distinct)
-    return STEP if distinct(best) < len(rows) and is_ladder(rows) else best
+    return STEP if in_steps and distinct(best) < len(rows) and is_ladder(rows) else best
 
 
 def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:

@@ -79,7 +79,7 @@ class Results:
         )
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
-        self.parameter = x_parameter(self.rows, self.swept)
+        self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
         self.overlays = [] if experiment.published else self._overlays()
 
     def _overlays(self) -> list[Overlay]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import log10
 from statistics import median
 
@@ -30,8 +31,8 @@ def over_parameter(
     The figure's own key "published" says whether published values are on (they are off at first where they would
     squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range.
     """
-    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
-    published = [p for p in published if p.y]
+    shown = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
+    published = [_printed_along_x(p) for p in published if p.y]
     measured = [value for line in shown for trials in line.trials for value in trials]
     printed = [value for p in published for value in p.y]
     overlaid = _comparable(measured, printed)
@@ -50,6 +51,21 @@ def over_parameter(
     if mark_fastest and shown:
         _mark_fastest(figure, shown[0], parameter)
     return figure
+
+
+def _along_x(line: Line) -> Line:
+    """The points from left to right: tables and sweeps may have any order, and a line would run to and fro."""
+    if not _numeric(line.x):
+        return line
+    order = sorted(range(len(line.x)), key=lambda i: float(line.x[i]))
+    return replace(line, x=[line.x[i] for i in order], trials=[line.trials[i] for i in order])
+
+
+def _printed_along_x(published: Published) -> Published:
+    if not _numeric(published.x):
+        return published
+    pairs = sorted(zip(published.x, published.y, strict=True), key=lambda pair: float(pair[0]))
+    return replace(published, x=[x for x, _ in pairs], y=[y for _, y in pairs])
 
 
 def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:

@@ -159,6 +159,10 @@ class HpcChallenge(Workload):
         # 2/3 N^3 operations at 1 GFLOP/s. On 4 ranks of a 2-core test-bed the other tests took 30 to 35 s, most of it in messages.
         return 3.0 + 7.0 * ranks + (2 / 3) * parameters.ns**3 / 1e9
 
+    def bottleneck_bytes(self, parameters: LinpackParameters, *, ranks: int) -> float:
+        # Counted on two hosts with Ns 34 to 1000, and on four with 4000: 0.86 and 1.2 GB in each direction.
+        return 0.0 if ranks < 2 else 0.9e9 + 20.0 * parameters.ns**2
+
 
 @dataclass(frozen=True, slots=True)
 class LinpackRun:

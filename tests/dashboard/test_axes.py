@@ -5,7 +5,7 @@ from math import log10
 import pytest
 
 from dashboard.axes import STEP
-from dashboard.charts import Line, over_parameter
+from dashboard.charts import Line, Published, over_parameter
 from dashboard.results import Results
 from experiments import workloads
 from experiments.models import Experiment
@@ -60,3 +60,16 @@ def test_values_of_several_powers_of_ten_it_puts_on_a_logarithmic_axis_but_hosts
     assert axis([2.0, 1000.0], "Bandwidth (Mbit/s)") == ("log", pytest.approx(log10(2)))
     assert axis([10.0, 100.0], "Bandwidth (Mbit/s)") == (None, 10.0)
     assert axis([1, 128], "Hosts") == (None, 1)
+
+
+def test_a_line_it_draws_from_left_to_right_whatever_the_order_of_the_rows():
+    lines = [Line("a", [4, 1, 2], [[40.0], [10.0], [20.0]])]
+    published = [Published("b", [8, 2], [80.0, 20.0])]
+    figure = over_parameter(lines, published, quantity="T", unit="s", parameter="N")
+    drawn = {trace["name"]: (trace["x"], trace["y"]) for trace in figure["data"] if "lines" in trace["mode"]}
+    assert drawn == {"a": ([1, 2, 4], [10, 20, 40]), "b": ([2, 8], [20, 80])}
+
+
+def test_points_of_a_published_table_it_takes_for_no_steps(library):
+    figure = chart_of(Experiment.objects.get(slug="monarc-1999-readers"), "Client CPU, largest")
+    assert figure["layout"]["xaxis"]["title"]["text"] == "Jobs"
