@@ -12,6 +12,7 @@ from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_p
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
 from dashboard.charts.sweep import x_axis
 from dashboard.parts.measured import Measured, Source, swept
+from dashboard.parts.steps import steps
 from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
 from experiments.metrics import find
@@ -172,7 +173,8 @@ def _line_charts(
             views["As measured"] = _lines(measured, families, x, metric, achieved)
         scope = "as printed" if measured.own.experiment.published else "every trial, medians and ranges"
         chart = _panel(title or metric.label, scope, views)
-        charts.append({**chart, "published": views["As asked"].get("published")})
+        told = steps(families, x, metric.id)
+        charts.append({**chart, "published": views["As asked"].get("published"), "steps": told})
     return charts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import log10
 
 import pytest
@@ -90,9 +91,24 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     assert medians[0]["x"] == pytest.approx([0.2, 4.2])
     assert [trace["x"] for trace in views["As asked"]["data"] if trace["name"] == "loss 0 %"] == [[0.0, 4.0]]
     assert views["As measured"]["layout"]["xaxis"]["tickvals"] == [0.0, 4.0]
+    assert lines["steps"] == [("loss 0 %", "0 ms → 4 ms: 3.00×"), ("loss 1 %", "0 ms → 4 ms: 2.00×")]
     low, high = views["As measured"]["layout"]["xaxis"]["range"]
     assert low < 0.0
     assert high > 4.2
+
+
+@pytest.mark.django_db
+def test_one_parameter_of_the_link_is_told_step_by_step_with_intervals() -> None:
+    swept = wide_area(sweep={"link.delay": ["0 ms", "4 ms", "8 ms"]}, repetitions=2)
+    for measurement in Measurement.objects.filter(trial__experiment=swept, trial__repetition=2):
+        Measurement.objects.filter(pk=measurement.pk).update(value=1.1 * measurement.value)
+    shown = grid_part(Measured.of(swept), {})
+    assert shown is not None
+    ((name, words),) = shown["lines"][0]["steps"]
+    assert name == ""
+    first, second = words.split("; ")
+    assert re.fullmatch(r"0 ms → 4 ms: 3\.00× \(95 % CI \d\.\d\d to \d\.\d\d\)", first)
+    assert second.startswith("4 ms → 8 ms: 1.00× (95 % CI 0.")
 
 
 @pytest.mark.django_db

@@ -1,0 +1,37 @@
+"""What another setting gives, in words: a metric at one value of a swept parameter over the same at another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from analysis.statistics import ratio_interval
+from dashboard import numbers
+from dashboard.words import value_words
+from experiments.selectors import ConfigurationRow
+
+
+def steps(families: Mapping[str, Sequence[ConfigurationRow]], x: str, metric: str) -> list[tuple[str, str]]:
+    """Return (family, words) for each family of rows: a single one step by step, several from their first value to their last.
+
+    The words are ratios of medians, with their interval where both values were measured more than once.
+    """
+    found = []
+    for name, family in families.items():
+        ordered = sorted((row for row in family if row.median(metric)), key=lambda row: row.parameters[x])
+        pairs = (
+            list(pairwise(ordered)) if len(families) == 1 else [(ordered[0], ordered[-1])] if len(ordered) > 1 else []
+        )
+        if words := "; ".join(_step(first, second, x, metric) for first, second in pairs):
+            found.append((name, words))
+    return found
+
+
+def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str) -> str:
+    ratio = (second.median(metric) or 0.0) / (first.median(metric) or 1.0)
+    interval = ratio_interval(second.values[metric], first.values[metric])
+    ends = ""
+    if interval is not None and interval.low is not None and interval.high is not None:
+        ends = f" (95 % CI {numbers.significant(interval.low, 3)} to {numbers.significant(interval.high, 3)})"
+    change = f"{value_words(x, first.parameters[x])} → {value_words(x, second.parameters[x])}"
+    return f"{change}: {numbers.significant(ratio, 3)}×{ends}"
