@@ -161,6 +161,12 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
     return {**cluster, **defaults, **link, **own}
 
 
+def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
+    """Return the largest number of hosts that a trial needs, and the field that asks for it."""
+    field = "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts"
+    return max(point.hosts for point in plan.configurations), field
+
+
 def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what is wrong with values that are each allowed but do not go together."""
     if values["link.jitter"] > values["link.delay"]:

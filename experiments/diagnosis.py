@@ -92,7 +92,9 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment) -> dict[str, Any]:
     study = study_of(experiment)
     slices = study.slices()
-    curves = [_slice(s, BUDGET_TRIALS // min(len(slices), _MOST_SLICES)) for s in slices[:_MOST_SLICES]]
+    most_hosts = experiment.cluster.most_hosts if experiment.cluster is not None else None
+    budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)
+    curves = [_slice(s, budget, most_hosts) for s in slices[:_MOST_SLICES]]
     wanted = [(point["parameters"], point["repetitions"]) for curve in curves for point in curve["next"]]
     more = plan_points(experiment, wanted) if wanted else None
     return {
@@ -107,7 +109,7 @@ def _diagnose(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _slice(study: Study, budget: int) -> dict[str, Any]:
+def _slice(study: Study, budget: int, most_hosts: int | None) -> dict[str, Any]:
     """One curve of the study: its sizes, the models of every metric that was measured, and what to measure next."""
     rows = scaling_table(study)
     models = {}
@@ -115,7 +117,8 @@ def _slice(study: Study, budget: int) -> dict[str, Any]:
         names = (study.time_metric, CPU, *MODELLED)
         choices = {name: fit_models(study, name) for name in names if len(study.sized(name)) > 2}
         models = {name: model(choice) for name, choice in choices.items() if choice is not None}
-    suggestions = [] if study.published else suggest_points(study, budget_trials=budget)
+    sizes = _runnable(study, most_hosts)
+    suggestions = [] if study.published else suggest_points(study, budget_trials=budget, sizes=sizes)
     return {
         "where": dict(study.where),
         "rows": [row.to_dict() for row in rows],
@@ -124,6 +127,14 @@ def _slice(study: Study, budget: int) -> dict[str, Any]:
         "models": models,
         "next": [s.to_dict() for s in suggestions],
     }
+
+
+def _runnable(study: Study, most_hosts: int | None) -> list[float] | None:
+    """The sizes worth suggesting that the cluster has hosts for; None: all are."""
+    measured = [size for size, _ in study.sized(study.time_metric)]
+    if most_hosts is None or study.axis != "hosts" or not measured or _BEYOND * max(measured) <= most_hosts:
+        return None
+    return [float(size) for size in range(int(min(measured)), most_hosts + 1)]
 
 
 def model(choice: ModelChoice) -> dict[str, Any]:

@@ -147,8 +147,10 @@ def form_context(
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
-            if spec.cluster not in {cluster.slug for cluster in clusters}:
+            cluster = next((cluster for cluster in clusters if cluster.slug == spec.cluster), None)
+            if cluster is None:
                 raise no_cluster(draft)
+            cluster.require_hosts(*design.most_hosts(spec, design.expand(spec)))
             made = make_preview(spec, chosen)
             change = preview_of(editing, spec) if editing is not None else None
         except InvalidSpec as found:

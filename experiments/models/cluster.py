@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db import models
+
+from experiments.errors import FieldError, InvalidSpec
+
+TESTBED_HOSTS: Final = 250
+"""The last octet of the virtual hosts' addresses."""
 
 
 class Cluster(models.Model):
@@ -33,6 +38,19 @@ class Cluster(models.Model):
         """Replace what is stated about this cluster (experiments.cluster_facts); results are held against it from now on."""
         self.facts = dict(facts)
         self.save(update_fields=["facts"])
+
+    @property
+    def most_hosts(self) -> int | None:
+        """How many hosts a trial here can have; None where only the scheduler knows."""
+        if self.kind == self.Kind.SSH:
+            return len(self.settings.get("hosts", []))
+        return {self.Kind.LOCAL: 1, self.Kind.TESTBED: TESTBED_HOSTS}.get(self.Kind(self.kind))
+
+    def require_hosts(self, wanted: int, field: str) -> None:
+        """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""
+        if self.most_hosts is not None and wanted > self.most_hosts:
+            has = f"{self.most_hosts} host{'' if self.most_hosts == 1 else 's'}"
+            raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
 
     def resources(self) -> list[str]:
         """Return what a trial here must have for itself: the whole machine for local kinds, else the listed hosts."""

@@ -195,7 +195,7 @@ def queue_of_ten_thousand() -> list[Row]:
     spec = {
         "name": "many",
         "workload": "water",
-        "sweep": {"hosts": [1, 2, 3, 4], "steps": list(range(100, 125))},
+        "sweep": {"ranks_per_host": [1, 2, 3, 4], "steps": list(range(100, 125))},
         "repetitions": 100,
         "warmups": 0,
         "cluster": "local",

@@ -41,7 +41,7 @@ def test_it_lists_experiments_newest_first_with_their_progress(client: Client) -
 def test_it_filters_experiments(client: Client) -> None:
     load_published()
     factories.experiment(name="Alpha", tags=["dense"], owner=factories.person("bob"))
-    factories.experiment(name="Beta", cluster="local")
+    factories.experiment(name="Beta", cluster="local", sweep={"ranks_per_host": [1, 2]})
     assert slugs(client, text="alph") == ["alpha"]
     assert slugs(client, tag="dense") == ["alpha"]
     assert slugs(client, owner="bob") == ["alpha"]

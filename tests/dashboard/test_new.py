@@ -146,6 +146,7 @@ def test_start_it_stores_the_experiment_and_opens_it(page):
         ({"time_limit_s": "soon"}, "err-time_limit_s", "is not a time"),
         ({"where": "hosts *"}, "err-where", ""),
         ({"cluster": "nowhere"}, "err-cluster", "unknown or switched off"),
+        ({"cluster": "local"}, "err-sweep-0", "has 1 host, not "),
         ({"workload": "none"}, "err-workload", "unknown workload"),
         ({"capture.snap_length": "4"}, "err-capture-snap_length", "96"),
         ({"scaling": "weak"}, "err-grows_with_hosts", "must name the parameter"),

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from experiments import selectors
-from experiments.errors import ReadOnly
+from experiments.errors import InvalidSpec, ReadOnly
 from experiments.library import load_defaults, load_published
-from experiments.models import Experiment, State, Trial
+from experiments.models import Cluster, Experiment, State, Trial
 from experiments.spec import parse
 
 BASE: dict[str, Any] = {
@@ -51,8 +51,16 @@ def test_it_keeps_points_that_are_no_longer_asked_for_out_of_the_counts(experime
     assert selectors.progress_of([experiment])[experiment.pk].finished == 4
 
 
+def test_it_refuses_a_cluster_with_too_few_hosts(experiment: Experiment) -> None:
+    Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b"]})
+    with pytest.raises(InvalidSpec, match=r"^sweep.hosts: the cluster Rack has 2 hosts, not 4$"):
+        experiment.revise(parse({**BASE, "cluster": "rack", "sweep": {"hosts": [1, 4]}}))
+    assert experiment.version == 1
+
+
 def test_it_measures_again_when_the_cluster_changes_and_keeps_what_it_had(experiment: Experiment) -> None:
-    assert experiment.revise(parse({**BASE, "cluster": "local"})) == 4
+    Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b"]})
+    assert experiment.revise(parse({**BASE, "cluster": "rack"})) == 4
     assert queued(experiment) == [(1, 1, 2), (2, 1, 2), (1, 2, 2), (2, 2, 2)]
     assert experiment.trials.filter(superseded=True, state=State.FINISHED).count() == 4
     assert not experiment.trials.counted().exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -9,6 +10,7 @@ from django.db import IntegrityError
 from django.test.utils import CaptureQueriesContext
 
 from experiments import design
+from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Experiment, ExperimentVersion, State, Trial
 from experiments.spec import parse
@@ -102,6 +104,26 @@ def test_it_takes_ten_thousand_trials_in_few_queries(django_assert_max_num_queri
         experiment = Experiment.submit(spec, project=project)
     assert experiment.trials.count() == 10_000
     assert experiment.configurations.count() == 1_000
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "settings", "most"),
+    [("local", {}, 1), ("testbed", {}, 250), ("ssh", {"hosts": ["a", "b", "c"]}, 3), ("slurm", {}, None)],
+)
+def test_it_refuses_more_hosts_than_the_cluster_has(kind: str, settings: dict[str, Any], most: int | None) -> None:
+    Cluster.objects.create(slug="rack", name="Rack", kind=kind, settings=settings)
+
+    def submit(hosts: int) -> Experiment:
+        spec = specification(cluster="rack", sweep={}, parameters={"hosts": hosts})
+        return Experiment.submit(spec, project=load_defaults())
+
+    assert submit(most or 300).trials.exists()
+    if most is not None:
+        with pytest.raises(
+            InvalidSpec, match=rf"^parameters.hosts: the cluster Rack has {most} hosts?, not {most + 1}$"
+        ):
+            submit(most + 1)
 
 
 @pytest.mark.django_db

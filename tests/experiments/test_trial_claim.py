@@ -54,7 +54,7 @@ def test_it_leaves_the_queue_alone_while_the_machine_is_taken() -> None:
 @pytest.mark.django_db
 def test_it_holds_the_machine_against_other_clusters_of_this_machine() -> None:
     factories.experiment()
-    factories.experiment(cluster="local")
+    factories.experiment(cluster="local", sweep={"ranks_per_host": [1, 2]})
     factories.claimed()
     assert Trial.claim_next(Cluster.objects.get(slug="local"), "host:2:2") is None
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.models.cluster import TESTBED_HOSTS
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
@@ -13,6 +14,7 @@ from workers.launchers.base import WRAPPER
 from workers.launchers.slurm import SlurmLauncher, agent_script
 from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
+from workers.testbed.plan import HOST_LIMIT
 
 WATER = Job(
     program=("lmp", "-in", "in.water"),
@@ -128,3 +130,7 @@ def test_host_names_follow_the_kind() -> None:
     assert launchers.get("local").host_names(1) == ("localhost",)
     assert launchers.get("ssh", SSH).host_names(2) == ("n1", "n2")
     assert launchers.get("slurm").host_names(2) == ("node1", "node2")
+
+
+def test_the_repository_knows_how_many_hosts_a_test_bed_can_have() -> None:
+    assert TESTBED_HOSTS == HOST_LIMIT
