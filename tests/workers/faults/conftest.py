@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from experiments.library import load_defaults
 from experiments.models import Experiment
@@ -26,9 +29,15 @@ def laboratory(
     services: Services,
     start_celery_worker: Callable[..., CeleryWorker],
 ) -> Iterator[Laboratory]:
-    lab = Laboratory(services, start_celery_worker, random.Random(SEED))
-    yield lab
-    lab.worker.kill()
+    place = Path(settings.VAR, "trials")
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(place)], check=True, timeout=10)
+    try:
+        lab = Laboratory(services, start_celery_worker, random.Random(SEED), place)
+        yield lab
+        lab.worker.kill()
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
 
 
 @pytest.fixture

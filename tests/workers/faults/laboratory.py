@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import random
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import psutil
 from django.conf import settings
@@ -15,12 +17,15 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from config.celery import app as celery_app
+from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
+from tests.workers.faults.stepped_clock import reap_with_clock
 from workers import queue, reaper
 
 DEADLINE_S = 60.0
+LONGEST_HOLD_S = 1.5
 OVER = (State.FINISHED, State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
 
 
@@ -31,6 +36,8 @@ class Laboratory:
     services: Services
     start_worker: Callable[..., CeleryWorker]
     random: random.Random
+    place: Path
+    """Where the trials' directories are, on a small file system of their own."""
     worker: CeleryWorker = field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,6 +48,9 @@ class Laboratory:
             "rank": lambda: self.kill_program("lmp"),
             "recorder": lambda: self.kill_program("recorder"),
             "keeper": lambda: self.kill_program("unshare"),
+            "full disk": self.fill_disk,
+            "closed directory": self.close_directory,
+            "clock": self.step_clock,
             "redis": lambda: self.restart(self.services.redis),
             "postgres": lambda: self.restart(self.services.postgres),
         }
@@ -96,6 +106,45 @@ class Laboratory:
         with contextlib.suppress(psutil.NoSuchProcess):
             self.random.choice(found).kill()
         return True
+
+    def fill_disk(self) -> bool:
+        """No room where trials are kept, for a moment in the life of a trial."""
+        if not self.directories():
+            return False
+        filler = self.place / "filler"
+        with filler.open("wb") as stream, contextlib.suppress(OSError):
+            while True:
+                stream.write(bytes(1 << 20))
+        self.hold()
+        filler.unlink()
+        return True
+
+    def close_directory(self) -> bool:
+        """Nothing can be written to a trial's directory for a moment: root may write anywhere, but not to what is immutable."""
+        directories = self.directories()
+        if not directories:
+            return False
+        chosen = str(self.random.choice(directories))
+        if subprocess.run(["chattr", "+i", chosen], capture_output=True, timeout=10, check=False).returncode:
+            return False  # it was just removed
+        self.hold()
+        subprocess.run(["chattr", "-i", chosen], check=True, timeout=10)
+        return True
+
+    def step_clock(self) -> bool:
+        """A reaper whose clock was set looks at the running trials."""
+        if not Trial.objects.active().exists():
+            return False
+        reap_with_clock(self.random.choice(["+2d", "-2d"]), self.services)
+        return True
+
+    def directories(self) -> list[Path]:
+        """Where the running trials write."""
+        found = [trial_directory(trial) for trial in Trial.objects.active()]
+        return [directory for directory in found if directory.is_dir()]
+
+    def hold(self) -> None:
+        time.sleep(self.random.uniform(0.0, LONGEST_HOLD_S))  # the length of a fault is part of it
 
     def restart(self, service: object) -> bool:
         service.stop()
