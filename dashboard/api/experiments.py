@@ -26,6 +26,7 @@ from dashboard.api.serializers import (
 )
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
+from experiments.diagnosis import diagnosis_of
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exports import experiment_result
 from experiments.models import Cluster, Experiment, Project
@@ -123,6 +124,12 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def findings(self, request: Request, slug: str) -> Response:
         """What the experiment shows, in words with evidence: verdict, findings, and what it cannot tell."""
         return Response(findings_of(self.get_object()))
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @action(detail=True, methods=["get"])
+    def diagnosis(self, request: Request, slug: str) -> Response:
+        """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
+        return Response(diagnosis_of(self.get_object()))
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])

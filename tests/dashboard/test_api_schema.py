@@ -36,6 +36,7 @@ ADDRESSES = {
     "/api/v1/history/{configuration}/{cluster}/": {"get"},
     "/api/v1/experiments/": {"get", "post"},
     "/api/v1/experiments/{slug}/": {"get", "put"},
+    "/api/v1/experiments/{slug}/diagnosis/": {"get"},
     "/api/v1/experiments/{slug}/findings/": {"get"},
     "/api/v1/experiments/{slug}/repetitions/": {"post"},
     "/api/v1/experiments/{slug}/rerun-failed/": {"post"},

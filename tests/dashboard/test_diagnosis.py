@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from experiments.models import Experiment, Measurement, State, Trial
+from tests.dashboard.test_api_access import client_of
 
 # The best at two hosts, apart from its neighbours; controls without capture a little faster.
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
@@ -110,6 +111,22 @@ def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fr
     again.update(state=State.FAILED)
     answer = page.get(address, {"seen": "16", "complete": "2"})
     assert "rankwire:diagnose" in answer.headers["HX-Trigger"]
+
+
+def test_rest_it_gives_the_numbers_behind_the_page(measured, person):
+    told = client_of(person).get(f"/api/v1/experiments/{measured.slug}/diagnosis/").json()
+    (part,) = told["slices"]
+    assert [row["size"] for row in part["rows"]] == [row["size"] for row in part["time"]] == [1, 2, 4]
+    assert part["rows"][1]["speedup"]["value"] == pytest.approx(10.0 / 5.5, rel=0.01)
+    assert part["models"]["elapsed_s"]["chosen"]
+    assert told["report"]["verdict"]["best_size"] == 2
+
+
+@pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])
+def test_rest_it_gives_those_of_published_results_as_strict_json(person, empty_redis, slug):
+    answer = client_of(person).get(f"/api/v1/experiments/{slug}/diagnosis/")
+    assert answer.status_code == 200
+    assert "NaN" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])
