@@ -114,11 +114,8 @@ class RemoteSession(Session):
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         there = self._there(job)
+        self._send_inputs(job, there)
         try:
-            for keeper in self.keepers.values():
-                for directory in (there.workdir, there.report_dir):
-                    keeper.ask("clear", path=str(directory))
-            self._send_inputs(job, there)
             if (reason := self.missing(job.program[0], job.workdir)) is not None:
                 raise LaunchFailed(reason)
             outputs = (self.scratch / "stdout", self.scratch / "stderr")
@@ -130,7 +127,7 @@ class RemoteSession(Session):
                 job=True,
             )
         except OSError as error:
-            raise LaunchFailed(f"The trial cannot be prepared on {self.hosts[0]}: {error.strerror}.") from error
+            raise LaunchFailed(f"The trial cannot be started on host {self.hosts[0]}: {error.strerror}.") from error
         self._outputs = {stdout: (outputs[0], 0), stderr: (outputs[1], 0)}
         for path in self._outputs:
             path.write_bytes(b"")
@@ -201,11 +198,17 @@ class RemoteSession(Session):
             raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
 
     def _send_inputs(self, job: Job, there: Job) -> None:
+        """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
         for keeper in self.keepers.values():
-            for path in inputs:
-                mode = path.stat().st_mode & 0o777
-                keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
+            try:
+                for directory in (there.workdir, there.report_dir):
+                    keeper.ask("clear", path=str(directory))
+                for path in inputs:
+                    mode = path.stat().st_mode & 0o777
+                    keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
+            except OSError as error:
+                raise LaunchFailed(f"The trial cannot be prepared on host {keeper.host}: {error.strerror}.") from error
 
     def _fetch(self, keeper: RemoteKeeper, source: Path, target: Path) -> None:
         for name in keeper.ask("files", path=str(source))[0]["files"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import time
@@ -19,20 +20,12 @@ SILENCE_LIMIT_S = 120.0
 WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
 RUNNING = {"RUNNING", "COMPLETING", "SIGNALING", "STOPPED"}
 # Reasons of a pending job that waiting does not cure (squeue(1), JOB REASON CODES).
-HOPELESS = (
-    "AccountNotAllowed",
-    "BadConstraints",
-    "InvalidAccount",
-    "InvalidQOS",
-    "JobHeldAdmin",
-    "PartitionNodeLimit",
-    "PartitionTimeLimit",
-    "QOSNotAllowed",
-    "MaxNodePerJob",
-    "MaxNodesPerJob",
-    "MaxCpuPerJob",
-    "MaxWallDurationPerJob",
-    "MaxMemPerLimit",
+# Limits of what runs at the same time (QOSMaxJobsPerUserLimit, AssocGrpNodeLimit, QOSGrpCPURunMinutesLimit) are cured by it;
+# limits of one job, and budgets that are used up (AssocGrpCPUMinutesLimit), are not.
+HOPELESS = re.compile(
+    r"AccountNotAllowed|BadConstraints|InvalidAccount|InvalidQOS|JobHeldAdmin|PartitionNodeLimit|PartitionTimeLimit"
+    r"|QOSNotAllowed|QOSUsageThreshold|NotSatisfied|Max\w*PerJob|MaxMemPerLimit|Grp(?!\w*Run)\w*Minutes",
+    re.IGNORECASE,
 )
 
 
@@ -56,7 +49,7 @@ class JobState:
     @property
     def hopeless(self) -> bool:
         """Whether it would wait for ever."""
-        return self.waiting and any(each in self.reason for each in HOPELESS)
+        return self.waiting and HOPELESS.search(self.reason) is not None
 
     def words(self) -> str:
         """`state (reason)` as Slurm names them."""

@@ -61,9 +61,45 @@ def test_a_job_that_ended_before_we_came_is_no_success(end: str) -> None:
         wait(Recorded(f"12|{end}|None|n1\n"))
 
 
-def test_waiting_that_nothing_cures_ends_at_once() -> None:
-    with pytest.raises(ClusterUnavailable, match=r"cannot run: PENDING .AssocMaxNodePerJobLimit"):
-        wait(Recorded("12|PENDING|AssocMaxNodePerJobLimit|\n"))
+# Reasons as squeue(1) lists them.
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "AssocGrpBillingMinutes",
+        "AssocGrpCPUMinutesLimit",
+        "AssocMaxCpuMinutesPerJobLimit",
+        "AssocMaxNodePerJobLimit",
+        "AssocMaxWallDurationPerJobLimit",
+        "BadConstraints",
+        "InvalidQOS",
+        "PartitionTimeLimit",
+        "QOSGrpCPUMinutesLimit",
+        "QOSMaxCpuPerJobLimit",
+        "QOSMinCpuNotSatisfied",
+        "QOSUsageThreshold",
+    ],
+)
+def test_a_quota_that_no_waiting_cures_ends_it_at_once_with_job_and_reason(reason: str) -> None:
+    with pytest.raises(ClusterUnavailable, match=rf"^Slurm job 12 cannot run: PENDING \({reason}\)\.$"):
+        wait(Recorded(f"12|PENDING|{reason}|\n"))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "AssocGrpCPURunMinutesLimit",
+        "AssocGrpNodeLimit",
+        "AssocMaxJobsLimit",
+        "QOSGrpCpuLimit",
+        "QOSMaxCpuPerUserLimit",
+        "QOSMaxJobsPerUserLimit",
+        "Resources",
+    ],
+)
+def test_a_quota_that_frees_itself_is_waited_for_and_shown(reason: str) -> None:
+    state, heard = wait(Recorded(f"12|PENDING|{reason}|\n", "12|RUNNING|None|n1\n"))
+    assert state.running
+    assert heard == [f"Slurm job 12: PENDING ({reason})"]
 
 
 def test_silence_is_unknown_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

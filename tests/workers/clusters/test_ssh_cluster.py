@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.workers.clusters.real_hosts import SshHosts
-from tests.workers.clusters.trials import PlainLink, capinfos, run
+from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
@@ -172,6 +172,17 @@ def test_it_says_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path: Pa
         pytest.raises(CaptureUnavailable, match=r"on host n1 .*a password is required"),
     ):
         session.capture()
+
+
+def test_it_names_the_host_that_has_no_room(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
+    small = "/run/small"
+    output_of(ssh_hosts.testbed, "mkdir", small)
+    output_of(ssh_hosts.testbed, "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small)
+    with launchers.get("ssh", ssh_hosts.settings(scratch=small)).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "true")
+        (job.workdir / "input").write_bytes(bytes(100_000))
+        with pytest.raises(LaunchFailed, match=r"^The trial cannot be prepared on host n1: No space left on device\.$"):
+            session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
 
 
 def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts: SshHosts) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from django.conf import settings
 from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, State, Trial
 from workers import pipeline, tasks
+from workers.sentences import storage_failure
 
 
 @pytest.fixture
@@ -66,6 +69,20 @@ def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
     trial = run_one()
     require_failed(trial, "No space left on device")
     assert not list(trial_directory(trial).glob("capture*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EDQUOT, "Disk quota exceeded"),
+        (errno.ENOSPC, "No space left on device"),
+        (errno.EACCES, "Permission denied"),
+    ],
+)
+def test_what_a_person_can_mend_is_told_in_a_sentence(number: int, words: str) -> None:
+    error = OSError(number, os.strerror(number), "/srv/trials/7/samples.json")
+    assert storage_failure(error) == f"The results could not be stored: {words} at samples.json."
+    assert storage_failure(OSError(errno.EIO, "Input/output error")) is None
 
 
 def test_a_read_only_directory_is_told_and_the_next_trial_runs(small_disk: Path, run_one: Callable[[], Trial]) -> None:

@@ -77,3 +77,18 @@ def test_a_cluster_that_cannot_be_used_fails_its_trials_with_the_reason(
     assert trial.state == State.FAILED
     assert words in trial.message
     assert not Lease.objects.exists()
+
+
+def test_a_job_that_slurm_refuses_fails_its_trial_and_the_rest_goes_on(
+    run_all: Callable[..., list[Trial]], slurm: Slurm
+) -> None:
+    slug = add_cluster("slurm", slurm.settings(partition="gpu"))
+    first, second = run_all(cluster=slug, **{**WATER, "repetitions": 2})
+    for trial in (first, second):
+        assert trial.state == State.FAILED
+        assert trial.message.startswith("Slurm did not accept the job: "), trial.message
+        assert trial.message.endswith("(gpu).")
+    assert not Lease.objects.exists()
+    Cluster.objects.filter(slug=slug).update(settings=slurm.settings())
+    (after,) = run_all(cluster=slug, **WATER)
+    require_result(after)
