@@ -16,7 +16,7 @@ from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.metrics import described, in_order
 from experiments.models import Configuration, Environment, Experiment, Kind, Measurement, State, Trial
-from experiments.traffic import FLAGGED
+from experiments.traffic import FLAGGED, in_statistics
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -333,14 +333,16 @@ def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
     """Metric -> values, per member; the traffic of flagged captures is left out."""
     owner: dict[int, list[int]] = defaultdict(list)
+    trust = {trial.pk: trial.trust for each in trials for trial in each}
     for number, each in enumerate(trials):
         for trial in each:
             owner[trial.pk].append(number)
     found: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
-    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).in_statistics().order_by("trial_id")
+    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
-        for number in owner[trial_id]:
-            found[number][metric].append(value)
+        if in_statistics(trust[trial_id], metric, scope):
+            for number in owner[trial_id]:
+                found[number][metric].append(value)
     return found
 
 
@@ -351,15 +353,17 @@ def _series(
         metric: {point: [[] for _ in members] for point in points} for metric in DRAWN
     }
     place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
+    trust: dict[int, str] = {}
     for number, member in enumerate(members):
         for point in points:
             for trial in member.trials_at(names, point):
                 place[trial.pk].append((point, number))
-    drawn = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").in_statistics()
-    rows = drawn.order_by("trial_id")
+                trust[trial.pk] = trial.trust
+    rows = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
-        for point, number in place[trial_id]:
-            series[metric][point][number].append(value)
+        if in_statistics(trust[trial_id], metric):
+            for point, number in place[trial_id]:
+                series[metric][point][number].append(value)
     return series
 
 

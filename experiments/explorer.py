@@ -38,7 +38,7 @@ from experiments.models import Cluster, Configuration, Kind, State, Summary
 from experiments.traffic import FLAGGED, is_traffic
 
 MOST_CELLS: Final = 1500
-MOST_DOTS: Final = 2000
+MOST_DOTS: Final = 1000
 COLUMNS: Final = {
     "hosts": "hosts",
     "ranks": "ranks",
