@@ -215,7 +215,12 @@ def waiting() -> list[dict[str, Any]]:
     rows = (
         Trial.objects.filter(state=State.QUEUED)
         .values(
-            "experiment_id", slug=F("experiment__slug"), name=F("experiment__name"), cluster_name=F("cluster__name")
+            "experiment_id",
+            "cluster_id",
+            slug=F("experiment__slug"),
+            name=F("experiment__name"),
+            workload=F("experiment__workload"),
+            cluster_name=F("cluster__name"),
         )
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("experiment_id")

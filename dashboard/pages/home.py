@@ -18,6 +18,7 @@ from dashboard.words import parameters_sentence, trial_role
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import Progress, progress_of, running_trials, waiting
+from experiments.waiting import expected_starts
 
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.
@@ -66,8 +67,9 @@ def _laboratory(user: Any) -> dict[str, Any]:
 def _queue(visible: QuerySet[Experiment]) -> list[dict[str, Any]]:
     """What waits, without the names of experiments that this reader may not see."""
     rows = waiting()
+    starts = expected_starts(rows, list(running_trials())) if rows else {}
     known = set(visible.filter(pk__in=[row["experiment_id"] for row in rows]).values_list("pk", flat=True))
-    return [row for row in rows if row["experiment_id"] in known]
+    return [{**row, "starts_in_s": starts[row["experiment_id"]]} for row in rows if row["experiment_id"] in known]
 
 
 def _running(user: Any) -> list[dict[str, Any]]:

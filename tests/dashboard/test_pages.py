@@ -1,7 +1,10 @@
 """Every page answers, for every state of the laboratory."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial
 
@@ -56,6 +59,25 @@ def test_home_it_shows_running_waiting_and_recent(page, submit, run):
     assert second.get_absolute_url() in text
     assert first.get_absolute_url() in text
     assert "9</b> trials queued" in text
+
+
+def test_home_it_says_when_what_waits_will_start(page, submit, run):
+    first, second = submit(name="First study"), submit(name="Second study")
+    run(most=2)
+    now = timezone.now()
+    Trial.objects.filter(state="finished").update(preparing_at=now - timedelta(seconds=1000), ended_at=now)
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    Trial.objects.filter(state="preparing").update(preparing_at=now - timedelta(seconds=400))
+    starts = {row["name"]: row["starts_in_s"] for row in page.get(reverse("home")).context["queue"]}
+    assert starts["First study"] == pytest.approx(600, abs=60)
+    assert starts["Second study"] - starts["First study"] == pytest.approx(3000), "three trials are before it"
+    assert first.pk < second.pk
+
+
+def test_home_it_promises_no_start_before_a_trial_has_ended(page, submit):
+    submit(name="First study"), submit(name="Second study")
+    starts = [row["starts_in_s"] for row in page.get(reverse("home")).context["queue"]]
+    assert starts == [0, None]
 
 
 def test_home_it_refreshes_by_its_panels_alone(page, submit):
