@@ -12,7 +12,7 @@ from analysis.scaling import Estimate, Fit, Point, Study
 from dashboard import numbers
 from dashboard.charts import Fitted, Line
 from dashboard.charts.studies import phases_chart
-from dashboard.parts.measured import Measured, Source, cluster_facts
+from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts
 from experiments.metrics import find
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
@@ -54,14 +54,19 @@ def _measured(
     later = _fit(rows, phases, phases.later)
     nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
     measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
+    totals = _totals(first, later, phases, nodes, steps, measured_steps)
+    gains = _gains(by_method, phases, measured)
     return {
-        "gains": _gains(by_method, phases, measured),
+        "gains": gains,
+        "priced": any(row.get("price") for row in gains),
+        "currency": stated_facts(measured.own.experiment).get("currency", ""),
         "equations": [
             *((find(phases.first).label, method, _equation(fit)) for method, fit in first.items()),
             (find(phases.later).label, "all", _equation(later)),
         ],
         "target": {"nodes": nodes, "steps": steps},
-        "totals": _totals(first, later, phases, nodes, steps, measured_steps),
+        "totals": totals,
+        "beyond": list(dict.fromkeys(word for row in totals for word in row["beyond"])),
         "chart": _chart(by_method, first, phases, nodes),
     }
 
@@ -138,7 +143,7 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
                     "more_bandwidth": _more(row.median(phases.aggregate), against.median(phases.aggregate)),
                     "faster": numbers.significant(slow / run, 3),
                     "lost": _percent(lost.utilisation_lost),
-                    "price": None if lost.price_lost is None else numbers.significant(lost.price_lost, 3),
+                    "price": None if lost.price_lost is None else numbers.significant(lost.price_lost / slow * 3600, 3),
                 }
             rows.append(cells)
     return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))

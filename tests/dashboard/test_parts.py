@@ -185,8 +185,11 @@ def test_gains_alone_it_shows_of_a_study_that_prints_no_times(page):
 
 def test_what_waiting_costs_it_tells_where_prices_are_known(page, library):
     experiment = measured(library, STAGING, stage)
-    experiment.cluster.describe({"hosts": 7, "price_per_host_hour": 3600})
-    assert "6 multicast 48.00 +400.0 % 43 3.86 74 price 12.0" in words_of(page, experiment), "6 hosts x 2 s"
+    assert "Price lost" not in words_of(page, experiment)
+    experiment.cluster.describe({"hosts": 7, "price_per_host_hour": 1.35, "currency": "€"})
+    words = words_of(page, experiment)
+    assert "Price lost € per hour" in words
+    assert "6 multicast 48.00 +400.0 % 43 3.86 74 6.00" in words, "6 hosts x 2.0 s of 2.7 s x 1.35 an hour"
 
 
 @pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
