@@ -47,7 +47,7 @@ class StatedFacts(BaseModel):
         description="Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA.",
     )
     price: Positive | None = Field(None, title="Price", description="Of the whole cluster.")
-    currency: str | None = Field(None, title="Currency", description="As it is written before amounts: $, EUR.")
+    currency: str | None = Field(None, title="Currency", description="A sign or a short word: $, EUR.")
     watts: Annotated[Positive, BeforeValidator(_quantity(POWER))] | None = Field(
         None, title="Power", description="Of the whole cluster under load: 900 W."
     )
