@@ -95,7 +95,9 @@ def _traffic_of_a_trial(finding: Mapping[str, Any], results: Results) -> tuple[s
     """Matrices are drawn per trial: the first counted one of the size that the finding speaks of."""
     sizes = {evidence["size"] for evidence in finding["evidence"]} - {None}
     for row in results.rows:
-        trials = row.trial_ids.get("elapsed_s", [])
+        trials = row.trial_ids.get("packets") or row.trial_ids.get(
+            "elapsed_s", []
+        )  # flagged captures are not among the first
         if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, finding["where"]):
             return f"Traffic of trial {trials[0]}", f"/trials/{trials[0]}/"
     return "Configurations", "#configurations"

@@ -6,21 +6,21 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from experiments.library import load_defaults
-from experiments.models import Cluster, Configuration, Experiment, Trial, TrialResult
+from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.spec import parse
 from tests.dashboard.conftest import specification, values_of
 
 
 @pytest.fixture
 def measured(person) -> Experiment:
-    """Three sizes over two MTUs with six repetitions; the later three met another kernel and took longer."""
-    changes = {"sweep": {"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, "repetitions": 6}
+    """Three sizes over two MTUs with twelve repetitions; the later six met another kernel and took longer."""
+    changes = {"sweep": {"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, "repetitions": 12, "order": "interleaved"}
     experiment = Experiment.submit(parse(specification(**changes)), project=load_defaults(), owner=person)
     cluster = Cluster.objects.get(slug="testbed")
     while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
         trial.start_running(command=["mpirun"], conditions={})
         trial.start_analysing()
-        later = trial.repetition > 3
+        later = trial.repetition > 6
         values = values_of(trial)
         values["elapsed_s"] *= 1.3 if later else 1.0
         environment = {"kernel": {"release": "6.8.0-47" if later else "6.8.0-45"}}
@@ -47,10 +47,28 @@ def test_it_explores_selects_and_compares(page: Page, measured: Experiment, comp
     assert complaints == []
 
 
-def test_it_shows_a_history_and_takes_a_reason(page: Page, measured: Experiment, complaints: list[str]) -> None:
-    configuration = Configuration.objects.filter(experiment=measured, hosts=4).first()
-    assert configuration is not None
-    page.goto(f"/history/{configuration.hash}/testbed/")
+def test_it_compares_experiments_from_their_list(page: Page, measured: Experiment, complaints: list[str]) -> None:
+    assert measured.owner is not None
+    again = specification(name="Once more", sweep={"hosts": [1, 2], "link.mtu": [1500]}, repetitions=1)
+    Experiment.submit(parse(again), project=measured.project, owner=measured.owner)
+    page.goto("/experiments/?source=own")
+    page.get_by_label("Compare Water in miniature").check()
+    page.get_by_label("Compare Once more").check()
+    page.get_by_role("button", name="Compare selected").click()
+    expect(page.get_by_role("heading", name="Compare 2")).to_be_visible()
+    assert complaints == []
+
+
+def test_it_leads_from_the_histories_to_one_and_takes_a_reason(
+    page: Page, measured: Experiment, complaints: list[str]
+) -> None:
+    page.goto("/explore/")
+    page.get_by_role("link", name="Histories").click()
+    expect(page.locator("#list .chip.warn")).to_have_count(6)
+    page.locator("#list a").first.click()
     expect(page.locator(".plot .main-svg").first).to_be_visible()
-    expect(page.locator("main")).to_contain_text("Baseline:")
+    expect(page.locator("main")).to_contain_text("kernel.release (6.8.0-45 to 6.8.0-47)")
+    page.get_by_label("Why it is expected").fill("New kernel")
+    page.get_by_role("button", name="Mark as expected").click()
+    expect(page.get_by_text("As expected", exact=True)).to_be_visible()
     assert complaints == []
