@@ -8,14 +8,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 
 from experiments import design, workloads
 from experiments.design import Design
-from experiments.models import Cluster, Measurement
+from experiments.models import Artifact, Cluster, Measurement
 from experiments.spec import ExperimentSpec
 from workers import launchers
-from workers.launchers import Job
+from workers.launchers import Job, Recording
 from workers.run import BTL_PORTS
 
 OVERHEAD_S: Final = 2.0
@@ -45,12 +45,23 @@ class Estimate:
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
 
-def launch_argv(spec: ExperimentSpec, plan: Design, index: int) -> list[str]:
-    """Return the full launch command of one configuration, as the launcher would run it. Raise Cluster.DoesNotExist, ClusterUnavailable."""
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a trial of one configuration would do: the launch command, input files with their sizes in bytes, what is recorded."""
+
+    argv: list[str]
+    files: dict[str, int]
+    recording: Recording
+
+
+def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
+    """Return it for configuration ``index``, by the same code that runs it. Raise Cluster.DoesNotExist, ClusterUnavailable."""
     cluster = Cluster.objects.get(slug=spec.cluster)
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
-    return launcher.argv(
+    own = design.workload_parameters(spec.workload, point.parameters)
+    texts = workloads.get(spec.workload, point.parameters).files(own, ranks=point.ranks)
+    argv = launcher.argv(
         Job(
             program=plan.argv(spec, index),
             ranks=point.ranks,
@@ -62,6 +73,7 @@ def launch_argv(spec: ExperimentSpec, plan: Design, index: int) -> list[str]:
             btl_ports=BTL_PORTS,
         )
     )
+    return DryRun(argv, {name: len(text.encode()) for name, text in texts.items()}, launcher.recording())
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
@@ -120,3 +132,39 @@ def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks
 def total_s(plan: Design, expected: list[Estimate]) -> float:
     """Return the expected time of the whole experiment in seconds: trials run one after another."""
     return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
+
+
+def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float | None:
+    """Return what the captures of the whole experiment will take on disk; None without a past capture of the workload here.
+
+    A configuration's own past captures tell; for others those of the workload, per second, with as many ranks where there are such.
+    """
+    own, rates = _past_captures(spec)
+    if not rates:
+        return None
+    anywhere = median(rate for each in rates.values() for rate in each)
+    sizes = []
+    for point, estimate in zip(plan.configurations, expected, strict=True):
+        rate = median(rates[point.ranks]) if point.ranks in rates else anywhere
+        sizes.append(median(own[point.hash]) if point.hash in own else rate * estimate.elapsed_s)
+    return float(sum(sizes[trial.configuration] for trial in plan.trials if trial.kind != "control"))
+
+
+def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
+    """Sizes in bytes by hash of the configuration, and bytes per second of elapsed time by ranks, of the newest captures."""
+    rows = Measurement.objects.filter(
+        metric="elapsed_s",
+        scope="all",
+        trial__cluster__slug=spec.cluster,
+        trial__experiment__workload=spec.workload,
+        trial__artifacts__kind=Artifact.Kind.CAPTURE,
+    )
+    own: dict[str, list[float]] = {}
+    rates: dict[int, list[float]] = {}
+    columns = ("trial__configuration__hash", "trial__configuration__ranks", "value", "size")
+    rows_of_trials = rows.annotate(size=Sum("trial__artifacts__size_bytes")).order_by("-trial_id").values_list(*columns)
+    for digest, ranks, elapsed_s, size in rows_of_trials[:_MOST_PAST]:
+        own.setdefault(digest, []).append(size)
+        if elapsed_s > 0:
+            rates.setdefault(ranks, []).append(size / elapsed_s)
+    return own, rates

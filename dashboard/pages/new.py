@@ -189,7 +189,11 @@ class Preview:
     controls: int
     most_ranks: int
     seconds: float
+    capture_bytes: float | None
     command: str
+    files: list[tuple[str, int]]
+    recording: str
+    capture_filter: str
     chosen: int
     link: str
     notes: list[str]
@@ -219,7 +223,8 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
         )
         for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
     ]
-    command, problems = _command(spec, plan, chosen)
+    dry, problems = _dry_run(spec, plan, chosen)
+    kept = spec.capture.enabled and spec.capture.keep
     return Preview(
         names=[parameter_label(name) for name in spec.sweep],
         rows=rows,
@@ -229,19 +234,23 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
         controls=kinds.count("control"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
-        command=command,
+        capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,
+        command=command_lines(dry.argv) if dry else "",
+        files=list(dry.files.items()) if dry else [],
+        recording=dry.recording.place if dry and spec.capture.enabled else "",
+        capture_filter=(dry.recording.capture_filter or "") if dry else "",
         chosen=chosen + 1,
         link=design.link_of(plan.configurations[chosen].parameters).describe(),
         notes=[*problems, *_notes(spec)],
     )
 
 
-def _command(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[str, list[str]]:
-    """The launch command in lines; or none, and why the cluster cannot be used as it is set up."""
+def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:
+    """What a trial would do; or nothing, and why the cluster cannot be used as it is set up."""
     try:
-        return command_lines(launch.launch_argv(spec, plan, chosen)), []
+        return launch.dry_run(spec, plan, chosen), []
     except ClusterUnavailable as error:
-        return "", [str(error)]
+        return None, [str(error)]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

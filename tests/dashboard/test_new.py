@@ -9,9 +9,10 @@ from dashboard.drafts import as_yaml, draft_from_post
 from dashboard.forms import Form
 from experiments.design import expand
 from experiments.library import built_in
-from experiments.models import Experiment
+from experiments.models import Artifact, Experiment, Trial
 from experiments.spec import parse
-from workers.preview import estimates
+from tests.dashboard.conftest import specification
+from workers.preview import Estimate, capture_bytes, estimates
 
 FORM = {
     "name": "Hosts and MTU",
@@ -116,6 +117,36 @@ def test_the_preview_it_counts_and_shows_the_exact_command(page):
     assert "mpirun" in text
     assert "lmp -in in.water" in text
     assert 'id="count-1" hx-swap-oob="true">2<' in text
+
+
+def test_the_dry_run_it_shows_with_input_files_and_what_is_recorded(page):
+    text = preview(page)
+    assert '<span class="mono">in.water</span> (' in text
+    assert "Records the first 128 bytes of every packet on the bridge between the hosts (br0)." in text
+    assert "No capture of this workload was made here yet" in text
+    assert "Records no packets." in preview(page, **{"capture.enabled": "off"})
+
+
+def test_the_filter_of_a_capture_it_shows(page):
+    text = preview(page, cluster="local", sweep_name=["link.mtu"], sweep_values=["1500, 9000"])
+    assert '<span class="mono">tcp portrange 20000-20999</span> on the loopback interface (lo).' in text
+
+
+def test_the_size_of_the_captures_it_expects_from_past_ones(page, submit, run):
+    submit()
+    run()
+    for trial in Trial.objects.filter(state="finished"):
+        size = 1000 * trial.configuration.ranks
+        Artifact.objects.create(
+            trial=trial, kind="capture", name="capture.pcapng.zst", size_bytes=size, sha256="0" * 64
+        )
+    spec = parse(specification(repetitions=3, warmups=1, control=True))
+    plan = expand(spec)
+    assert capture_bytes(spec, plan, estimates(spec, plan)) == 4 * (1000 + 2000 + 4000)
+    other = parse(
+        specification(parameters={"molecules": 512, "steps": 50}, sweep={"hosts": [2]}, repetitions=1, warmups=0)
+    )
+    assert capture_bytes(other, expand(other), [Estimate(21.0, 0)]) == pytest.approx(20_000, rel=0.1)
 
 
 def test_the_command_it_shows_is_that_of_the_chosen_configuration(page):

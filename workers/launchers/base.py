@@ -242,6 +242,14 @@ class MachineSession(Session):
         return describe(self.keeper, self.first_host, self.interface, program, self.environment_variables())
 
 
+@dataclass(frozen=True)
+class Recording:
+    """What a capture would record: the place in words, and the pcap filter (None: every packet there)."""
+
+    place: str
+    capture_filter: str | None = None
+
+
 class Launcher(ABC):
     """A kind of cluster."""
 
@@ -262,6 +270,10 @@ class Launcher(ABC):
     @abstractmethod
     def argv(self, job: Job) -> list[str]:
         """The launch command, exactly as it is run. Pure, but for asking once which MPI library this machine has."""
+
+    @abstractmethod
+    def recording(self) -> Recording:
+        """What a capture here records. Pure."""
 
     @abstractmethod
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:

@@ -13,6 +13,7 @@ from workers.launchers.base import (
     Launcher,
     Link,
     MachineSession,
+    Recording,
     Session,
     Tell,
     not_made_here,
@@ -57,6 +58,9 @@ class LocalLauncher(Launcher):
             *openmpi.exports(job),
             *job.wrapped_program(),
         ]
+
+    def recording(self) -> Recording:
+        return Recording(f"the loopback interface ({INTERFACE})", LocalSession.capture_filter)
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         problems = self.probe()

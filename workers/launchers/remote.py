@@ -19,7 +19,7 @@ from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.environment import describe
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import mpi, openmpi
-from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Session
+from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Session
 from workers.launchers.remote_capture import RemoteCapture
 from workers.launchers.settings import HostSettings
 from workers.processes import Process
@@ -44,11 +44,25 @@ class HostsLauncher(Launcher):
         )
         return mpi.argv(self.settings.mpi, job, place)
 
+    def recording(self) -> Recording:
+        hosts = "every host" if self.settings.capture == "every" else "the first host"
+        interface = self.settings.interface or "the interface towards the other hosts"
+        return Recording(f"{interface} of {hosts}", self.capture_filter())
+
+    def capture_filter(self) -> str | None:
+        """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
+        if self.settings.capture_filter is not None:
+            return self.settings.capture_filter or None
+        if self.settings.mpi in mpi.KNOWN_PORTS:
+            return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
+        return "not tcp port 22"
+
 
 class RemoteSession(Session):
     """Hosts with a keeper on each, the first one in front."""
 
     on_this_machine = False
+    launcher: HostsLauncher
 
     def __init__(
         self,
@@ -106,7 +120,7 @@ class RemoteSession(Session):
                 self.interface,
                 command=self.settings.capture_command,
                 snap_length=snap_length,
-                capture_filter=capture_filter or self._capture_filter(),
+                capture_filter=capture_filter or self.launcher.capture_filter(),
                 max_bytes=max_bytes,
             )
         except ClusterUnavailable as error:
@@ -239,14 +253,6 @@ class RemoteSession(Session):
             return None
         variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
         return openmpi.major(self.first.output(["env", *variables, self.settings.mpirun or "mpirun", "--version"]))
-
-    def _capture_filter(self) -> str | None:
-        """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
-        if self.settings.capture_filter is not None:
-            return self.settings.capture_filter or None
-        if self.settings.mpi in mpi.KNOWN_PORTS:
-            return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
-        return "not tcp port 22"
 
     def _path(self) -> str:
         return self.settings.environment.get("PATH", self.first.search_path())

@@ -9,7 +9,7 @@ from typing import Any
 from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
-from workers.launchers.base import Job, Launcher, Link, MachineSession, Session, Tell, say_nothing
+from workers.launchers.base import Job, Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
 from workers.processes import LocalKeeper
 from workers.ring_capture import RingCapture
 from workers.testbed import commands, emulation, fabric
@@ -108,6 +108,9 @@ class TestbedLauncher(Launcher):
             *openmpi.exports(job),
             *job.wrapped_program(),
         ]
+
+    def recording(self) -> Recording:
+        return Recording(f"the bridge between the hosts ({commands.BRIDGE})")
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         problems = self.probe()
