@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from experiments.files import read_analysis
 from experiments.models import State, Trial
 
 
@@ -38,3 +39,14 @@ def test_a_data_set_reaches_every_node_by_each_method(run_all: Callable[..., lis
     sent_once = found["data-staging.staged_bytes"]
     copies = found["wire_bytes"] / sent_once
     assert (1 < copies < 2.5) if method == "multicast" else (copies > 3)
+
+
+def test_a_tree_burdens_the_server_with_two_copies_however_many_nodes(run_all: Callable[..., list[Trial]]) -> None:
+    parameters = {"hosts": 6, "dataset_bytes": "3 MB", "searches": 1, "staging": "tree", "work": "read"}
+    (trial,) = run_all(workload="data-staging", parameters=parameters, link={"bandwidth": "100 Mbit/s"})
+    staged = figures(trial)["data-staging.staged_bytes"]
+    analysis = read_analysis(trial)
+    assert analysis is not None
+    hosts = analysis["matrices"]["hosts"]
+    from_server = hosts["payload_bytes"][hosts["labels"].index("10.77.0.1")]
+    assert 2 <= sum(from_server) / staged < 2.7
