@@ -190,6 +190,7 @@ class Results:
             parameter=axis.title,
             mark_fastest=fastest,
             models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
+            flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],
         )
         return Chart(element, title, figure, figure.get("published"), max(0, len(groups) - MOST_SERIES))
 

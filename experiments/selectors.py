@@ -11,7 +11,7 @@ from typing import Any, Final
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from experiments.models import ACTIVE, Configuration, Experiment, Kind, Measurement, State, Trial
-from experiments.traffic import FLAGGED
+from experiments.traffic import FLAGGED, in_statistics
 
 _BAD: Final = (State.FAILED, State.ERRORED, State.LOST)
 
@@ -82,6 +82,8 @@ class ConfigurationRow:
     values: dict[str, list[float]] = field(default_factory=dict)
     trial_ids: dict[str, list[int]] = field(default_factory=dict)
     """Per metric, the trials that the values belong to, in the same order."""
+    flagged: dict[str, list[float]] = field(default_factory=dict)
+    """Traffic of flagged captures: shown, and in no statistic."""
 
     def median(self, metric: str) -> float | None:
         values = self.values.get(metric)
@@ -157,7 +159,18 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
                 trial.message.partition("\n")[0],
             )
         )
-    values = (
+    for configuration, trial_id, trust, metric, value in _counted_values(experiment, metrics, scope):
+        if not in_statistics(trust, metric, scope):
+            rows[configuration].flagged.setdefault(metric, []).append(value)
+            continue
+        rows[configuration].values.setdefault(metric, []).append(value)
+        rows[configuration].trial_ids.setdefault(metric, []).append(trial_id)
+    return list(rows.values())
+
+
+def _counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> Any:
+    """Return (configuration, trial, trust, metric, value) of the finished, measured trials of the current design."""
+    return (
         Measurement.objects.filter(
             trial__experiment=experiment,
             trial__state=State.FINISHED,
@@ -167,14 +180,9 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
             metric__in=metrics,
             scope=scope,
         )
-        .in_statistics()
         .order_by("trial__repetition", "trial_id")
-        .values_list("trial__configuration_id", "trial_id", "metric", "value")
+        .values_list("trial__configuration_id", "trial_id", "trial__trust", "metric", "value")
     )
-    for configuration, trial_id, metric, value in values:
-        rows[configuration].values.setdefault(metric, []).append(value)
-        rows[configuration].trial_ids.setdefault(metric, []).append(trial_id)
-    return list(rows.values())
 
 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:

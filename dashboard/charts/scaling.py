@@ -43,16 +43,7 @@ def speed_up(
     xs = _sizes(shown, published if overlaid else ())
     top = 1.2 * max([*measured, *fitted, *(y for p in published if overlaid for y in p.y), 1.0])
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
-    ideal: Figure = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "Ideal",
-        "x": ends,
-        "y": [x / ideal_from for x in ends],
-        "line": {"color": "--ink-3", "width": 1},
-        "hoverinfo": "skip",
-    }
-    data = [ideal, *_references(published, scale, overlaid), *fit_traces(fits, scale)]
+    data = [_ideal(ends, ideal_from), *_references(published, scale, overlaid), *fit_traces(fits, scale)]
     for index, line in enumerate(shown):
         data += spread(line, scale, index)
     layout: Figure = {
@@ -63,6 +54,18 @@ def speed_up(
     if best is not None:
         layout |= _predicted(best, ends[-1])
     return {"data": data, "layout": layout} | ({"published": overlaid} if published else {})
+
+
+def _ideal(ends: Sequence[float], ideal_from: float) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "Ideal",
+        "x": list(ends),
+        "y": [x / ideal_from for x in ends],
+        "line": {"color": "--ink-3", "width": 1},
+        "hoverinfo": "skip",
+    }
 
 
 def _references(published: Sequence[Published], scale: Scale, overlaid: bool) -> list[Figure]:

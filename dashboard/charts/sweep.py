@@ -23,26 +23,29 @@ def over_parameter(
     parameter: str,
     mark_fastest: bool = False,
     models: Sequence[Fitted] = (),
+    flagged: Sequence[tuple[X, float]] = (),
 ) -> Figure:
     """A figure of `quantity` (values in `unit`) over the swept `parameter`.
 
     x is numeric where every value is a number, else a category axis in the order given. With `mark_fastest` the x
     of the first line's lowest median is marked. More lines than series colours are not drawn: callers split them.
     The figure's own key "published" says whether published values are on (they are off at first where they would
-    squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range.
+    squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range,
+    `flagged` values (x, y) as open marks that no statistic counts.
     """
     shown = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
     published = [_printed_along_x(p) for p in published if p.y]
     measured = [value for line in shown for trials in line.trials for value in trials]
     printed = [value for p in published for value in p.y]
     overlaid = _comparable(measured, printed)
-    seen = [*measured, *(printed if overlaid else [])]
+    seen = [*measured, *(printed if overlaid else []), *(value for _, value in flagged)]
     scale = Scale.of(seen, unit)
     data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
     data += fit_traces(models if shown else (), scale)
-    for index, line in enumerate(shown):
-        data += spread(line, scale, index)
-    xs = _ordered([x for line in shown for x in line.x] + [x for p in published if overlaid for x in p.x])
+    data += [trace for index, line in enumerate(shown) for trace in spread(line, scale, index)]
+    data += [_flagged(flagged, scale)] if flagged else []
+    there = [x for line in shown for x in line.x] + [x for x, _ in flagged]
+    xs = _ordered(there + [x for p in published if overlaid for x in p.x])
     top = max(map(scale, seen), default=1.0)
     y_axis = {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]}
     figure: Figure = {"data": data, "layout": {"xaxis": x_axis(xs, parameter), "yaxis": y_axis}}
@@ -51,6 +54,19 @@ def over_parameter(
     if mark_fastest and shown:
         _mark_fastest(figure, shown[0], parameter)
     return figure
+
+
+def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
+    """Trials whose capture cannot be believed: seen, not counted."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "Flagged, not counted",
+        "x": [x for x, _ in values],
+        "y": [scale(value) for _, value in values],
+        "marker": {"symbol": "x-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
+        "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra>Flagged, not counted</extra>",
+    }
 
 
 def _along_x(line: Line) -> Line:

@@ -60,6 +60,18 @@ def test_an_experiment_and_its_findings_it_gives_their_times_alone(measured):
     assert point.trust["degraded"] == 1
 
 
+def test_their_traffic_stays_in_sight(measured, page):
+    charts = {c.element: c for s in page.get(measured.get_absolute_url()).context["sections"] for c in s.charts}
+    marks = {
+        element: [t["x"] for t in charts[element].figure["data"] if t.get("name") == "Flagged, not counted"]
+        for element in ("packets", "time")
+    }
+    assert marks == {"packets": [[2]], "time": []}
+    measured.trials.update(trust="unusable")
+    html = page.get(measured.get_absolute_url()).content.decode()
+    assert "Flagged, not counted" in html
+
+
 def test_comparisons_it_tells_how_many_are_left_out(measured, submit, run, person, page):
     other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
     run()
