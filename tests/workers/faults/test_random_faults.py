@@ -21,7 +21,9 @@ pytestmark = pytest.mark.timeout(120 + 20 * FAULTS)
 
 def test_nothing_is_lost_or_doubled(laboratory: Laboratory, submit: Callable[..., Experiment]) -> None:
     repetitions = max(2, FAULTS // 2)
-    experiment = submit(repetitions=repetitions, retries=10)
+    # In a long campaign faults may come while the link is measured, too.
+    certificate = "degrade" if len(laboratory.faults) < FAULTS else "skip"
+    experiment = submit(repetitions=repetitions, retries=10, certificate=certificate)
     laboratory.tick(experiment)
     done: collections.Counter[str] = collections.Counter()
     kinds = [kind for _ in range(-(-FAULTS // len(laboratory.faults))) for kind in laboratory.faults]
