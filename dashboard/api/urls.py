@@ -43,5 +43,5 @@ urlpatterns = [
     path("history/", HistoriesView.as_view(), name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", HistoryView.as_view(), name="history"),
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
-    re_path(r"^.*$", Nowhere.as_view()),
+    re_path(r"^", Nowhere.as_view()),  # whatever follows, line feeds included, which no dot stands for
 ]
