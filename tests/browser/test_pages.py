@@ -13,7 +13,10 @@ PLACES = [
     "/experiments/new/",
     "/experiments/guster-2007-water/",
     "/studies/",
+    "/experiments/eadline-2006-hpl/",
+    "/experiments/york-staging/",
     "/clusters/",
+    "/clusters/testbed/facts/",
     "/workloads/",
 ]
 

@@ -1,0 +1,54 @@
+"""The pages of studies in a browser: parts arrive after the page, draw their charts, and take the reader's targets."""
+
+import pytest
+from playwright.sync_api import expect
+
+from experiments.library import DEFAULT_PROJECT
+from experiments.models import Cluster, Project
+from tests.dashboard.studies_measured import measured
+from tests.dashboard.test_parts import LADDER, READERS, STAGING, read, solve, stage
+
+
+@pytest.fixture
+def laboratory(person) -> Project:
+    return Project.objects.get(slug=DEFAULT_PROJECT)
+
+
+def test_values_of_a_map_over_numbers_it_writes_into_their_cells(page, laboratory, complaints):
+    page.goto(measured(laboratory, READERS, read).get_absolute_url())
+    panel = page.locator("#c-map-1-1")
+    expect(panel.locator(".annotation")).to_have_count(6)
+    cells = panel.locator(".heatmaplayer image").bounding_box()
+    notes = [panel.locator(".annotation").nth(i).bounding_box() for i in range(6)]
+    places = sorted((box["x"] + box["width"] / 2 - cells["x"]) / cells["width"] for box in notes)
+    # Three columns of two rows: the middles of thirds.
+    assert [round(6 * place) for place in places] == [1, 1, 3, 3, 5, 5]
+    assert complaints == []
+
+
+def test_another_target_it_extrapolates_to(page, laboratory, complaints):
+    page.goto(measured(laboratory, STAGING, stage).get_absolute_url())
+    parts = page.locator("#parts")
+    expect(parts.get_by_text("beyond measured nodes and searches")).to_be_visible()
+    parts.get_by_label("Nodes").fill("5")
+    parts.get_by_label("Searches per node").fill("2")
+    parts.get_by_role("button", name="Extrapolate").click()
+    expect(parts.get_by_text("beyond measured")).to_have_count(0)
+    expect(parts.get_by_text("2.100", exact=False).first).to_be_visible()
+    assert complaints == []
+
+
+def test_facts_it_takes_and_holds_the_rate_against(page, laboratory, complaints):
+    experiment = measured(laboratory, LADDER, solve)
+    page.goto(experiment.get_absolute_url())
+    page.get_by_role("link", name="Enter its facts").click()
+    page.get_by_label("Hosts").fill("2")
+    page.get_by_label("Cores per host").fill("1")
+    page.get_by_label("Clock").fill("1 GHz")
+    page.get_by_label("Operations per cycle").fill("4")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("8.000 GFLOP/s")).to_be_visible()
+    assert Cluster.objects.get(slug="testbed").facts["clock_hz"] == 1e9
+    page.goto(experiment.get_absolute_url())
+    expect(page.locator("#parts").get_by_text("theoretical peak 8.000 GFLOP/s")).to_be_visible()
+    assert complaints == []
