@@ -17,6 +17,7 @@ from analysis.concurrency import Alongside, ahead, side_by_side
 from analysis.flows import Limits
 from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
+from analysis.ports import PortAccumulator
 from analysis.rates import ScopeRates
 from analysis.reading import DecoderName, Progress, tables_of
 from analysis.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
@@ -108,6 +109,7 @@ def analyse(
     reading.facts["notes"] += _left_out(connected.count, connected.limits)
     whole, rates = everything
     _add_tcp(whole, rates, connected.everything)
+    _add(whole, reading.ports.metrics(rates.duration_ns))
     mpi = _absent(whole)
     if only_mpi is not None:
         mpi, mpi_rates = only_mpi
@@ -152,6 +154,7 @@ class _Reading:
     arrivals: Arrivals = field(default_factory=Arrivals)
     tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
     matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
+    ports: PortAccumulator = field(default_factory=PortAccumulator)
 
     def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None) -> None:
         with Alongside() as connections:
@@ -160,6 +163,7 @@ class _Reading:
                 connections.submit(functools.partial(self.tcp.update, table, duplicate))
                 self.arrivals.update(table, self.mpi_flows.update(table))
                 self.matrices.update(table, duplicate)
+                self.ports.update(table, duplicate)
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):
@@ -202,11 +206,16 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     return notes
 
 
-def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:
-    """The TCP metrics of the scope's flows and what follows from both."""
+def _add(analysis: ScopeAnalysis, measured: Measured) -> None:
     metrics, missing = measured
     analysis.metrics.update(metrics)
     analysis.not_available.update(missing)
+
+
+def _add_tcp(analysis: ScopeAnalysis, rates: ScopeRates, measured: Measured) -> None:
+    """The TCP metrics of the scope's flows and what follows from both."""
+    _add(analysis, measured)
+    metrics, missing = measured
     reason = rates.without_time() or missing.get("goodput_bytes")
     if reason is None:
         analysis.metrics["goodput_bps"] = 8 * metrics["goodput_bytes"] / (rates.duration_ns / 1e9)

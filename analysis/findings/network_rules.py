@@ -40,7 +40,7 @@ def link_load(reading: Reading) -> Iterator[Finding]:
     evidence = (
         *(Evidence("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
         *(
-            Evidence("Peak rate, 10 ms", row.peak_bps, "bit/s", "peak_10ms_bps", row.size)
+            Evidence("Peak rate of a port, 10 ms", row.peak_bps, "bit/s", "port_peak_10ms_bps", row.size)
             for row in rows
             if row.peak_bps
         ),
@@ -73,8 +73,8 @@ def _load_finding(
         step = "Measure on a faster link, or send less: the time cannot fall before the load does."
     elif peak >= _PEAK_FULL:
         statement = (
-            f"Bursts fill the link at {sizes(bursts.size, axis)}: the 10 ms peak is {percent(peak)} of {link}, "
-            f"the mean at most {percent(share)}."
+            f"Bursts fill the link at {sizes(bursts.size, axis)}: the fullest port's 10 ms peak is {percent(peak)} of {link}, "
+            f"its mean at most {percent(share)}."
         )
         step = "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for."
     else:

@@ -97,7 +97,7 @@ class WireRow:
     size: float
     mean_bps: float | None
     peak_bps: float | None
-    """Largest rate in 10 ms."""
+    """Largest rate of one port in one direction in 10 ms: a capture of all hosts bears the sum of all links."""
     bandwidth_bps: float | None
     link_busy_s: float | None
     """Time that the busiest link needs for its bytes at full rate. Without a host matrix: all bytes over one link, at most."""
@@ -138,7 +138,7 @@ def _wire(study: Study, size: float, point: Point) -> WireRow:
     return WireRow(
         size=size,
         mean_bps=mean,
-        peak_bps=point.median("peak_10ms_bps"),
+        peak_bps=point.median("port_peak_10ms_bps"),
         bandwidth_bps=bandwidth,
         link_busy_s=busy,
         busiest_link_known=share is not None,

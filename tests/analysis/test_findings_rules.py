@@ -129,7 +129,7 @@ def test_a_full_link_is_saturated_and_bursts_may_fill_it() -> None:
     (finding,) = _found(_study(throughput_bps=9.3e7, **full), "link_load")
     assert finding.statement.startswith("The link is saturated at")
     assert finding.strength == "strong"
-    (finding,) = _found(_study(throughput_bps=1.2e7, peak_10ms_bps=9.7e7, **full), "link_load")
+    (finding,) = _found(_study(throughput_bps=1.2e7, port_peak_10ms_bps=9.7e7, **full), "link_load")
     assert finding.statement.startswith("Bursts fill the link")
     (finding,) = _found(_study(throughput_bps=1.2e7, link_bandwidth_bps=1e8), "link_load")
     assert finding.statement.startswith("The link is not full: at most 1")
@@ -137,7 +137,9 @@ def test_a_full_link_is_saturated_and_bursts_may_fill_it() -> None:
     assert not _found(_study(throughput_bps=1.2e7), "link_load")
 
 
-def test_bytes_of_many_links_are_no_saturated_link() -> None:
+def test_bytes_of_many_links_are_no_saturated_link_and_their_bursts_fill_none() -> None:
+    (finding,) = _found(_study(throughput_bps=1.2e7, peak_10ms_bps=1.5e8, link_bandwidth_bps=1e8), "link_load")
+    assert finding.statement.startswith("The link is not full")
     (finding,) = _found(_study(throughput_bps=9.3e7, link_bandwidth_bps=1e8, capture_at="bridge"), "link_load")
     assert "saturated" not in finding.statement
     assert "the true load is at most this" in finding.caveat

@@ -1,0 +1,59 @@
+"""How full the fullest link was: the largest rate through one host's port in one direction.
+
+A capture on a bridge holds the traffic of all links at once, so its total says nothing about any of them: with four hosts on
+1 Gbit/s the bridge may carry 4 Gbit/s. What a link bears is what one host sends, or receives.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import ports as kernel
+from analysis.packets import PacketTable
+
+PEAK: Final = "port_peak_10ms_bps"
+MOST_HOSTS: Final = 4096
+"""More addresses than that are a scan or damage, not a cluster; memory stays bounded."""
+_WINDOW_NS: Final = kernel.STEP_NS * kernel.STEPS
+_NO_SKIP: Final = np.zeros(0, np.bool_)
+
+
+class PortAccumulator:
+    """Follows every host's port over successive tables whose ``src`` and ``dst`` numbers mean the same."""
+
+    def __init__(self) -> None:
+        self._hosts = 0
+        self._steps = np.zeros((0, kernel.STEPS), np.int64)
+        self._newest, self._held, self._peak = (np.zeros(0, np.int64) for _ in range(3))
+
+    def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
+        """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
+        self._hosts = len(table.hosts)
+        self._make_room(2 * min(self._hosts, MOST_HOSTS))
+        kernel.count_ports(
+            table.kind, table.src, table.dst, table.time_ns, table.orig_len, _NO_SKIP if skip is None else skip,
+            self._steps, self._newest, self._held, self._peak,
+        )  # fmt: skip
+
+    def metrics(self, duration_ns: int) -> tuple[dict[str, float], dict[str, str]]:
+        """(metrics, not_available): bit/s of the fullest window of ten whole milliseconds of any port and direction."""
+        if self._hosts > MOST_HOSTS:
+            return {}, {PEAK: f"more than {MOST_HOSTS} addresses"}
+        if not self._peak.any():
+            return {}, {PEAK: "no IP packets with a time stamp"}
+        if duration_ns < _WINDOW_NS:
+            return {}, {PEAK: "the capture is shorter than the window"}
+        return {PEAK: 8 * int(self._peak.max()) / (_WINDOW_NS / 1e9)}, {}
+
+    def _make_room(self, ports: int) -> None:
+        more = ports - len(self._newest)
+        if more <= 0:
+            return
+        more = max(more, len(self._newest))  # doubling keeps growth linear
+        self._steps = np.concatenate([self._steps, np.zeros((more, kernel.STEPS), np.int64)])
+        never = np.full(more, np.iinfo(np.int64).min // 4)
+        self._newest = np.concatenate([self._newest, never])
+        self._held, self._peak = (np.concatenate([old, np.zeros(more, np.int64)]) for old in (self._held, self._peak))
