@@ -142,7 +142,7 @@ class Capture:
         return Path(f"/proc/self/fd/{self._packets}")
 
     def refresh(self) -> None:
-        """Bring the file up to date, where the recording tool does not write it itself."""
+        """Bring the file up to date for whoever reads along, where the recording tool does not write it itself."""
 
     def open(self) -> BinaryIO:
         """A reader of the growing pcapng with a position of its own, at the start."""

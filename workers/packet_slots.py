@@ -41,6 +41,12 @@ def packet_blocks(slots: bytes, slot_bytes: int) -> bytes:
     )
 
 
+def wire_bytes(slots: bytes | memoryview[int], slot_bytes: int) -> int:
+    """The lengths on the wire of the frames in whole slots, added up: one word of each slot is read."""
+    table = np.frombuffer(slots, np.uint32).reshape(-1, slot_bytes // 4)
+    return int(table[:, _FRAME_BYTES].sum(dtype=np.int64))
+
+
 def _blocks(table: UInt32) -> UInt32:
     """The blocks of some slots. All are built at the length of the longest; then the words that exist are taken."""
     kept = table[:, _KEPT_BYTES]

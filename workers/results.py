@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import analysis
@@ -131,10 +131,16 @@ def _written_files(run: TrialRun) -> dict[str, str]:
 
 
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
-    """Write the samples, move the inputs out of the scratch directory, and describe every file that stays."""
-    samples = run.directory / "samples.json"
+    """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
+    samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
     samples.write_text(json.dumps(shares(measured.samples)))
-    files: list[tuple[str, Any]] = [("stdout", run.stdout), ("stderr", run.stderr), ("samples", samples)]
+    ranks.write_text(json.dumps([asdict(usage) for usage in measured.usages]))
+    files: list[tuple[str, Any]] = [
+        ("stdout", run.stdout),
+        ("stderr", run.stderr),
+        ("samples", samples),
+        ("other", ranks),
+    ]
     for written in measured.inputs:
         files.append(("input", written.rename(run.directory / written.name)))
     for written in (run.directory / "work" / name for name in run.workload.outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.keeper import linux
 from workers.keeper.table import available_memory_bytes
-from workers.packet_slots import file_header, packet_blocks
+from workers.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.processes import Keeper, LocalKeeper, Process, null_input
 from workers.testbed import recorder
 from workers.testbed.probe import search_path
@@ -39,7 +40,7 @@ class RingCapture(Capture):
     ) -> None:
         self._slots, packets, messages = files
         self._slot_bytes = recorder.slot_bytes(snap_length)
-        self._taken = 0
+        self._taken = self._tallied = self._wire_bytes = 0
         super().__init__(keeper, process, interface, (packets, messages), baseline, limit)
 
     @classmethod
@@ -91,11 +92,23 @@ class RingCapture(Capture):
     def refresh(self) -> None:
         """Make pcapng blocks of the slots that came since; the memory of the slots goes back."""
         slot = self._slot_bytes
+        self.tally()  # before its slots go
         while whole := min(self._slots_bytes() - self._taken, SLOTS_AT_ONCE * slot) // slot * slot:
             blocks = packet_blocks(os.pread(self._slots, whole, self._taken), slot)
             recorder.write(self._packets, memoryview(blocks))
             self._taken += whole
             linux.punch_hole(self._slots, 0, self._taken)
+
+    def tally(self) -> tuple[int, int]:
+        """Packets recorded so far, and their bytes on the wire. Costs a hundredth of what making the pcapng does, which a
+        program that is being measured would feel (docs/benchmarks.md)."""
+        end = self._slots_bytes() // self._slot_bytes * self._slot_bytes
+        if end > self._tallied:
+            start = self._tallied // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+            with mmap.mmap(self._slots, end - start, access=mmap.ACCESS_READ, offset=start) as mapped:
+                self._wire_bytes += wire_bytes(memoryview(mapped)[self._tallied - start :], self._slot_bytes)
+            self._tallied = end
+        return end // self._slot_bytes, self._wire_bytes
 
     def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
         """As of any recording; then the rest of the packets is in the file."""

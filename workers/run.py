@@ -21,6 +21,7 @@ from workers.heart import Heart
 from workers.launchers import Job, Process, Session
 from workers.live import LiveTraffic
 from workers.patience import patiently
+from workers.ring_capture import RingCapture
 from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
 from workers.usage import RankUsage, read_rank_usage
@@ -227,6 +228,6 @@ class TrialRun:
 
 def _live(capture: Capture | None) -> LiveTraffic:
     """What the page shows of the traffic; of packets that are recorded elsewhere it cannot be the packets."""
-    return (
-        LiveTraffic(capture.file, capture.refresh) if capture is not None and capture.grows_here else LiveTraffic(None)
-    )
+    if isinstance(capture, RingCapture):
+        return LiveTraffic(tally=capture.tally)
+    return LiveTraffic(capture.file if capture is not None and capture.grows_here else None)

@@ -1,12 +1,14 @@
 """What Rankwire itself costs around a run: one command prints the table.
 
-    python -m tests.benchmarks.orchestration [--trials 12] [--rounds 3] [--json FILE]
+    python -m tests.benchmarks.orchestration [--trials 12] [--rounds 3] [--only PART ...] [--json FILE]
 
 Overhead per trial: wall time of an experiment of short trials, from its submission to the end of its last one, minus the
 elapsed times of its launch commands, divided by the number of trials. It holds preparing, capture, decoding, metrics and
 the database; the task that a Celery worker runs is called in this process. ReFrame, installed into a throw-away
 environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
-elapsed times with and without capture, runs interleaved. Rounds tell the spread: the machine may be busy.
+elapsed times with and without capture, runs interleaved. The cost of the live view is the same ratio between trials whose
+page is asked for every second while their capture is decoded as it grows, and trials that nobody looks at and whose
+capture is decoded at the end only. Rounds tell the spread: the machine may be busy.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,16 @@ class Second(rfm.RunOnlyRegressionTest):
         return sn.assert_eq(self.job.exitcode, 0)
 """
 PAIRS = 3
+PAGE_PERIOD_S = 1.0
+WATER = {
+    "name": "observer",
+    "workload": "water",
+    "parameters": {"molecules": 512, "steps": 300},
+    "sweep": {"hosts": [4]},
+    "cluster": "testbed",
+    "repetitions": 1,
+    "warmups": 0,
+}
 Row = dict[str, Any]
 
 
@@ -57,8 +70,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--follow", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.follow:
+        return follow()
     with tempfile.TemporaryDirectory() as directory:
         home, password = Path(directory), secrets.token_urlsafe(16)
         postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log")
@@ -69,7 +86,7 @@ def main() -> int:
             os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
             os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
             os.environ |= {"RANKWIRE_LOG_LEVEL": "ERROR"}
-            rows = measure(options.trials, options.rounds, home)
+            rows = measure(options.only, options.trials, options.rounds, home)
         finally:
             redis.stop()
             postgres.stop()
@@ -78,27 +95,31 @@ def main() -> int:
     return report(rows)
 
 
-def measure(trials: int, rounds: int, home: Path) -> list[Row]:
-    """All rows of the table; each has its limit."""
+def measure(parts: Sequence[str], trials: int, rounds: int, home: Path) -> list[Row]:
+    """The rows of the table; each has its limit."""
     import django
 
     django.setup()
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    reframe = Reframe(home / "reframe", trials)
     run_experiment(command(TALK), hosts=2, cluster="testbed", repetitions=2)  # compiles the kernels
+    return [row for part in parts for row in PARTS[part](trials, rounds, home)]
+
+
+def overhead(trials: int, rounds: int, home: Path) -> list[Row]:
+    """What a trial costs beside its launch command, and what it costs ReFrame."""
+    reframe = Reframe(home / "reframe", trials)
     testbed, local, other = [], [], []
     for _ in range(rounds):
         testbed.append(overhead_s(trials, command(TALK), hosts=2, cluster="testbed"))
         local.append(overhead_s(trials, ["sleep", "1"], hosts=1, cluster="local", capture={"enabled": False}))
         other.append(reframe.overhead_s())
-    rows = [
+    return [
         row("overhead per trial, test-bed with capture and analysis", testbed, "s", 1.0),
         row("overhead per trial, local without capture", local, "s", statistics.median(other)),
         row("overhead per trial, ReFrame serial local", other, "s", None),
     ]
-    return [*rows, *observer_effect(rounds), *queue_of_ten_thousand()]
 
 
 def row(name: str, values: list[float], unit: str, limit: float | None) -> Row:
@@ -150,29 +171,26 @@ def overhead_s(trials: int, program: list[str], **fields: Any) -> float:
     return (took_s - sum(elapsed.values_list("value", flat=True))) / trials
 
 
-def observer_effect(rounds: int) -> list[Row]:
-    """LAMMPS on 4 ranks, captured and not, in turn; and what the captures lost."""
+def run_water(**fields: Any) -> Any:
+    """LAMMPS on 4 ranks, once; returns the experiment."""
     from experiments.library import load_defaults
-    from experiments.models import Kind, Measurement
     from experiments.spec import parse
     from workers import queue, tasks
 
-    spec = {
-        "name": "observer",
-        "workload": "water",
-        "parameters": {"molecules": 512, "steps": 300},
-        "sweep": {"hosts": [4]},
-        "cluster": "testbed",
-        "repetitions": 1,
-        "warmups": 0,
-        "control": True,
-    }
+    experiment = queue.submit(parse({**WATER, **fields}), project=load_defaults())
+    tasks.work(experiment.cluster_id)
+    return experiment
+
+
+def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
+    """Captured and not, in turn; and what the captures lost."""
+    from experiments.models import Kind, Measurement
+
     effects, lost = [], 0
     for _ in range(rounds):
         pairs = []
         for _ in range(PAIRS):
-            experiment = queue.submit(parse(spec), project=load_defaults())
-            tasks.work(experiment.cluster_id)
+            experiment = run_water(control=True)
             elapsed = Measurement.objects.filter(trial__experiment=experiment, metric="elapsed_s", scope="all")
             both = dict(elapsed.values_list("trial__kind", "value"))
             pairs.append((both[Kind.MEASURED], both[Kind.CONTROL]))
@@ -186,7 +204,64 @@ def observer_effect(rounds: int) -> list[Row]:
     ]
 
 
-def queue_of_ten_thousand() -> list[Row]:
+def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
+    """Watched and decoded as it grows, and neither, in turn."""
+    from experiments.models import Measurement
+    from workers import run
+    from workers.live import LiveTraffic
+
+    decoding = run._live
+    effects = []
+    for _ in range(rounds):
+        watched, alone = [], []
+        for times, look in ((watched, decoding), (alone, lambda _capture: LiveTraffic(None))) * PAIRS:
+            run._live = look
+            reader = follower() if look is decoding else None
+            try:
+                experiment = run_water()
+            finally:
+                if reader is not None:
+                    if reader.poll() is not None:
+                        raise SystemExit("the trial's page does not answer")
+                    reader.kill()
+                    reader.wait()
+            times.append(Measurement.objects.get(trial__experiment=experiment, metric="elapsed_s", scope="all").value)
+        effects.append(100 * (statistics.median(watched) / statistics.median(alone) - 1))
+    run._live = decoding
+    return [row("live view, page followed and capture decoded as it grows", effects, "%", 3.0)]
+
+
+def follower() -> subprocess.Popen[str]:
+    """A process that looks at the running trial's page as a browser does; returns once it looks."""
+    argv = [sys.executable, "-m", "tests.benchmarks.orchestration", "--follow"]
+    reader = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert reader.stdout is not None
+    reader.stdout.readline()
+    return reader
+
+
+def follow() -> int:
+    """Until it is killed: ask for what changes on the page of the trial that runs, as often as the page does."""
+    import django
+
+    django.setup()
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    from experiments.models import Trial
+
+    reader, _ = get_user_model().objects.get_or_create(username="reader", is_superuser=True)
+    client = Client(headers={"host": "localhost"})
+    client.force_login(reader)
+    print("looking", flush=True)
+    while True:
+        for trial in Trial.objects.active():
+            if client.get(f"/trials/{trial.pk}/live/").status_code != HTTPStatus.OK:
+                return 1
+        time.sleep(PAGE_PERIOD_S)
+
+
+def queue_of_ten_thousand(_trials: int, _rounds: int, _home: Path) -> list[Row]:
     """Accepting 10 000 trials, and what a look at the waiting queue costs."""
     from experiments.library import load_defaults
     from experiments.models import Cluster, Experiment, Trial
@@ -241,6 +316,14 @@ class Reframe:
         )
         session = json.loads((self.home / "report.json").read_text())["session_info"]
         return (float(session["time_elapsed"]) - self.trials) / self.trials
+
+
+PARTS: dict[str, Callable[[int, int, Path], list[Row]]] = {
+    "overhead": overhead,
+    "observer": observer_effect,
+    "live": live_view,
+    "queue": queue_of_ten_thousand,
+}
 
 
 def report(rows: list[Row]) -> int:

@@ -59,6 +59,19 @@ def test_progress_and_the_growing_file_can_be_read_while_it_runs(
         reader.close()
 
 
+def test_packets_and_bytes_can_be_told_while_it_runs(testbed: Session, eventually: Callable[..., object]) -> None:
+    with testbed.capture(snap_length=96) as capture:
+        assert isinstance(capture, RingCapture)
+        ping(testbed, 50, "-s", "1400")
+        eventually(lambda: capture.tally()[0] >= 100)
+        ping(testbed, 50, "-s", "100")
+        report = capture.stop()
+        packets, wire_bytes = capture.tally()
+    assert packets == report.captured
+    of_arp = packets - 200
+    assert wire_bytes == 100 * (1400 + 42) + 100 * (100 + 42) + of_arp * 42
+
+
 def test_the_stored_file_is_complete_and_its_hash_is_true(testbed: Session, tmp_path: Path) -> None:
     path = tmp_path / "capture.pcapng.zst"
     with testbed.capture() as capture:

@@ -50,11 +50,18 @@ def test_it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> No
     assert values["cpu_s"] == pytest.approx(values["cpu_user_s"] + values["cpu_system_s"])
     assert 0 < values["water.loop_time_s"] < values["elapsed_s"]
     kinds = set(finished.artifacts.values_list("kind", flat=True))
-    assert kinds == {"stdout", "stderr", "capture", "analysis", "input", "samples"}
+    assert kinds == {"stdout", "stderr", "capture", "analysis", "input", "samples", "other"}
     for artifact in finished.artifacts.all():
         assert artifact.file.stat().st_size == artifact.size_bytes
     names = {path.name for path in trial_directory(finished).iterdir()}
     assert names == set(finished.artifacts.values_list("name", flat=True)), "scratch files are left behind"
+
+
+def test_it_keeps_where_each_rank_ran_and_what_it_used(finished: Trial) -> None:
+    ranks = json.loads(finished.artifacts.get(name="ranks.json").file.read_text())
+    assert [(each["rank"], each["host"]) for each in ranks] == [(0, "n1"), (1, "n2")]
+    used = sum(each["user_s"] + each["system_s"] for each in ranks)
+    assert used == pytest.approx(finished.measurements.get(metric="cpu_s", scope="all").value)
 
 
 def test_it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:

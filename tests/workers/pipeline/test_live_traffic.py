@@ -33,6 +33,15 @@ def test_a_growing_capture_it_decodes_as_it_comes(tmp_path: Path) -> None:
         assert seen["Bps"] / seen["pps"] == pytest.approx(60)  # Ethernet's shortest frame
 
 
+def test_a_recorder_that_tallies_it_asks_for_its_totals() -> None:
+    totals = iter([(100, 9000), (300, 29_000)])
+    with LiveTraffic(tally=lambda: next(totals)) as traffic:
+        assert traffic.progress(HOSTS)["packets"] == 100
+        seen = traffic.progress(HOSTS)
+    assert (seen["packets"], seen["from"]) == (300, "capture")
+    assert seen["Bps"] / seen["pps"] == pytest.approx(100)
+
+
 def test_without_a_capture_it_shows_the_counters_of_the_interfaces() -> None:
     with LiveTraffic(None) as traffic:
         assert traffic.progress(HOSTS) == {"packets": None, "pps": 15.0, "Bps": 1000.0, "from": "interfaces"}
