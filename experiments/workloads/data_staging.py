@@ -28,7 +28,7 @@ class StagingParameters(Parameters):
     staging: Literal["pull", "multicast", "tree"] = Field(
         "pull",
         title="Staging",
-        description="pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast over a binary tree.",
+        description="pull: every node fetches from the server at once; multicast: uftp to all at once; tree: MPI broadcast, a binary tree.",
         json_schema_extra={"unit": ""},
     )
     dataset_bytes: Bytes = Field(
