@@ -229,6 +229,7 @@ def waiting() -> list[dict[str, Any]]:
             name=F("experiment__name"),
             workload=F("experiment__workload"),
             cluster_name=F("cluster__name"),
+            cluster_enabled=F("cluster__enabled"),
         )
         .annotate(count=Count("pk"), since=Min("queued_at"))
         .order_by("experiment_id")

@@ -18,7 +18,8 @@ Lengths = Mapping[tuple[int, str], float]
 
 
 def expected_starts(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, float | None]:
-    """Return, per waiting experiment of ``selectors.waiting``, seconds until its next trial starts; None where nothing tells.
+    """Return, per waiting experiment of ``selectors.waiting``, seconds until its next trial starts; None where nothing tells, and
+    where the cluster is switched off.
 
     Clusters that share hosts take turns. Experiments go in the order of the queue, each after all trials before it, on top
     of what is left of the running ones; a trial that takes longer than its like is about to end.
@@ -34,6 +35,9 @@ def expected_starts(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial])
     starts: dict[int, float | None] = {}
     for row in rows:
         place = _place(clusters, row["cluster_id"])
+        if not row["cluster_enabled"]:
+            starts[row["experiment_id"]] = None
+            continue
         starts[row["experiment_id"]] = busy_s.setdefault(place, 0.0)
         length_s = lengths.get((row["cluster_id"], row["workload"]))
         busy_s[place] = _sum(busy_s[place], None if length_s is None else row["count"] * length_s)

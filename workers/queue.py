@@ -82,7 +82,7 @@ def ring(cluster_id: int) -> None:
 
 def ring_all_waiting() -> None:
     """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
-    waiting = Cluster.objects.filter(trials__state=State.QUEUED).distinct()
+    waiting = Cluster.objects.filter(enabled=True, trials__state=State.QUEUED).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):
         ring(cluster_id)
 

@@ -184,11 +184,14 @@ class Trial(models.Model):
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str) -> Trial | None:
-        """Claim the first waiting trial of a cluster together with its hosts, or return None when there is none or the hosts are taken."""
+        """Claim the first waiting trial of a cluster together with its hosts.
+
+        Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
+        """
         with transaction.atomic():
             trial = (
                 cls.objects.select_for_update(skip_locked=True, of=("self",))
-                .filter(cluster=cluster, state=State.QUEUED)
+                .filter(cluster=cluster, cluster__enabled=True, state=State.QUEUED)
                 .order_by("experiment_id", "position")
                 .first()
             )

@@ -80,6 +80,12 @@ def test_home_it_promises_no_start_before_a_trial_has_ended(page, submit):
     assert starts == [0, None]
 
 
+def test_home_it_says_that_a_cluster_is_off(page, submit):
+    submit()
+    Cluster.objects.update(enabled=False)
+    assert "cluster is off" in text_of(page.get(reverse("home")))
+
+
 def test_home_it_refreshes_by_its_panels_alone(page, submit):
     submit()
     text = text_of(page.get(reverse("home"), headers={"HX-Request": "true"}))

@@ -33,6 +33,16 @@ def at_once(work: Callable[[int], T], count: int) -> list[T]:
 
 
 @pytest.mark.django_db
+def test_the_queue_of_a_cluster_that_is_switched_off_waits() -> None:
+    factories.experiment()
+    cluster = Cluster.objects.get(slug="testbed")
+    Cluster.objects.update(enabled=False)
+    assert Trial.claim_next(cluster, "host:1:1") is None
+    Cluster.objects.update(enabled=True)
+    assert Trial.claim_next(cluster, "host:1:1") is not None
+
+
+@pytest.mark.django_db
 def test_it_takes_the_first_waiting_trial_of_the_oldest_experiment() -> None:
     first, _ = factories.experiment(), factories.experiment()
     trial = factories.claimed("host:1:1")
