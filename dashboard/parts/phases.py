@@ -97,7 +97,8 @@ def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]
         (
             f"{row['method'].capitalize()}, {row['nodes']} nodes",
             f"{row['faster']} times shorter than {phases.baseline}"
-            + (f", {row['more_bandwidth']} bandwidth" if row["more_bandwidth"] != numbers.NOTHING else ""),
+            + (f", {row['more_bandwidth']} bandwidth" if row["more_bandwidth"] != numbers.NOTHING else "")
+            + (f" ({kind})" if (kind := dict(row["conditions"]).get("kind", "measured")) != "measured" else ""),
         )
         for row in (table["rows"] if table else ())
     ]
