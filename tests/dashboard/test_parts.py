@@ -116,6 +116,15 @@ def test_every_combination_it_shows_as_effects_and_no_ladder(page, library):
     assert "Nb 80 → 160 and Ns 1 000 → 2 000 3.000 3.000 1.00" in words
 
 
+def test_changes_that_need_each_other_it_marks_as_dependent(page, library):
+    def needs_both(parameters):
+        both = parameters["ns"] == 2000 and parameters["nb"] == 160
+        return {"elapsed_s": 5.0, "hpl.gflops": 3.0 if both else 1.0}
+
+    words = words_of(page, measured(library, FACTORS, needs_both))
+    assert "Nb 80 → 160 and Ns 1 000 → 2 000 dependent 3.000 1.000 3.00" in words
+
+
 def test_the_published_tests_it_rates_as_printed(page):
     words = words_of(page, Experiment.objects.get(slug="eadline-2006-hpl"))
     assert "theoretical peak 28.10 GFLOP/s" in words
