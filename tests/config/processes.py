@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -21,7 +22,7 @@ def wait_until_gone(var: Path, *, timeout_s: float) -> None:
     """Return as soon as nothing works for a var directory any more; fail with what still does."""
     deadline = time.monotonic() + timeout_s
     while left := processes_of(var):
-        assert time.monotonic() < deadline, [(process, process.cmdline()) for process in left]
+        assert time.monotonic() < deadline, left
         time.sleep(0.05)
 
 
@@ -46,9 +47,19 @@ def processes_of(var: Path) -> list[psutil.Process]:
     return found
 
 
+def called(processes: Iterable[psutil.Process], words: str) -> list[psutil.Process]:
+    """Those whose command line holds `words`; processes come and go while one looks."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if words in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
 def process_of(var: Path, part: str) -> psutil.Process:
     """The one process of `var` (the topmost) with `part` in its command line."""
-    matching = [p for p in processes_of(var) if part in " ".join(p.cmdline())]
+    matching = called(processes_of(var), part)
     numbers = {p.pid for p in matching}
     [top] = [p for p in matching if p.ppid() not in numbers]
     return top

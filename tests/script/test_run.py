@@ -55,7 +55,7 @@ def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(
 ) -> None:
     run = start("run", "long.yaml", cwd=directory)
     this = psutil.Process(run.process.pid)
-    wait_for(lambda: any(process.name() == "lmp" for process in descendants(this)), timeout_s=50)
+    wait_for(lambda: any(is_named(process, "lmp") for process in descendants(this)), timeout_s=50)
     family = descendants(this)
     assert run.end(signal.SIGINT) == 130, run.output
     assert not processes_of(var)
@@ -85,6 +85,12 @@ def test_it_runs_any_command_on_an_up_to_date_database_and_hands_its_status_on(
     assert manage.end() == 3, manage.output
     assert re.search(r"^[1-9]\d* published$", manage.output, re.MULTILINE)
     assert not processes_of(var)
+
+
+def is_named(process: psutil.Process, name: str) -> bool:
+    with suppress(psutil.NoSuchProcess):  # it may end while one looks
+        return bool(process.name() == name)
+    return False
 
 
 def descendants(process: psutil.Process) -> list[psutil.Process]:

@@ -15,7 +15,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import psutil
 
 from config.server import machine_names
-from tests.config.processes import process_of, processes_of, wait_for, wait_until_gone
+from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 from tests.script.programs import Script
 
 READY = "Ctrl-C stops everything"
@@ -82,9 +82,7 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
     with_worker = first if process_of(var, "celery -A config worker").ppid() == first.process.pid else second
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
-    wait_for(
-        lambda: bool([p for p in psutil.Process(other.process.pid).children() if "celery" in " ".join(p.cmdline())])
-    )
+    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "celery")))
     assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=30).read().decode()
 
 

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from experiments.models import State, Trial
+from tests.config.processes import called
 from workers import pipeline
 from workers.testbed import verdict
 
@@ -67,7 +68,7 @@ def test_an_emulator_killed_in_mid_trial_fails_it(run_all: RunAll, monkeypatch: 
 
     def kill_then_watch(run: object, session: object, process: object, capture: object) -> object:
         keeper = psutil.Process(session.keeper.pid)  # type: ignore[attr-defined]
-        (emulator,) = [child for child in keeper.children(recursive=True) if "relay.py" in " ".join(child.cmdline())]
+        (emulator,) = called(keeper.children(recursive=True), "relay.py")
         emulator.kill()
         return started(run, session, process, capture)  # type: ignore[arg-type]
 
