@@ -36,6 +36,14 @@ def test_it_hands_over_counted_values_and_counts_the_others(measured: Experiment
     assert not study.published
 
 
+def test_a_link_is_certified_by_every_counted_trial_that_uses_one(measured: Experiment) -> None:
+    more = Trial.objects.filter(experiment=measured, configuration__hosts__gt=1)
+    more.update(certificate={"kept": True})
+    assert study_of(measured).link_certified
+    more.filter(repetition=2, configuration__hosts=4).update(certificate={"kept": False})
+    assert not study_of(measured).link_certified
+
+
 def test_it_finds_where_scaling_stops(measured: Experiment) -> None:
     report = findings_of(measured)
     assert report["verdict"]["verdict"] == "limited"
