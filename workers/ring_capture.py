@@ -11,10 +11,10 @@ from typing import Final
 
 from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.keeper import linux
 from workers.keeper.table import available_memory_bytes
 from workers.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.processes import Keeper, LocalKeeper, Process, null_input
+from workers.slot_memory import SlotMemory, filled_bytes
 from workers.testbed import recorder
 from workers.testbed.probe import search_path
 
@@ -33,11 +33,13 @@ class RingCapture(Capture):
         keeper: Keeper,
         process: Process,
         interface: str,
+        memory: SlotMemory,
         files: tuple[int, int, int],
         baseline: int | None,
         limit: int,
         snap_length: int,
     ) -> None:
+        self._memory = memory
         self._slots, packets, messages = files
         self._slot_bytes = recorder.slot_bytes(snap_length)
         self._taken = self._tallied = self._wire_bytes = 0
@@ -48,6 +50,7 @@ class RingCapture(Capture):
         cls,
         keeper: LocalKeeper,
         interface: str,
+        memory: SlotMemory,
         *,
         snap_length: int,
         must_hold: Sequence[tuple[int, int]] = (),
@@ -67,8 +70,12 @@ class RingCapture(Capture):
             "most_bytes": limit,
             "must_hold": [list(pair) for pair in must_hold],
         }
-        files = (os.memfd_create("slots"), os.memfd_create("packets"), os.memfd_create("messages"))
-        os.write(files[1], file_header(interface, snap_length))
+        try:
+            slots = memory.take()
+        except OSError as error:
+            raise CaptureUnavailable(reason(error)) from error
+        files = (os.memfd_create("packets"), os.memfd_create("messages"))
+        os.write(files[0], file_header(interface, snap_length))
         nothing = null_input()
         try:
             baseline = None if must_hold else frames_on(keeper, interface)
@@ -76,13 +83,13 @@ class RingCapture(Capture):
                 [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)],
                 environment={"PATH": search_path(), "LANG": "C.UTF-8"},
                 directory=Path("/"),
-                descriptors=(nothing, files[0], files[2]),
+                descriptors=(nothing, slots, files[1]),
                 niceness=NICENESS,
             )
-            capture = cls(keeper, process, interface, files, baseline, limit, snap_length)
+            capture = cls(keeper, process, interface, memory, (slots, *files), baseline, limit, snap_length)
             capture._wait_until_recording()
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
-            for descriptor in files:
+            for descriptor in (slots, *files):
                 os.close(descriptor)
             raise CaptureUnavailable(reason(error)) from error
         finally:
@@ -97,7 +104,7 @@ class RingCapture(Capture):
             blocks = packet_blocks(os.pread(self._slots, whole, self._taken), slot)
             recorder.write(self._packets, memoryview(blocks))
             self._taken += whole
-            linux.punch_hole(self._slots, 0, self._taken)
+            self._memory.trim(self._slots, self._taken)
 
     def tally(self) -> tuple[int, int]:
         """Packets recorded so far, and their bytes on the wire. Costs a hundredth of what making the pcapng does, which a
@@ -119,7 +126,7 @@ class RingCapture(Capture):
     def close(self) -> None:
         if self._packets >= 0:
             super().close()
-            os.close(self._slots)
+            self._memory.give_back(self._slots)
 
     def _is_recording(self) -> bool:
         return self._read_messages().startswith(recorder.READY)
@@ -135,7 +142,7 @@ class RingCapture(Capture):
         return self._slots_bytes() // self._slot_bytes
 
     def _slots_bytes(self) -> int:
-        return os.fstat(self._slots).st_size
+        return filled_bytes(self._slots)
 
     def _parse_report(self, died: bool, on_interface: int | None) -> CaptureReport:
         said = self._read_messages().removeprefix(recorder.READY)

@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import secrets
+import signal
 import statistics
 import subprocess
 import sys
@@ -188,15 +189,17 @@ def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
     effects, lost = [], 0
     for _ in range(rounds):
-        pairs = []
+        with_capture, without = [], []
         for _ in range(PAIRS):
-            experiment = run_water(control=True)
+            experiment = run_water(control=True, warmups=1, repetitions=2)  # the control run comes between the two
             elapsed = Measurement.objects.filter(trial__experiment=experiment, metric="elapsed_s", scope="all")
-            both = dict(elapsed.values_list("trial__kind", "value"))
-            pairs.append((both[Kind.MEASURED], both[Kind.CONTROL]))
+            kinds: dict[str, list[float]] = {}
+            for kind, value in elapsed.values_list("trial__kind", "value"):
+                kinds.setdefault(kind, []).append(value)
+            with_capture.append(statistics.mean(kinds[Kind.MEASURED]))
+            without += kinds[Kind.CONTROL]
             dropped = Measurement.objects.filter(trial__experiment=experiment, metric="dropped_by_kernel", value__gt=0)
             lost += dropped.count()
-        with_capture, without = zip(*pairs, strict=True)
         effects.append(100 * (statistics.median(with_capture) / statistics.median(without) - 1))
     return [
         row("observer effect, 4 ranks on 4 virtual hosts", effects, "%", 8.0),
@@ -211,23 +214,26 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
     from workers.live import LiveTraffic
 
     decoding = run._live
+    pair = ((True, decoding), (False, lambda _capture: LiveTraffic(None)))
     effects = []
-    for _ in range(rounds):
-        watched, alone = [], []
-        for times, look in ((watched, decoding), (alone, lambda _capture: LiveTraffic(None))) * PAIRS:
-            run._live = look
-            reader = follower() if look is decoding else None
-            try:
+    reader = follower()
+    try:
+        for _ in range(rounds):
+            times: dict[bool, list[float]] = {True: [], False: []}
+            for watched, look in (*pair, *pair[::-1]) * PAIRS:
+                run._live = look
+                # It lives on while nobody looks: memory that its end frees would be felt by the next trial.
+                reader.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
                 experiment = run_water()
-            finally:
-                if reader is not None:
-                    if reader.poll() is not None:
-                        raise SystemExit("the trial's page does not answer")
-                    reader.kill()
-                    reader.wait()
-            times.append(Measurement.objects.get(trial__experiment=experiment, metric="elapsed_s", scope="all").value)
-        effects.append(100 * (statistics.median(watched) / statistics.median(alone) - 1))
-    run._live = decoding
+                if reader.poll() is not None:
+                    raise SystemExit("the trial's page does not answer")
+                elapsed = Measurement.objects.get(trial__experiment=experiment, metric="elapsed_s", scope="all")
+                times[watched].append(elapsed.value)
+            effects.append(100 * (statistics.median(times[True]) / statistics.median(times[False]) - 1))
+    finally:
+        run._live = decoding
+        reader.kill()
+        reader.wait()
     return [row("live view, page followed and capture decoded as it grows", effects, "%", 3.0)]
 
 
@@ -255,8 +261,8 @@ def follow() -> int:
     client.force_login(reader)
     print("looking", flush=True)
     while True:
-        for trial in Trial.objects.active():
-            if client.get(f"/trials/{trial.pk}/live/").status_code != HTTPStatus.OK:
+        for number in Trial.objects.active().values_list("pk", flat=True):
+            if client.get(f"/trials/{number}/live/").status_code != HTTPStatus.OK:
                 return 1
         time.sleep(PAGE_PERIOD_S)
 

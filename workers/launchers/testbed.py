@@ -12,6 +12,7 @@ from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
 from workers.processes import LocalKeeper
 from workers.ring_capture import RingCapture
+from workers.slot_memory import SlotMemory
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
@@ -34,6 +35,8 @@ class TestbedSession(MachineSession):
         super().__init__(launcher, keeper, hosts, facts)
         self.plan = plan
         self._certificate: Certificate | None = None
+        self._memory = SlotMemory()
+        self._stack.callback(self._memory.close)
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
@@ -70,7 +73,7 @@ class TestbedSession(MachineSession):
             )
         must_hold = commands.SITE_BYTES if far else ()
         return RingCapture.on_bridge(
-            self.keeper, bridge, snap_length=snap_length, must_hold=must_hold, max_bytes=max_bytes
+            self.keeper, bridge, self._memory, snap_length=snap_length, must_hold=must_hold, max_bytes=max_bytes
         )
 
     def certify(self) -> Certificate | None:

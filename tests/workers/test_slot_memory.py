@@ -1,0 +1,95 @@
+"""Memory of recordings: there before it is written, kept for the next recording, never too much."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workers import slot_memory
+from workers.slot_memory import READY_BYTES, SlotMemory, filled_bytes
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlotMemory]:
+    """That of a machine with 128 MiB free: 8 are made ready, 16 kept."""
+    monkeypatch.setattr(slot_memory, "available_memory_bytes", lambda: 128 * MIB)
+    memory = SlotMemory()
+    yield memory
+    memory.close()
+
+
+def occupied_bytes(descriptor: int) -> int:
+    return 512 * os.fstat(descriptor).st_blocks
+
+
+def test_its_pages_are_in_use_before_anything_is_recorded(memory: SlotMemory) -> None:
+    descriptor = memory.take()
+    assert occupied_bytes(descriptor) == 8 * MIB
+    assert filled_bytes(descriptor) == 0
+    os.write(descriptor, b"slot")
+    assert filled_bytes(descriptor) == 4
+    memory.give_back(descriptor)
+
+
+def test_with_much_memory_it_makes_no_more_ready_than_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slot_memory, "available_memory_bytes", lambda: 1024 * READY_BYTES)
+    memory = SlotMemory()
+    descriptor = memory.take()
+    assert occupied_bytes(descriptor) == READY_BYTES
+    memory.give_back(descriptor)
+    memory.close()
+
+
+def test_the_next_recording_gets_the_same_pages_from_their_start(memory: SlotMemory) -> None:
+    first = memory.take()
+    os.write(first, bytes(MIB))
+    memory.give_back(first)
+    second = memory.take()
+    assert second == first
+    assert filled_bytes(second) == 0
+    assert occupied_bytes(second) == 8 * MIB
+    memory.give_back(second)
+
+
+def test_two_recordings_at_a_time_do_not_share(memory: SlotMemory) -> None:
+    near, far = memory.take(), memory.take()
+    os.write(near, b"near")
+    assert os.pread(far, 4, 0) == bytes(4)
+    memory.give_back(near)
+    memory.give_back(far)
+
+
+def test_what_was_read_is_given_up_beyond_what_is_kept(memory: SlotMemory) -> None:
+    descriptor = memory.take()
+    os.write(descriptor, b"x" * (20 * MIB))
+    memory.trim(descriptor, 16 * MIB)
+    assert occupied_bytes(descriptor) == 20 * MIB
+    memory.trim(descriptor, 18 * MIB)
+    assert occupied_bytes(descriptor) == 18 * MIB
+    assert os.pread(descriptor, 1, 19 * MIB) == b"x"
+    memory.give_back(descriptor)
+    assert occupied_bytes(descriptor) == 16 * MIB
+
+
+def test_closing_frees_what_was_given_back(memory: SlotMemory) -> None:
+    descriptor = memory.take()
+    memory.give_back(descriptor)
+    memory.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_no_memory_is_an_error_and_leaves_no_file(memory: SlotMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left"):
+        memory.take()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
