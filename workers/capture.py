@@ -14,6 +14,7 @@ import re
 import signal
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
@@ -110,8 +111,7 @@ class Capture:
         limit = max_bytes or available_memory_bytes() // 4
         argv = dumpcap_argv(program, interface, snap_length, capture_filter, limit)
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        nothing = null_input()
-        try:
+        with starting(*files) as nothing:
             baseline = None if capture_filter else frames_on(keeper, interface)
             process = keeper.spawn(
                 argv,
@@ -122,12 +122,6 @@ class Capture:
             )
             capture = cls(keeper, process, interface, files, baseline, limit)
             capture._wait_until_recording()
-        except (LaunchFailed, ClusterUnavailable, OSError) as error:
-            for descriptor in files:
-                os.close(descriptor)
-            raise CaptureUnavailable(reason(error)) from error
-        finally:
-            os.close(nothing)
         return capture
 
     def __enter__(self) -> Capture:
@@ -200,7 +194,10 @@ class Capture:
             status = self._process.wait(0.002)
             if status is not None or time.monotonic() > deadline:
                 self._process.terminate(0.0)
-                raise LaunchFailed(refusal(self._read_messages()))
+                raise LaunchFailed(self._refusal())
+
+    def _refusal(self) -> str:
+        return refusal(self._read_messages())
 
     def _is_recording(self) -> bool:
         """dumpcap writes the section header only after the socket and its filter stand."""
@@ -307,6 +304,20 @@ def dumpcap_argv(program: str, interface: str, snap_length: int, capture_filter:
         *("-a", f"filesize:{max(limit // 1000, 1)}", "-w", "-"),
         *(("-f", capture_filter) if capture_filter else ()),
     ]
+
+
+@contextlib.contextmanager
+def starting(*files: int) -> Iterator[int]:
+    """The start of a recording: a standard input for it. What fails closes the `files` and becomes CaptureUnavailable."""
+    nothing = null_input()
+    try:
+        yield nothing
+    except (LaunchFailed, ClusterUnavailable, OSError) as error:
+        for descriptor in files:
+            os.close(descriptor)
+        raise CaptureUnavailable(reason(error)) from error
+    finally:
+        os.close(nothing)
 
 
 def frames_on(keeper: Keeper, interface: str) -> int:

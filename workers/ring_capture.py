@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason
-from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
+from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason, starting
+from workers.errors import CaptureUnavailable
 from workers.keeper.table import available_memory_bytes
 from workers.packet_slots import file_header, packet_blocks, wire_bytes
-from workers.processes import Keeper, LocalKeeper, Process, null_input
+from workers.processes import Keeper, LocalKeeper, Process
 from workers.slot_memory import SlotMemory, filled_bytes
 from workers.testbed import recorder
 from workers.testbed.probe import search_path
@@ -76,8 +76,7 @@ class RingCapture(Capture):
             raise CaptureUnavailable(reason(error)) from error
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
         os.write(files[0], file_header(interface, snap_length))
-        nothing = null_input()
-        try:
+        with starting(slots, *files) as nothing:
             baseline = None if must_hold else frames_on(keeper, interface)
             process = keeper.spawn(
                 [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)],
@@ -88,12 +87,6 @@ class RingCapture(Capture):
             )
             capture = cls(keeper, process, interface, memory, (slots, *files), baseline, limit, snap_length)
             capture._wait_until_recording()
-        except (LaunchFailed, ClusterUnavailable, OSError) as error:
-            for descriptor in (slots, *files):
-                os.close(descriptor)
-            raise CaptureUnavailable(reason(error)) from error
-        finally:
-            os.close(nothing)
         return capture
 
     def refresh(self) -> None:
@@ -130,6 +123,9 @@ class RingCapture(Capture):
 
     def _is_recording(self) -> bool:
         return self._read_messages().startswith(recorder.READY)
+
+    def _refusal(self) -> str:
+        return self._read_messages().strip() or f"{recorder.NAME} ended without a word"
 
     def _settling_bytes(self) -> int:
         return self._slots_bytes()

@@ -175,6 +175,8 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
         testbed.capture(capture_filter="no such filter")
     with pytest.raises(CaptureUnavailable, match="there is no interface br9"):
         RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128)
+    with pytest.raises(CaptureUnavailable, match=r"^recorder: br9: No such device$"):
+        RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128, must_hold=[(0, 0)])
     monkeypatch.setattr(capture_module, "find_program", lambda _: None)
     with pytest.raises(CaptureUnavailable, match="user may not record packets"):
         testbed.capture(capture_filter="icmp")
