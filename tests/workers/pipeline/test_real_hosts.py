@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
 
 from experiments.models import Cluster, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 100}, "sweep": {"hosts": [3]}}
 PINGPONG = {"workload": "pingpong", "sweep": {"hosts": [2]}}
+TALK_UNTIL_TOLD = """\
+import os, time
+from mpi4py import MPI
+world, end = MPI.COMM_WORLD, time.monotonic() + 45
+while world.bcast(not os.path.exists("{told}") and time.monotonic() < end):
+    world.allgather(bytes(10_000))
+    time.sleep(0.005)
+if world.rank == 0:
+    print("answer 42", flush=True)
+"""
+LIVE_LIMIT_S = 40.0
 
 
 def add_cluster(kind: str, settings: dict[str, Any]) -> str:
@@ -44,6 +61,54 @@ def test_it_measures_on_nodes_of_slurm(run_all: Callable[..., list[Trial]], slur
     (trial,) = run_all(cluster=slug, **WATER)
     require_result(trial)
     assert trial.conditions["slurm_job"].isdigit()
+
+
+def see_it_run(browser: Client, told: Path) -> tuple[dict[str, Any], str]:
+    """Progress and page of the running trial as soon as it has rates; then tells its program to end."""
+    deadline = time.monotonic() + LIVE_LIMIT_S
+    try:
+        while time.monotonic() < deadline:
+            for trial in Trial.objects.filter(state=State.RUNNING):
+                if trial.progress.get("pps"):
+                    return trial.progress, browser.get(reverse("trial-live", args=[trial.pk])).content.decode()
+            time.sleep(0.05)
+        pytest.fail(
+            f"no rates in {LIVE_LIMIT_S:g} s: {list(Trial.objects.values_list('state', 'progress', 'message'))}"
+        )
+    finally:
+        told.touch()
+        connection.close()
+
+
+@pytest.mark.parametrize("kind", ["ssh", "slurm"])
+def test_it_shows_rates_of_the_interfaces_and_cpu_of_every_host_while_it_runs(
+    kind: str,
+    run_all: Callable[..., list[Trial]],
+    script_workload: object,
+    ssh_hosts: SshHosts,
+    admin_client: Client,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
+    slug, told = add_cluster(kind, cluster.settings()), tmp_path / "told"
+    parameters = {"script": TALK_UNTIL_TOLD.format(told=told)}
+    with ThreadPoolExecutor(1) as beside:
+        seen = beside.submit(see_it_run, admin_client, told)
+        (trial,) = run_all(cluster=slug, workload="script", parameters=parameters, sweep={"hosts": [3]})
+    progress, html = seen.result()
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert (progress["packets"], progress["from"]) == (None, "interfaces")
+    assert progress["Bps"] / progress["pps"] > 40  # an Ethernet header and IP's come before anything else
+    assert [row["host"] for row in progress["hosts"]] == ["n1", "n2", "n3"]
+    for row in progress["hosts"]:
+        assert row["cpu_user_share"] + row["cpu_system_share"] > 0
+        assert min(row["tx_pps"], row["rx_pps"], row["tx_Bps"], row["rx_Bps"]) > 0
+        assert row["memory_bytes"] > 0
+    assert progress["pps"] == pytest.approx(sum(row["tx_pps"] for row in progress["hosts"]))
+    assert "packets/s</span> now" in html
+    assert "sent by all hosts, by their interfaces" in html
+    assert all(f'<td class="mono">{host}</td>' in html for host in ("n1", "n2", "n3"))
 
 
 def test_programs_of_rankwire_go_along(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
