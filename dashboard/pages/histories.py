@@ -18,6 +18,9 @@ from experiments.metrics import described
 from experiments.models import Cluster
 
 PER_PAGE = 10
+FLAGGED_PER_PAGE = 50
+"""Histories that a page of flagged ones judges: whether one is flagged is known only when its trials were read, and so every
+such page costs the same, however few it shows."""
 LAST_PAGE = 100_000
 
 
@@ -25,11 +28,15 @@ LAST_PAGE = 100_000
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the list; a change of a filter gets the list alone (htmx)."""
     wanted = {name: asked(request, name) for name in ("text", "workload", "cluster")}
-    number = _page(asked(request, "page"))
-    rows, more = histories(request.user, **wanted, first=(number - 1) * PER_PAGE, most=PER_PAGE)
+    flagged, number = asked(request, "flagged") == "1", _page(asked(request, "page"))
+    most = FLAGGED_PER_PAGE if flagged else PER_PAGE
+    first = (number - 1) * most
+    rows, more = histories(request.user, **wanted, first=first, most=most)
+    wanted |= {"flagged": "1" if flagged else ""}
     context = {
         "place": "explore",
-        "rows": [_row(each) for each in standing(request.user, rows)],
+        "rows": [_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
+        "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
         "asked": wanted,

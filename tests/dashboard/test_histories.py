@@ -93,6 +93,28 @@ def test_it_filters_and_pages(measured, page, monkeypatch):
     assert page.get(reverse("histories"), {"page": "many"}).status_code == 200
 
 
+def test_flagged_ones_alone_it_lists_where_asked(measured, page, person):
+    assert [kept.configuration.experiment.slug for kept in rows(page, flagged="1")] == ["stepped"]
+    assert rows(page, flagged="1", text="stead") == []
+    html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
+    assert 'name="flagged" value="1" checked' in html
+    assert "Flagged among histories 1 to 2" in html
+    expect(measured[1].trials.order_by("ended_at")[6], "elapsed_s", "New kernel", person)
+    html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
+    assert "Nothing to look at among histories 1 to 2." in html
+
+
+def test_flagged_ones_it_looks_for_a_fixed_number_of_histories_a_page(measured, page, monkeypatch):
+    monkeypatch.setattr("dashboard.pages.histories.FLAGGED_PER_PAGE", 1)
+    first = page.get(reverse("histories"), {"flagged": "1"})
+    assert [row["kept"].configuration.experiment.slug for row in first.context["rows"]] == ["stepped"]
+    assert 'rel="next" href="/history/?flagged=1&amp;page=2"' in first.content.decode()
+    second = page.get(reverse("histories"), {"flagged": "1", "page": "2"})
+    assert second.context["rows"] == []
+    assert "Nothing to look at among histories 2 to 2." in second.content.decode()
+    assert 'rel="prev" href="/history/?flagged=1&amp;page=1"' in second.content.decode()
+
+
 def test_what_belongs_to_others_it_does_not_show(measured, page):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
@@ -104,6 +126,8 @@ def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, measure, p
     measure("More", LEVEL, link={"mtu": 1200})
     with django_assert_num_queries(7):
         page.get(reverse("histories"))
+    with django_assert_num_queries(7):
+        page.get(reverse("histories"), {"flagged": "1"})
 
 
 def test_rest_it_gives_the_same(measured, page, person):
