@@ -5,7 +5,9 @@ import re
 import pytest
 from django.urls import reverse
 
+from dashboard.pages.gallery import STUDIES
 from experiments.library import built_in
+from experiments.library.studies import published_studies
 from experiments.models import Experiment
 from tests.dashboard.studies_measured import measured
 from tests.dashboard.test_pages import text_of
@@ -22,6 +24,19 @@ def test_every_published_study_it_shows_with_both_sizes(page):
                 assert reverse("study-run", args=[f"{stem}-{size}"]) in text
     assert "4 hosts: 200.4" in text
     assert "Nothing yet" in text
+
+
+def test_the_studies_it_shows_in_their_own_order_before_others(page, library):
+    Experiment.objects.filter(slug="york-staging").update(slug="a-study-of-somebody-else")
+    cards = [card["study"].slug for card in page.get(reverse("studies")).context["cards"]]
+    assert cards == [
+        "guster-2007-water",
+        "pinning-2007-wan",
+        "monarc-1999-readers",
+        "eadline-2006-hpl",
+        "a-study-of-somebody-else",
+    ]
+    assert {study.slug for study in published_studies()} == set(STUDIES)
 
 
 def test_what_the_parts_say_it_tells_in_brief(page, library):
