@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
 
 from experiments import design
 from experiments.errors import InvalidSpec
-from experiments.models import UNFINISHED, Experiment, Kind, State, Trial
+from experiments.models import UNFINISHED, Experiment, Kind, State
 from experiments.models.experiment import specification_hash
 from experiments.ranges import expand_values
 from experiments.spec import ExperimentSpec, parse
@@ -57,10 +56,14 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec) -> Revision:
     has = dict(experiment.configurations.filter(in_design=True).values_list("hash", "parameters"))
     wanted = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
     over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
+    further = sum(
+        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in asked
+        for h, kind, n, state, _ in trials
+    )
     same = specification_hash(spec) == experiment.specification_hash
     return Revision(
         version=experiment.version + 1,
-        queued=0 if same else sum(key not in known for key in wanted),
+        queued=0 if same else sum(key not in known for key in wanted) + further,
         dropped=0 if same else sum(state == State.QUEUED for *_, state, _ in trials),
         new_points=len(asked - has.keys()),
         leaving=tuple(parameters for h, parameters in has.items() if h not in asked),
@@ -92,7 +95,8 @@ class MorePoints:
 
 
 def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any], int]]) -> MorePoints | None:
-    """Return how to run ``points`` (parameters, repetitions); None where the sweep cannot take a new number of hosts alone.
+    """Return how to run ``points`` (parameters, repetitions); None where the sweep cannot take a new number of hosts alone,
+    or the design has grown too large for its cluster.
 
     Repetitions belong to the specification as a whole, so single points get theirs as further trials of their configuration.
     """
@@ -107,7 +111,12 @@ def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any]
     if not sizes:
         return MorePoints(None, asked, sum(asked.values()))
     extended = _with_sizes(experiment, spec, sizes)
-    if extended is None or not asked.keys() <= {p.hash for p in design.expand(extended).configurations}:
+    if extended is None:
+        return None
+    plan, has = design.expand(extended), experiment.cluster.most_hosts if experiment.cluster else None
+    if not asked.keys() <= {p.hash for p in plan.configurations}:
+        return None
+    if has is not None and design.most_hosts(extended, plan)[0] > has:
         return None
     further = {h: n - (0 if h in known else spec.repetitions) for h, n in asked.items()}
     further = {h: n for h, n in further.items() if n > 0}
@@ -130,23 +139,11 @@ def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -
 
 
 def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) -> int:
-    """Do what ``plan_points`` planned, in one transaction; return how many trials were queued."""
+    """Do what ``plan_points`` planned, in one transaction; return how many trials were queued.
+
+    Raise InvalidSpec, and queue nothing, when the cluster has too few hosts.
+    """
     experiment.require_editable()
     with transaction.atomic():
         queued = experiment.revise(more.spec, author=author) if more.spec is not None else 0
-        rows = experiment.configurations.filter(hash__in=list(more.repetitions))
-        last = experiment.trials.aggregate(last=Max("position"))["last"] or 0
-        for configuration in rows.annotate(last=Max("trials__repetition")):
-            for number in range(1, more.repetitions[configuration.hash] + 1):
-                last += 1
-                Trial.objects.create(
-                    experiment=experiment,
-                    configuration=configuration,
-                    cluster_id=experiment.cluster_id,
-                    kind=Kind.MEASURED,
-                    repetition=(configuration.last or 0) + number,
-                    version=experiment.version,
-                    position=last,
-                )
-                queued += 1
-    return queued
+        return queued + experiment.queue_further(more.repetitions)

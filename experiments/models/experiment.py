@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -128,10 +129,40 @@ class Experiment(models.Model):
             self.versions.create(
                 number=self.version, specification=self.specification, hash=self.specification_hash, author=author
             )
+            further = self._waiting_beyond(old.repetitions)
             self.trials.filter(state="queued").delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
-            return self.add_design(plan)
+            return self.add_design(plan) + self.queue_further(further)
+
+    def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
+        """By hash of the configuration: waiting repetitions that were asked for beyond those of the specification."""
+        waiting = self.trials.filter(state="queued", kind="measured", repetition__gt=repetitions)
+        rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
+        return dict(rows.values_list("configuration__hash", "count"))
+
+    def queue_further(self, repetitions: Mapping[str, int]) -> int:
+        """Queue so many repetitions more, by hash of the configuration, of those in the design; return how many that is.
+
+        Raise InvalidSpec when the cluster has too few hosts.
+        """
+        last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
+        rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
+        queued = 0
+        for configuration in rows.annotate(last=models.Max("trials__repetition")).order_by("position"):
+            if self.cluster is not None:
+                self.cluster.require_hosts(configuration.hosts, "hosts")
+            for number in range(1, repetitions[configuration.hash] + 1):
+                queued += 1
+                self.trials.create(
+                    configuration=configuration,
+                    cluster_id=self.cluster_id,
+                    kind="measured",
+                    repetition=(configuration.last or 0) + number,
+                    version=self.version,
+                    position=last + queued,
+                )
+        return queued
 
     def add_repetitions(self, count: int, *, author: Any = None) -> int:
         """Ask for ``count`` more repetitions of every configuration, as a new version; return how many trials were queued."""

@@ -307,10 +307,15 @@ class Trial(models.Model):
         with transaction.atomic():
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
-            cancelled = self.cancel_requested_at is not None
-            if cancelled or self.attempt > self.experiment.specification.get("retries", 1):
-                return None
-            return self.queue_attempt()
+            return self.queue_attempt() if self._deserves_another_attempt() else None
+
+    def _deserves_another_attempt(self) -> bool:
+        """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""
+        if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
+            return False
+        same = {name: getattr(self, name) for name in ("configuration_id", "kind", "repetition", "cluster_id")}
+        lost = type(self).objects.filter(**same, state=State.LOST).count()
+        return lost <= int(self.experiment.specification.get("retries", 1))
 
     def queue_attempt(self) -> Trial:
         """Queue this trial once more; the new attempt stands for it from now on."""

@@ -10,6 +10,7 @@ from experiments import selectors
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.library import load_defaults, load_published
 from experiments.models import Cluster, Experiment, State, Trial
+from experiments.revision import preview_of
 from experiments.spec import parse
 
 BASE: dict[str, Any] = {
@@ -81,6 +82,17 @@ def test_it_adds_repetitions(experiment: Experiment) -> None:
     assert experiment.add_repetitions(1) == 2
     assert queued(experiment) == [(1, 3, 1), (2, 3, 1)]
     assert experiment.spec.repetitions == 3
+
+
+def test_it_keeps_waiting_repetitions_that_were_asked_for_of_single_points(experiment: Experiment) -> None:
+    (two,) = experiment.configurations.filter(hosts=2).values_list("hash", flat=True)
+    assert experiment.queue_further({two: 2}) == 2
+    assert queued(experiment) == [(2, 3, 1), (2, 4, 1)]
+    planned = preview_of(experiment, parse({**BASE, "repetitions": 3}))
+    assert (planned.queued, planned.dropped) == (4, 2)
+    assert experiment.add_repetitions(1) == 4
+    assert queued(experiment) == [(1, 3, 1), (2, 3, 1), (2, 4, 1), (2, 5, 1)]
+    assert experiment.revise(parse({**BASE, "repetitions": 3, "sweep": {"hosts": [1]}})) == 1, "its point is gone"
 
 
 def test_it_runs_only_the_failed_and_missing_trials_again(experiment: Experiment) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.library import load_published
-from experiments.models import Kind, State, Trial
+from experiments.models import Cluster, Kind, Lease, State, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
+from experiments.spec import parse
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,37 @@ def test_it_gets_no_new_attempt_when_it_was_to_be_cancelled() -> None:
     trial = factories.running()
     Trial.objects.get(pk=trial.pk).cancel()
     assert trial.mark_lost("Gone.") is None
+
+
+def test_it_is_lost_though_an_edit_superseded_it_while_it_ran() -> None:
+    experiment = factories.experiment(retries=5)
+    trial = factories.running()
+    Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b", "c", "d"]})
+    experiment.revise(parse({**experiment.specification, "cluster": "rack"}))
+    assert trial.mark_lost("Gone.") is None
+    assert (trial.state, trial.superseded) == (State.LOST, True)
+    assert not Lease.objects.exists()
+    assert experiment.trials.filter(configuration=trial.configuration, repetition=1, state=State.QUEUED).count() == 1
+
+
+def test_it_gets_no_new_attempt_when_its_point_left_the_design() -> None:
+    experiment = factories.experiment(retries=5, sweep={"hosts": [1, 2]})
+    trial = factories.running()
+    experiment.revise(parse({**experiment.specification, "sweep": {"hosts": [2]}}))
+    assert trial.configuration.hosts == 1
+    assert trial.mark_lost("Gone.") is None
+
+
+def test_it_gets_a_new_attempt_however_often_somebody_repeated_it() -> None:
+    factories.experiment(retries=1, sweep={"hosts": [1]}, repetitions=1)
+    for _ in range(3):
+        trial = factories.running()
+        trial.fail("It exited with status 1.")
+        trial.queue_attempt()
+    fourth = factories.running()
+    assert fourth.attempt == 4
+    assert fourth.mark_lost("Gone.") is not None
+    assert factories.running().mark_lost("Gone again.") is None
 
 
 def test_it_is_repeated_once_not_twice() -> None:
