@@ -82,8 +82,8 @@ class SlurmSession(RemoteSession):
         self._stack.callback(self.launcher.queue.cancel, job)
 
     def why_lost(self, error: ClusterUnavailable) -> str:
-        """Slurm's word about the job before that of the connection."""
-        return str(error) if self.job is None else self.launcher.queue.why_ended(self.job)
+        """Slurm's word about the job before that of the connection, unless the job had not ended before it."""
+        return str(error) if self.job is None else self.launcher.queue.why_ended(self.job, str(error))
 
 
 def holding_script(scratch: Path) -> str:

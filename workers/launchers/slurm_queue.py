@@ -16,6 +16,7 @@ COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 20.0
 SILENCE_LIMIT_S = 120.0
+END_LIMIT_S = 10.0  # until the controller has noticed what a broken connection told us first
 
 WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
 RUNNING = {"RUNNING", "COMPLETING", "SIGNALING", "STOPPED"}
@@ -145,14 +146,31 @@ class SlurmQueue:
         """Give the job's nodes back; a job that has ended already is no error."""
         self.run(["scancel", "--quiet", job])
 
-    def why_ended(self, job: str) -> str:
-        """The end of a job whose connection broke, in a sentence."""
-        state = self.states([job]).get(job)
+    def why_ended(self, job: str, broken: str, pause: Callable[[float], None] = time.sleep) -> str:
+        """Why a job's hosts were lost, in sentences; ``broken`` is what the connection itself has told.
+
+        A job that still runs after a while did not end, and one that completed did so because its keeper had gone.
+        """
+        state = self._settled(job, pause)
         if state is None:
             return f"Slurm gives no answer about job {job}: its state is unknown."
         if state.waiting:
             return f"Slurm took job {job} back into the queue ({state.words()}): what ran is lost."
-        return f"Slurm job {job} on {state.nodes or 'its nodes'} ended: {state.words()}."
+        nodes = state.nodes or "its nodes"
+        if state.running or state.state == "COMPLETED":
+            return f"{broken} Slurm's word on job {job} on {nodes}: {state.words()}."
+        return f"Slurm job {job} on {nodes} ended: {state.words()}."
+
+    def _settled(self, job: str, pause: Callable[[float], None]) -> JobState | None:
+        """The state of a job, asked again for a while as long as it is one of a job that has not ended."""
+        deadline = time.monotonic() + END_LIMIT_S
+        pause_s = FIRST_PAUSE_S
+        while (state := self.states([job]).get(job)) is not None and state.running:
+            if time.monotonic() + pause_s > deadline:
+                break
+            pause(pause_s)
+            pause_s *= 1.5
+        return state
 
 
 def _pause_and_listen(pause_s: float, tell: Callable[[str], None], pause: Callable[[float], None]) -> None:

@@ -9,9 +9,11 @@ import pytest
 from workers.errors import ClusterUnavailable
 from workers.launchers.settings import SlurmSettings
 from workers.launchers.slurm_queue import (
+    END_LIMIT_S,
     Answer,
     JobState,
     SlurmQueue,
+    parse_partition,
     parse_sacct,
     parse_scontrol,
     parse_squeue,
@@ -19,6 +21,8 @@ from workers.launchers.slurm_queue import (
 )
 
 SILENCE = Answer(1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
+
+BROKEN = "The connection to n2 ended."
 
 
 class Recorded(SlurmQueue):
@@ -128,7 +132,35 @@ def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_the_end_of_a_running_job_is_told_by_slurm(squeue: str, sentence: str) -> None:
-    assert Recorded(squeue).why_ended("12") == sentence
+    assert Recorded(squeue).why_ended("12", BROKEN) == sentence
+
+
+@pytest.mark.parametrize("late", ["RUNNING", "COMPLETING"])
+def test_a_job_that_slurm_has_not_seen_ending_yet_is_asked_about_again(late: str) -> None:
+    queue = Recorded(f"12|{late}|None|n[1-2]\n", f"12|{late}|None|n[1-2]\n", "12|NODE_FAIL|None|n[1-2]\n")
+    pauses: list[float] = []
+    assert queue.why_ended("12", BROKEN, pauses.append) == "Slurm job 12 on n[1-2] ended: NODE_FAIL."
+    assert len(pauses) == 2
+
+
+def test_a_job_that_completed_was_not_the_reason() -> None:
+    sentence = Recorded("12|COMPLETING|None|n[1-2]\n", "12|COMPLETED|None|n[1-2]\n").why_ended(
+        "12", BROKEN, lambda _s: None
+    )
+    assert sentence == f"{BROKEN} Slurm's word on job 12 on n[1-2]: COMPLETED."
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
+def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: now[0])
+
+    def pause(pause_s: float) -> None:
+        now[0] += pause_s
+
+    sentence = Recorded(f"12|{state}|None|n[1-2]\n").why_ended("12", BROKEN, pause)
+    assert sentence == f"{BROKEN} Slurm's word on job 12 on n[1-2]: {state}."
+    assert 5 < now[0] <= END_LIMIT_S
 
 
 def test_one_question_serves_all_jobs() -> None:
@@ -165,3 +197,25 @@ def test_accounting_and_controller_are_understood() -> None:
 )
 def test_a_refusal_is_given_in_slurms_words(complaint: str, reason: str) -> None:
     assert refusal(Answer(1, "", complaint), SlurmSettings(partition="gpu", account="lab")) == reason
+
+
+PARTITION = "PartitionName=short AllowGroups=ALL Default=YES MaxNodes={most} MinNodes=0 TotalCPUs=6 TotalNodes={total} TRES=cpu=6,node=3"
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        (PARTITION.format(most="UNLIMITED", total=3), 3),
+        (PARTITION.format(most=2, total=3), 2),
+        (PARTITION.format(most=4, total=3), 3),
+        ("", None),
+        ("slurm_load_partitions error: Unable to contact slurm controller", None),
+    ],
+)
+def test_a_job_can_have_as_many_hosts_as_its_partition_has_and_lets_it(text: str, hosts: int | None) -> None:
+    assert parse_partition(text) == hosts
+
+
+def test_of_a_partition_that_slurm_is_silent_about_nothing_is_known() -> None:
+    assert Recorded("").partition("12") == {}
+    assert Recorded("", partition="short").partition("12") == {}

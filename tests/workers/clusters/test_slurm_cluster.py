@@ -85,6 +85,16 @@ def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[.
             process.wait(30.0)
 
 
+def test_it_says_that_a_connection_broke_while_the_job_goes_on(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+    with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sleep", "983")
+        process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+        number = session.facts["slurm_job"]
+        os.kill(session.keepers["n2"].pid, 9)
+        with pytest.raises(HostsLost, match=rf"n2 ended.* Slurm's word on job {number} on n\[1-2\]: RUNNING\.$"):
+            process.terminate(1.0)
+
+
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:
     sentence = refusal(slurm.settings(partition="gpu"))
     assert "Slurm did not accept the job: " in sentence
