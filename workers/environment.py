@@ -40,13 +40,21 @@ COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")  # how long a ca
 
 
 def describe(
-    keeper: Keeper, host: str | None, interface: str, program: Path | None, variables: Mapping[str, str]
+    keeper: Keeper,
+    host: str | None,
+    interface: str,
+    program: Path | None,
+    mpirun: str,
+    variables: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes."""
+    """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes.
+
+    `mpirun` is the program that launches the ranks, `variables` what programs see.
+    """
     questions = questions_about(interface)
     answers = dict(zip(questions, keeper.outputs(list(questions.values()), host), strict=True))
     facts = {
-        **keeper.machine(program, variables["PATH"]),
+        **keeper.machine(program, mpirun, variables),
         "interface": interface_facts(interface, answers),
         "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),

@@ -9,8 +9,10 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +25,19 @@ MPI_PARAMETERS = (
 )
 
 
-def facts(program: str | None, path: str) -> dict[str, Any]:
-    """The machine as a JSON-able dict; `path` is where programs are looked for."""
-    mpirun = shutil.which("mpirun", path=path)
+def facts(program: str | None, mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    """The machine as a JSON-able dict, with what `mpirun`, the launch command's program, is.
+
+    `variables` are what a job's programs see: PATH is where they are looked for.
+    """
+    path = variables["PATH"]
     return {
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "distribution": distribution(),
         "cpu": processor(),
         "memory_bytes": memory_bytes(),
-        "mpi": None if mpirun is None else _mpi_version(mpirun, Path(mpirun).stat().st_mtime_ns),
+        "mpi": mpi_version(mpirun, variables),
         "mpi_parameters": mpi_parameters(),
         "program": None if program is None else program_facts(program, path),
     }
@@ -106,15 +111,33 @@ def _package(path: Path, _changed_ns: int) -> str | None:
     return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None
 
 
+def mpi_version(mpirun: str, variables: Mapping[str, str]) -> str | None:
+    """The MPI library's name and version as its launch program tells them; None where there is no such program."""
+    found = shutil.which(mpirun, path=variables["PATH"])
+    if found is None:
+        return None
+    return _mpi_version(found, Path(found).stat().st_mtime_ns, tuple(sorted(variables.items())))
+
+
 @functools.lru_cache(maxsize=8)
-def _mpi_version(mpirun: str, _changed_ns: int) -> str | None:
-    return next(iter(_output(mpirun, "--version").splitlines()), None)
+def _mpi_version(mpirun: str, _changed_ns: int, variables: tuple[tuple[str, str], ...]) -> str | None:
+    return read_version(_output(mpirun, "--version", variables=dict(variables)))
 
 
-def _output(*argv: str) -> str:
-    """Standard output of a program on the worker's machine; empty when it fails."""
+def read_version(said: str) -> str | None:
+    """The first line; Hydra, MPICH's process manager, has its version in the second."""
+    if (hydra := re.match(r"HYDRA build details:\s+Version:\s+(\S+)", said)) is not None:
+        return f"Hydra {hydra[1]}"
+    return next(iter(said.splitlines()), None)
+
+
+def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
+    """Standard output of a program on this machine; empty when it fails."""
+    environment = {**os.environ, **(variables or {})}
     try:
-        result = subprocess.run(argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False)
+        result = subprocess.run(
+            argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False, env=environment
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return result.stdout.strip() if result.returncode == 0 else ""

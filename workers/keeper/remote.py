@@ -108,7 +108,7 @@ class RemoteKeeper(loop.Keeper):
 
     def machine(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """Facts of this machine and of a program."""
-        return {"facts": machine.facts(message["program"], message["path"])}, b""
+        return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
     def spawn(self, message: wire.Message, beside: Any) -> loop.Answer:
         """As on one machine, but `files` say what becomes 0, 1, 2: a path, or the name of a memory."""

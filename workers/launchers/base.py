@@ -239,7 +239,8 @@ class MachineSession(Session):
         return Sample.from_message(self.keeper.ask("sample")[0])
 
     def environment(self, program: Path | None = None) -> dict[str, Any]:
-        return describe(self.keeper, self.first_host, self.interface, program, self.environment_variables())
+        variables = self.environment_variables()
+        return describe(self.keeper, self.first_host, self.interface, program, self.launcher.mpirun, variables)
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,11 @@ class Launcher(ABC):
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         """`settings` are the cluster's own (Cluster.settings). Raises ClusterUnavailable when they make no sense."""
         self.given = dict(settings or {})
+
+    @property
+    def mpirun(self) -> str:
+        """The program that launches ranks: a name in PATH, or a path."""
+        return "mpirun"
 
     @abstractmethod
     def probe(self) -> list[str]:

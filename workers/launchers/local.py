@@ -51,7 +51,7 @@ class LocalLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         return [
-            *("mpirun", "--allow-run-as-root"),
+            *(self.mpirun, "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
             *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed()),

@@ -17,15 +17,15 @@ class Place:
 
     agent: str
     interface: str | None
+    program: str
     shared_cores: bool = False
-    program: str | None = None
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
     """mpirun of Open MPI; its own support of Slurm is switched off, our agent reaches the nodes."""
     version = job.open_mpi or openmpi.OLDEST
     return [
-        *(place.program or "mpirun", "--allow-run-as-root"),
+        *(place.program, "--allow-run-as-root"),
         *openmpi.placement(job),
         *(openmpi.shared_cores() if place.shared_cores else ()),
         *openmpi.daemons(place.agent, version, slurm=False),
@@ -39,7 +39,7 @@ def hydra(job: Job, place: Place) -> list[str]:
     """mpiexec of MPICH and of the libraries made of it (Intel MPI, MVAPICH2): the process manager Hydra."""
     exports = [word for name in sorted(job.environment) for word in ("-genv", name, job.environment[name])]
     return [
-        *(place.program or "mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", place.agent),
+        *(place.program, "-launcher", "ssh", "-launcher-exec", place.agent),
         *(("-iface", place.interface) if place.interface is not None else ()),
         *("-hosts", ",".join(job.hosts), "-ppn", str(job.ranks_per_host), "-n", str(job.ranks)),
         *exports,
@@ -53,8 +53,15 @@ LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
     "intelmpi": hydra,
     "mvapich2": hydra,
 }
+PROGRAMS = {"openmpi": "mpirun"}
+"""What launches where the settings name no program; of all others it is Hydra."""
 KNOWN_PORTS = ("openmpi",)
 """Libraries whose traffic can be told by its ports, because we can set them."""
+
+
+def program(library: str, chosen: str | None) -> str:
+    """The program that launches ranks: the chosen one, else the library's own."""
+    return chosen or PROGRAMS.get(library, "mpiexec.hydra")
 
 
 def argv(library: str, job: Job, place: Place) -> list[str]:

@@ -34,13 +34,17 @@ class HostsLauncher(Launcher):
 
     settings: HostSettings
 
+    @property
+    def mpirun(self) -> str:
+        return mpi.program(self.settings.mpi, self.settings.mpirun)
+
     def argv(self, job: Job) -> list[str]:
         """The command that the first host runs; `job` has the host's own directories."""
         place = mpi.Place(
             agent=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
+            program=self.mpirun,
             shared_cores=self.settings.shared_cores,
-            program=self.settings.mpirun,
         )
         return mpi.argv(self.settings.mpi, job, place)
 
@@ -156,7 +160,7 @@ class RemoteSession(Session):
         return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
 
     def environment(self, program: Path | None = None) -> dict[str, Any]:
-        return describe(self.first, None, self.interface, program, self.environment_variables())
+        return describe(self.first, None, self.interface, program, self.launcher.mpirun, self.environment_variables())
 
     def environment_variables(self) -> dict[str, str]:
         """The few variables of the host's login that programs see, and those of the cluster's settings."""
@@ -252,13 +256,13 @@ class RemoteSession(Session):
         if self.settings.mpi != "openmpi":
             return None
         variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
-        return openmpi.major(self.first.output(["env", *variables, self.settings.mpirun or "mpirun", "--version"]))
+        return openmpi.major(self.first.output(["env", *variables, self.launcher.mpirun, "--version"]))
 
     def _path(self) -> str:
         return self.settings.environment.get("PATH", self.first.search_path())
 
     def _facts(self) -> dict[str, Any]:
-        machine = self.first.machine(None, self._path())
+        machine = self.first.machine(None, self.launcher.mpirun, self.environment_variables())
         return {
             "hosts": list(self.hosts),
             "cores": machine["cpu"]["cores"],

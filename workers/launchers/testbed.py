@@ -103,7 +103,7 @@ class TestbedLauncher(Launcher):
     def argv(self, job: Job) -> list[str]:
         version = job.open_mpi or openmpi.installed()
         return [
-            *("mpirun", "--allow-run-as-root"),
+            *(self.mpirun, "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
             *openmpi.daemons(str(fabric.REMOTE_SHELL), version),

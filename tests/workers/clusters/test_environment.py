@@ -7,15 +7,18 @@ import json
 import platform
 from pathlib import Path
 
+import pytest
+
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
+from workers.keeper import machine
 from workers.launchers import Session
 
 
 def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> None:
     facts = testbed.environment(Path("lmp"))
     assert facts["kernel"] == platform.release()
-    assert facts["mpi"].startswith("mpirun")
+    assert facts["mpi"].startswith("mpirun (Open MPI) ")
     assert facts["cpu"]["cores"] == testbed.facts["cores"]
     interface = facts["interface"]
     assert (interface["name"], interface["driver"], interface["mtu"]) == ("eth0", "veth", 1500)
@@ -39,6 +42,30 @@ def test_it_is_equal_on_equal_systems_also_after_the_network_was_built_anew() ->
         with launchers.get("testbed").open(host_count=1, link=PlainLink()) as session:
             texts |= {json.dumps(session.environment(Path("hostname"))) for _ in range(2)}
     assert len(texts) == 1
+
+
+def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -> None:
+    """Several libraries are installed side by side: what PATH has first need not be what launches."""
+    own = tmp_path / "mpirun"
+    own.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
+    own.chmod(0o755)
+    variables = {"PATH": "/usr/bin:/bin", "OWN_VERSION": "4.1.9"}
+    assert machine.facts(None, str(own), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
+    assert machine.facts(None, "mpirun", variables)["mpi"] != "mpirun (Open MPI) 4.1.9"
+    assert machine.facts(None, "no-such-mpirun", variables)["mpi"] is None
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/\n", "mpirun (Open MPI) 4.1.4"),
+        ("HYDRA build details:\n    Version:                                 4.0.2\n    CC: gcc\n", "Hydra 4.0.2"),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.5\n", "Intel(R) MPI Library for Linux* OS, Version 2021.5"),
+        ("", None),
+    ],
+)
+def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
+    assert machine.read_version(said) == version
 
 
 def test_the_local_cluster_has_an_environment_too() -> None:

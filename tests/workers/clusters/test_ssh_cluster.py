@@ -74,6 +74,7 @@ def test_it_runs_mpich_too(ssh_hosts: SshHosts, make_job: Callable[..., Job]) ->
         assert status == 0, err
         assert sorted(out.splitlines()) == ["rank 0 of 2 on n1", "rank 1 of 2 on n2"]
         assert [usage.host for usage in read_rank_usage(job.report_dir)] == ["n1", "n2"]
+        assert session.environment()["mpi"].startswith("Hydra ")
 
 
 def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
