@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -179,6 +180,32 @@ def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) 
     """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
     own = workloads.get(workload, constants).parameters_type.model_fields
     return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+
+
+def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
+    """Return whether the values of a parameter are words, which must stay as they are written: ``007`` and ``1.10`` are no numbers.
+
+    False for a parameter or a workload that nobody knows.
+    """
+    if name in LINK_PARAMETERS:
+        return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
+    try:
+        field = workloads.get(workload, constants).parameters_type.model_fields.get(name)
+    except KeyError:
+        return False
+    return field is not None and _holds_words(field.annotation)
+
+
+def _holds_words(annotation: Any) -> bool:
+    """Return whether a type is text, a choice of words, or one of them or nothing."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _holds_words(arguments[0])
+    if origin is Literal:
+        return all(isinstance(word, str) for word in arguments)
+    if origin in (Union, UnionType):
+        return all(_holds_words(each) for each in arguments if each is not NoneType)
+    return annotation is str
 
 
 def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any] | None = None) -> Any:

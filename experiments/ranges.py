@@ -15,24 +15,26 @@ _RANGE = re.compile(
 _NUMBER = re.compile(r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?$")
 
 
-def expand_values(written: Any) -> list[Any]:
+def expand_values(written: Any, *, text: bool = False) -> list[Any]:
     """Return the list of values that ``written`` stands for.
 
     A list is taken item by item (items may be ranges themselves), a string is split at commas; a value may stand more than once, for
-    parameters that advance together. Raises ValueError with a reader's sentence.
+    parameters that advance together. With ``text`` the values are words, kept as they are: no range, and ``007`` is not 7.
+    Raises ValueError with a reader's sentence.
     """
     items = written if isinstance(written, list) else str(written).split(",") if isinstance(written, str) else [written]
     values: list[Any] = []
     for item in items:
-        values.extend(_expand_item(item))
+        values.extend(_expand_item(item, text))
         if len(values) > MAX_VALUES:
             raise ValueError(f"more than {MAX_VALUES} values")
     if not values:
-        raise ValueError("no values; write a list such as [1, 2, 4] or a range such as 2..12 step 2")
+        example = "" if text else " or a range such as 2..12 step 2"
+        raise ValueError(f"no values; write a list such as [{'a, b' if text else '1, 2, 4'}]{example}")
     return values
 
 
-def _expand_item(item: Any) -> list[Any]:
+def _expand_item(item: Any, is_text: bool) -> list[Any]:
     if not isinstance(item, str):
         if isinstance(item, dict | list) or item is None:
             raise ValueError(f"{item!r} is not a value")
@@ -42,6 +44,8 @@ def _expand_item(item: Any) -> list[Any]:
         return []
     if len(text) > LONGEST_ITEM:
         raise ValueError(f"{text[:20]!r}… is no value: longer than {LONGEST_ITEM} characters")
+    if is_text:
+        return [text]
     match = _RANGE.match(text)
     return _expand_range(match) if match else [_number_or_text(text)]
 

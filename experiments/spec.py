@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from experiments import design, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.expressions import Expression
-from experiments.parameters import LINK_PARAMETERS, Capture, Link, canonical, sentence
+from experiments.parameters import LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
 from experiments.plain_data import problems as problems_of_plain_data
-from experiments.ranges import expand_values
 from experiments.spec_fields import ExperimentSpec
 from experiments.yaml_lines import YamlDocument
 
@@ -56,9 +55,26 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     """Return the specification written in YAML (or JSON). Errors carry the line of their field."""
     document = YamlDocument(text)
     try:
-        return parse(document.data, max_trials=max_trials)
+        spec = parse(document.data, max_trials=max_trials)
+        changed = list(_changed_words(spec, document))
+        if changed:
+            raise InvalidSpec(changed)
     except InvalidSpec as error:
         raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+    return spec
+
+
+def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[FieldError]:
+    """Yield the words that YAML took for numbers and prints in another way: ``1.10`` would be 1.1, and ``010`` would be 8."""
+    for part, fields in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name, read in fields.items():
+            if not is_text(spec.workload, name, spec.parameters):
+                continue
+            path = f"{part}.{name}"
+            values = read if isinstance(read, list) else [read]
+            for word, value in zip(document.words(path), values, strict=True):
+                if isinstance(value, int | float) and str(value) != word:
+                    yield FieldError(path, f"YAML takes {word} for the number {value}; write '{word}' with quotes")
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -78,14 +94,14 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
         if name in LINK_PARAMETERS:
             yield FieldError(f"parameters.{name}", "a constant of the link stands under link:, not under parameters:")
-    for name, written in spec.sweep.items():
+    for name in spec.sweep:
         if name in spec.parameters:
             yield FieldError(f"sweep.{name}", "stands under parameters: too; a parameter is constant or swept")
         if name in workloads.get(spec.workload).constants:
             yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
             continue
         try:
-            values = expand_values(written)
+            values = spec.swept(name)
         except ValueError as error:
             yield FieldError(f"sweep.{name}", str(error))
             continue
@@ -140,7 +156,7 @@ def _check_zip(spec: ExperimentSpec) -> Iterator[FieldError]:
             yield FieldError(path, "needs two or more swept parameters, each in one group only")
         else:
             try:
-                lengths = {name: len(expand_values(spec.sweep[name])) for name in group}
+                lengths = {name: len(spec.swept(name)) for name in group}
             except ValueError:
                 continue  # told at the swept parameter itself
             if len(set(lengths.values())) > 1:
@@ -157,10 +173,7 @@ def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iter
     if not known.issuperset(group):
         return  # told at the swept parameter itself
     try:
-        swept = [
-            [canonical(spec.workload, name, v, spec.parameters) for v in expand_values(spec.sweep[name])]
-            for name in group
-        ]
+        swept = [[canonical(spec.workload, name, v, spec.parameters) for v in spec.swept(name)] for name in group]
     except ValueError:
         return
     rows = list(zip(*swept, strict=True))

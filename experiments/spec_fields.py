@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from experiments.parameters import Capture, Count, Duration, Link, Part, canonical, known_parameters
+from experiments.parameters import Capture, Count, Duration, Link, Part, canonical, is_text, known_parameters
 from experiments.ranges import expand_values
 
 
@@ -56,9 +56,12 @@ class ExperimentSpec(Part):
     def values(self) -> dict[str, list[Any]]:
         """Return every swept parameter with its canonical values."""
         return {
-            name: [canonical(self.workload, name, v, self.parameters) for v in expand_values(written)]
-            for name, written in self.sweep.items()
+            name: [canonical(self.workload, name, v, self.parameters) for v in self.swept(name)] for name in self.sweep
         }
+
+    def swept(self, name: str) -> list[Any]:
+        """Return the values of a swept parameter as they are written. Raise ValueError with a reader's sentence."""
+        return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
 
     def known_parameters(self) -> set[str]:
         """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""

@@ -76,15 +76,21 @@ class YamlDocument:
 
     def line(self, path: str) -> int | None:
         """Return the 1-based line of the field, or of its nearest parent that is written down."""
-        node, line = self._root, 1
-        rest = path
-        while rest and node is not None:
-            step = self._step(node, rest)
-            if step is None:
-                break
-            key_line, node, rest = step
-            line = key_line
-        return line if self._root is not None else None
+        return None if self._root is None else self._nearest(self._root, path)[0]
+
+    def words(self, path: str) -> list[str]:
+        """Return a field's value, or each of its list, as the text that stands in the document; quotes are left out."""
+        if self._root is None:
+            return []
+        _, node = self._nearest(self._root, path)
+        return [str(each.value) for each in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
+
+    def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node]:
+        """Return the line and the node of a field, or of its nearest parent that is written down."""
+        line, node, rest = 1, root, path
+        while rest and (step := self._step(node, rest)) is not None:
+            line, node, rest = step
+        return line, node
 
     @staticmethod
     def _step(node: yaml.Node, rest: str) -> tuple[int, yaml.Node, str] | None:

@@ -54,6 +54,25 @@ def test_it_refuses_with_a_sentence(written: Any, sentence: str) -> None:
         expand_values(written)
 
 
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        ("007, 1.10", ["007", "1.10"]),
+        (["007", "1e3", "1..3", 5], ["007", "1e3", "1..3", 5]),
+        ("1..4 x2", ["1..4 x2"]),
+        (" a ,, b ", ["a", "b"]),
+    ],
+)
+def test_it_keeps_words_as_they_are(written: Any, values: list[Any]) -> None:
+    assert expand_values(written, text=True) == values
+
+
+@given(st.lists(st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+=@%-]{0,20}", fullmatch=True), min_size=1, max_size=9))
+def test_it_changes_no_word_in_a_list_or_between_commas(words: list[str]) -> None:
+    assert expand_values(words, text=True) == words
+    assert expand_values(", ".join(words), text=True) == words
+
+
 @pytest.mark.parametrize("text", ["1e99999999", "1.2.3..5", "nan", "..", "1....3", "0x10"])
 def test_it_leaves_what_is_no_number_as_text_for_the_parameter_to_judge(text: str) -> None:
     assert expand_values(text) == [text]

@@ -1,6 +1,9 @@
 """Any command: templates that only ever fill argv items, typed placeholders, and extractors of figures."""
 
+import json
+
 import pytest
+import yaml
 
 from experiments import design
 from experiments.errors import InvalidSpec, OutputError
@@ -44,6 +47,18 @@ def argv(value, *, placeholder=None, program=None, ranks=4):
     return workload.command(parameters, ranks=ranks)
 
 
+VERSIONS = """\
+name: Versions
+workload: command
+parameters:
+  program: [program, "--build={build}", "{version}"]
+  placeholders: {build: {type: text}, version: {type: text}}
+  build: %s
+sweep:
+  version: %s
+"""
+
+
 def errors_of(text):
     with pytest.raises(InvalidSpec) as refused:
         parse_yaml(text)
@@ -51,6 +66,23 @@ def errors_of(text):
 
 
 # the specification
+
+
+def test_words_that_look_like_numbers_it_hands_over_as_they_are_written():
+    for swept in ("['007', '1.10', '1..3', 1e3, 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
+        spec = parse_yaml(VERSIONS % ("'010'", swept))
+        plan = design.expand(spec)
+        given = [plan.argv(spec, index) for index in range(6)]
+        assert given == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
+        assert design.expand(parse(json.loads(json.dumps(spec.to_dict())))) == plan
+        assert design.expand(parse_yaml(yaml.safe_dump(spec.to_dict()))) == plan
+
+
+def test_words_that_yaml_takes_for_other_numbers_it_asks_to_quote():
+    assert errors_of(VERSIONS % ("010", "[1.9, 1.10]")) == {
+        "parameters.build": "YAML takes 010 for the number 8; write '010' with quotes",
+        "sweep.version": "YAML takes 1.10 for the number 1.1; write '1.10' with quotes",
+    }
 
 
 def test_a_definition_it_sweeps_like_any_workload():
