@@ -6,6 +6,7 @@ settings are described and not the machine's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ OFFLOADS = (
     "tx-checksumming",
 )
 
-COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")  # how long a card waits before it interrupts
+COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 
 
 def describe(
@@ -77,18 +78,27 @@ def questions_about(interface: str) -> dict[str, list[str]]:
 
 def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any]:
     """Driver, speed, MTU, queueing and offloads of the interface that MPI uses, as seen on the host."""
-    features, coalescing = _pairs(answers["features"]), _pairs(answers["coalescing"])
+    features = _pairs(answers["features"])
     link = answers["link"].split()
     limits = {name: link[link.index(name) + 1] for name in ("mtu", "gso_max_size", "gro_max_size") if name in link}
     return {
         "name": interface,
         "speed": _pairs(answers["speed"]).get("Speed"),
-        "coalescing": {name: coalescing[name] for name in COALESCING if name in coalescing},
+        "coalescing": coalescing(answers["coalescing"]),
         "driver": _pairs(answers["driver"]).get("driver"),
         "queueing": queueing(answers["queueing"]),
         "offloads": {name: features[name].split()[0] for name in OFFLOADS if name in features},
         **{name: int(value) for name, value in limits.items()},
     }
+
+
+def coalescing(text: str) -> dict[str, str]:
+    """How long the card waits before it interrupts, as `ethtool -c` says: its limits, and whether it adapts them to the load."""
+    values = _pairs(text)
+    # "Adaptive RX: on  TX: off" is one line; a card that adapts does not keep to the numbers below it.
+    adaptive = dict(re.findall(r"\b([RT]X): *(\S+)", f"RX: {values.get('Adaptive RX', '')}"))
+    found = {f"adaptive-{name.lower()}": value for name, value in sorted(adaptive.items())}
+    return {**found, **{name: values[name] for name in COALESCING if name in values}}
 
 
 def queueing(text: str) -> list[str]:

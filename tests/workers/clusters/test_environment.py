@@ -11,6 +11,7 @@ import pytest
 
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
+from workers.environment import coalescing
 from workers.keeper import machine
 from workers.launchers import Session
 
@@ -66,6 +67,15 @@ def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -
 )
 def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
     assert machine.read_version(said) == version
+
+
+def test_it_says_whether_a_card_adapts_its_interrupts() -> None:
+    said = (
+        "Coalesce parameters for eth0:\nAdaptive RX: on  TX: off\nstats-block-usecs: n/a\n\nrx-usecs: 3\ntx-usecs: 0\n"
+    )
+    assert coalescing(said) == {"adaptive-rx": "on", "adaptive-tx": "off", "rx-usecs": "3", "tx-usecs": "0"}
+    assert coalescing("Adaptive RX: n/a  TX: n/a\nrx-usecs: n/a\n")["adaptive-tx"] == "n/a"
+    assert coalescing("") == {}
 
 
 def test_the_local_cluster_has_an_environment_too() -> None:
