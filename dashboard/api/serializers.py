@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
+from dashboard.standing import why_apart
 from experiments.models import Artifact, Experiment, Measurement, Trial
 
 Values = dict[str, float]
@@ -73,12 +74,17 @@ class TrialSerializer(serializers.ModelSerializer[Trial]):
     hosts = serializers.IntegerField(source="configuration.hosts", read_only=True)
     ranks = serializers.IntegerField(source="configuration.ranks", read_only=True)
     cluster = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    in_design = serializers.BooleanField(
+        source="configuration.in_design",
+        read_only=True,
+        help_text="Whether the current version of the experiment asks for its point.",
+    )
 
     class Meta:
         model = Trial
         fields: ClassVar = [
             *("id", "url", "experiment", "configuration", "parameters", "hosts", "ranks", "cluster", "kind"),
-            *("repetition", "attempt", "superseded", "state", "trust", "message"),
+            *("repetition", "attempt", "superseded", "in_design", "state", "trust", "message"),
             *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"),
         ]
         read_only_fields = fields
@@ -114,11 +120,12 @@ class TrialDetailSerializer(TrialSerializer):
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)
+    apart = serializers.SerializerMethodField(help_text="Why it is kept but not counted; null where it counts.")
 
     class Meta(TrialSerializer.Meta):
         fields: ClassVar = [
             *TrialSerializer.Meta.fields,
-            *("metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
+            *("apart", "metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
             *("certificate", "tables", "environment", "artifacts"),
         ]
         read_only_fields = fields
@@ -128,6 +135,9 @@ class TrialDetailSerializer(TrialSerializer):
 
     def get_mpi_metrics(self, trial: Trial) -> Values:
         return _values(trial, Measurement.Scope.MPI)
+
+    def get_apart(self, trial: Trial) -> str | None:
+        return why_apart(trial.experiment, [trial]).get(trial.pk)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:

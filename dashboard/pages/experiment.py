@@ -16,6 +16,7 @@ from dashboard.diagnosis import shown
 from dashboard.drafts import as_yaml
 from dashboard.pages.home import left_s, running_entry
 from dashboard.results import Results
+from dashboard.standing import swept_of, why_apart
 from dashboard.summaries import chip_state, chip_words
 from dashboard.words import flat, parameters_sentence, trial_role, workload_title
 from experiments import design, workloads
@@ -152,15 +153,17 @@ def _versions(found: Experiment) -> list[dict[str, Any]]:
 
 
 def _apart(found: Experiment) -> list[dict[str, Any]]:
-    """Trials that are kept but not counted, with their points in words."""
-    swept = list(found.specification.get("sweep", {})) or ["hosts"]
+    """Trials that are kept but not counted, with their points and the reason in words."""
+    trials, swept = apart(found), swept_of(found)
+    why = why_apart(found, trials)
     return [
         {
             "trial": trial,
             "point": parameters_sentence(trial.configuration.parameters, swept),
             "role": trial_role(trial.kind, trial.repetition),
+            "why": why[trial.pk],
         }
-        for trial in apart(found)
+        for trial in trials
     ]
 
 

@@ -16,6 +16,7 @@ from django_htmx.http import trigger_client_event
 from dashboard.asked import asked
 from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
 from dashboard.forms import Form
+from dashboard.standing import Stale, stale_points
 from dashboard.words import command_lines, parameter_label, value_words, workload_title
 from experiments import design, workloads
 from experiments.access import project_for, visible_experiments
@@ -144,6 +145,7 @@ def form_context(
     clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
     made: Preview | None = None
     change: Revision | None = None
+    stale: Stale | None = None
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
@@ -152,7 +154,9 @@ def form_context(
                 raise no_cluster(draft)
             cluster.require_hosts(*design.most_hosts(spec, design.expand(spec)))
             made = make_preview(spec, chosen)
-            change = preview_of(editing, spec) if editing is not None else None
+            if editing is not None:
+                change = preview_of(editing, spec)
+                stale = stale_points(editing, spec, change)
         except InvalidSpec as found:
             error = found
     return {
@@ -160,6 +164,7 @@ def form_context(
         "preview": made,
         "editing": editing,
         "change": change,
+        "stale": stale,
         "yaml": as_yaml(draft),
         "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
         "clusters": clusters,

@@ -29,6 +29,7 @@ from dashboard.charts import (
 )
 from dashboard.link_panel import link_panel
 from dashboard.results import published_name
+from dashboard.standing import swept_of, why_apart
 from dashboard.tables import metric_rows
 from dashboard.trust_panel import trust_rows
 from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
@@ -59,6 +60,7 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
         "trial": found,
         "title": _title(found),
         "point": _point(found),
+        "apart": why_apart(found.experiment, [found]).get(found.pk, ""),
         "link": _link(found),
         "before": before,
         "after": after,
@@ -145,12 +147,8 @@ def _allowed(user: Any, found: Trial) -> dict[str, bool]:
     }
 
 
-def _swept(found: Trial) -> list[str]:
-    return list(found.experiment.specification.get("sweep", {})) or ["hosts"]
-
-
 def _point(found: Trial) -> str:
-    return parameters_sentence(found.configuration.parameters, _swept(found))
+    return parameters_sentence(found.configuration.parameters, swept_of(found.experiment))
 
 
 def _title(found: Trial) -> str:

@@ -65,7 +65,7 @@ def test_a_saved_edit_it_is_a_new_version_and_keeps_stale_points_apart(page, exp
     html = page.get(experiment.get_absolute_url()).content.decode()
     versions, apart = html.partition('id="versions"')[2], html.partition('id="apart"')[2]
     assert "1, 2, 4 → <b>1, 2, 8" in versions
-    assert apart.count("left the design after version 1") == 5
+    assert apart.count("version 2 does not ask for its point") == 5
     table = html.partition('id="table"')[2].partition("</table>")[0]
     assert "4 hosts" not in table
 
@@ -98,7 +98,7 @@ def test_failed_trials_it_runs_again_and_names_their_number(page, experiment):
     page.post(reverse("experiment-rerun", args=[experiment.slug]))
     assert experiment.trials.filter(state=State.QUEUED, attempt=2).count() == 2
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert html.partition('id="apart"')[2].count("a newer attempt stands for it") == 2
+    assert html.partition('id="apart"')[2].count("attempt 2 stands for it") == 2
 
 
 def test_one_trial_it_runs_again(page, experiment):
@@ -143,3 +143,66 @@ def test_who_may_not_change_it_is_refused(page, experiment, name):
     experiment.owner = None
     experiment.save()
     assert page.post(reverse(name, args=[experiment.slug])).status_code == 403
+
+
+def previewed(page, experiment: Experiment, hosts: str, **changes: str) -> str:
+    return page.post(reverse("new-preview"), form(experiment, hosts, **changes)).content.decode()
+
+
+def edited(page, experiment: Experiment, hosts: str, **changes: str) -> None:
+    answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, hosts, **changes))
+    assert answer.status_code == 302
+
+
+def reasons(page, experiment: Experiment) -> list[str]:
+    """The last column of what is kept apart, on each row."""
+    rows = page.get(experiment.get_absolute_url()).content.decode().partition('id="apart"')[2].partition("</table>")[0]
+    return re.findall(r">([^<>]+)</td></tr>", rows)
+
+
+def test_the_preview_it_lists_the_points_that_become_stale(page, experiment):
+    html = previewed(page, experiment, "2, 8")
+    assert re.findall(r"<li>(\d hosts?): (\d+) trials?</li>", html) == [("1 host", "5"), ("4 hosts", "5")]
+    everything = previewed(page, experiment, "1, 2, 4", **{"capture.snap_length": "96"})
+    assert re.findall(r"<li>(\d hosts?): \d", everything) == ["1 host", "2 hosts", "4 hosts"]
+    assert "<b>15</b> trials become stale" in everything
+
+
+def test_the_preview_it_tells_that_surplus_repetitions_go_on_counting(page, experiment):
+    html = previewed(page, experiment, "1, 2, 4", repetitions="3")
+    assert "<b>6</b> trials beyond 3 repetitions go on counting" in html
+    assert "Every trial measured so far still counts" in html
+    assert "go on counting" not in previewed(page, experiment, "1, 2, 8")
+
+
+def test_what_is_kept_apart_it_says_the_true_reason(page, experiment):
+    page.post(reverse("trial-again", args=[experiment.trials.get(configuration__hosts=1, repetition=1).pk]))
+    experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
+    edited(page, experiment, "1, 2")
+    assert sorted(reasons(page, experiment)) == [
+        "attempt 2 stands for it",
+        *["version 2 does not ask for its point"] * 5,
+    ]
+    edited(page, experiment, "1, 2", **{"capture.snap_length": "96"})
+    assert sorted(reasons(page, experiment)) == [
+        "attempt 2 stands for it",
+        *["version 3 changed the capture after it"] * 15,
+    ]
+    experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
+    edited(page, experiment, "1", cluster="local", **{"capture.snap_length": "96"})
+    assert reasons(page, experiment).count("version 3 changed the capture after it") == 15
+    assert reasons(page, experiment).count("version 4 changed the cluster after it") == 10
+
+
+def test_a_stale_trial_it_says_so_on_its_own_page_and_over_rest(page, experiment):
+    stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
+    edited(page, experiment, "1, 2, 8")
+    html = page.get(stale.get_absolute_url()).content.decode()
+    assert "Kept apart</span>" in html
+    assert "counted no more: version 2 does not ask for its point." in html
+    assert "Kept apart" not in page.get(counted.get_absolute_url()).content.decode()
+    told = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
+    assert (told[stale.pk]["in_design"], told[stale.pk]["apart"]) == (False, "version 2 does not ask for its point")
+    assert (told[counted.pk]["in_design"], told[counted.pk]["apart"]) == (True, None)
+    listed = page.get("/api/v1/trials/", {"experiment": experiment.slug}).json()["results"]
+    assert sum(not row["in_design"] for row in listed) == 5
