@@ -9,7 +9,7 @@ from typing import Final
 from experiments.models import Trial, TrialResult
 
 NAME: Final = "measured.json"
-_KEPT: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment")
+_KEPT: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 
 def keep(directory: Path, result: TrialResult) -> Path:

@@ -22,7 +22,7 @@ class Stopped(Exception):
 
 
 class Heart:
-    """Beats once a second from its own thread and database connection while the pipeline works.
+    """Beats once a second, and when there is news, from its own thread and database connection while the pipeline works.
 
     A beat that the database does not take is tried again: an outage of PostgreSQL must not end a measurement that goes well.
     """
@@ -31,6 +31,7 @@ class Heart:
         self._trial = trial
         self._progress: Mapping[str, Any] | None = None
         self._end = threading.Event()
+        self._news = threading.Event()
         self._stop_asked = threading.Event()
         self._stale = threading.Event()
         self._thread = threading.Thread(target=self._beat, name=f"heart of {trial}", daemon=True)
@@ -43,11 +44,13 @@ class Heart:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end.set()
+        self._news.set()
         self._thread.join()
 
     def show(self, progress: Mapping[str, Any]) -> None:
-        """Take over what the page shows with the next beat."""
+        """Take over what the page shows, and beat at once: a sample waits for its page already."""
         self._progress = progress
+        self._news.set()
 
     def check(self) -> None:
         """Raise Stopped when the trial was cancelled, StaleTrial when it is no longer ours."""
@@ -58,7 +61,11 @@ class Heart:
 
     def _beat(self) -> None:
         try:
-            while not self._end.wait(BEAT_S):
+            while True:
+                self._news.wait(BEAT_S)
+                self._news.clear()
+                if self._end.is_set():
+                    return
                 try:
                     if self._trial.beat(self._progress):
                         self._stop_asked.set()

@@ -19,7 +19,7 @@ from workers.errors import TrialFailed
 from workers.run import BTL_PORTS, Measured, TrialRun
 from workers.sampling import shares
 from workers.sentences import with_output
-from workers.usage import run_metrics
+from workers.usage import ranks_on, run_metrics
 
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
@@ -64,6 +64,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         trust=_worse(packets.trust, "degraded" if measured.link_reasons else ""),
         trust_reasons=(*measured.link_reasons, *packets.reasons),
         environment=measured.environment,
+        conditions={"ranks_on": ranks_on(measured.usages)},
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -79,7 +80,8 @@ class TrialRun:
         missing = workloads.missing_packages(self.workload)
         if missing and session.on_this_machine:
             raise TrialFailed(
-                f"{self.workload.title} needs the package {' and '.join(missing)}, which is not installed."
+                f"{self.workload.title} needs the package {' and '.join(missing)}, "
+                f"which is not installed on {socket.gethostname()}."
             )
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
@@ -89,9 +91,13 @@ class TrialRun:
             capture, no_capture = self._start_capture(session, stack)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            others = self._capture_elsewhere(session, stack) if capture is not None else {}
+            others, unseen = self._capture_elsewhere(session, stack) if capture is not None else ({}, ())
             conditions = {**session.facts, "link_asked": self.link.describe()}
-            patiently(lambda: self.trial.start_running(command=session.argv(job), conditions=conditions))
+            patiently(
+                lambda: self.trial.start_running(
+                    command=session.argv(job), conditions=conditions, environment=environment
+                )
+            )
             traffic = stack.enter_context(_live(capture))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
@@ -102,7 +108,7 @@ class TrialRun:
             report = capture.stop(quiet_s=self._quiet_s()) if capture is not None else None
             capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
             for host, other in others.items():
-                other.stop(quiet_s=self._quiet_s())
+                unseen = (*unseen, *not_recorded(host, other.stop(quiet_s=self._quiet_s())))
                 other.save(self.directory / f"capture-{host}.pcapng.zst")
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
@@ -115,7 +121,7 @@ class TrialRun:
             capture_file,
             no_capture=no_capture,
             inputs=inputs,
-            link_reasons=link_reasons,
+            link_reasons=(*link_reasons, *unseen),
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
@@ -176,14 +182,19 @@ class TrialRun:
         """How long a wire must be silent until nothing can be on its way: two round trips of the link."""
         return QUIET_S + 4 * (self.link.delay_s + self.link.jitter_s)
 
-    def _capture_elsewhere(self, session: Session, stack: ExitStack) -> dict[str, Capture]:
-        """One recording per further host, each in a file of its own: two views of one connection are not one stream."""
+    def _capture_elsewhere(self, session: Session, stack: ExitStack) -> tuple[dict[str, Capture], tuple[str, ...]]:
+        """One recording per further host, each in a file of its own: two views of one connection are not one stream.
+        With the reasons of the hosts where it cannot be: the trial runs, and says so."""
         snap_length = self.spec.capture.snap_length
-        return {
-            host: stack.enter_context(session.capture(host=host, snap_length=snap_length))
-            for host in session.recorded_hosts[1:]
-            if host is not None
-        }
+        recordings, unseen = {}, []
+        for host in session.recorded_hosts[1:]:
+            if host is None:
+                continue
+            try:
+                recordings[host] = stack.enter_context(session.capture(host=host, snap_length=snap_length))
+            except CaptureUnavailable as error:
+                unseen.append(f"host {host} was not recorded: {error}")
+        return recordings, tuple(unseen)
 
     def _watch(self, session: Session, process: Process, traffic: LiveTraffic) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
@@ -224,6 +235,16 @@ class TrialRun:
             )
         if reported < self.ranks:
             raise TrialFailed(f"Only {reported} of {self.ranks} ranks reported their CPU time.")
+
+
+def not_recorded(host: str, report: CaptureReport) -> list[str]:
+    """What the recording of a further host lost, in sentences."""
+    told = {
+        f"the recording on {host} ended before the run did": report.died,
+        f"the recording on {host} reached its limit after {report.captured} packets": report.limit_reached,
+        f"the recording on {host} dropped {report.dropped} packets": report.dropped > 0,
+    }
+    return [sentence for sentence, true in told.items() if true]
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -62,3 +63,18 @@ def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None
     if (mean := statistics.fmean(cpu_s)) > 0:
         metrics["cpu_imbalance"] = max(cpu_s) / mean - 1
     return metrics
+
+
+def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
+    """The rank map: the ranks of every host, as "0-3, 8"; hosts in the order of their first rank."""
+    by_host: dict[str, list[int]] = {}
+    for usage in sorted(usages, key=lambda usage: usage.rank):
+        by_host.setdefault(usage.host, []).append(usage.rank)
+    return {host: ", ".join(_runs(ranks)) for host, ranks in by_host.items()}
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[str]:
+    """Neighbours taken together; the numbers ascend."""
+    for _, group in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        yield str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}"

@@ -69,6 +69,8 @@ class TrialResult:
     trust: str
     trust_reasons: Sequence[str] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of them only now, beside those of the start."""
     artifacts: Sequence[Artifact] = ()
     tables: Mapping[str, Any] = field(default_factory=dict)
 
@@ -220,9 +222,14 @@ class Trial(models.Model):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
         self.certificate = storable(certificate)
 
-    def start_running(self, *, command: Sequence[str], conditions: Mapping[str, Any]) -> None:
-        """The hosts are ready and the launch command starts now."""
-        self._move(State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions))
+    def start_running(
+        self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
+    ) -> None:
+        """The hosts are ready and the launch command starts now. A trial that fails keeps its ``environment`` too."""
+        known = Environment.store(storable(environment)) if environment else None
+        self._move(
+            State.RUNNING, running_at=Now(), command=list(command), conditions=dict(conditions), environment=known
+        )
 
     def start_analysing(self) -> None:
         """The launch command ended well; its capture and output are read now."""
@@ -238,7 +245,8 @@ class Trial(models.Model):
                 trust_reasons=list(result.trust_reasons),
                 not_available={**result.not_available, **not_finite},
                 tables=dict(result.tables),
-                environment=Environment.store(storable(result.environment)) if result.environment else None,
+                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
+                conditions={**self.conditions, **result.conditions},
             )
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
@@ -255,7 +263,8 @@ class Trial(models.Model):
                 trust_reasons=list(result.trust_reasons),
                 not_available={**result.not_available, **not_finite},
                 tables=storable(dict(result.tables)),
-                environment=Environment.store(storable(result.environment)) if result.environment else None,
+                environment=Environment.store(storable(result.environment)) if result.environment else self.environment,
+                conditions=storable({**self.conditions, **result.conditions}),
             ):
                 raise StaleTrial(f"{self} did not fail, or was finished by somebody else")
             Measurement.objects.bulk_create(rows)

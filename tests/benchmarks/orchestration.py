@@ -7,7 +7,7 @@ elapsed times of its launch commands, divided by the number of trials. It holds 
 the database; the task that a Celery worker runs is called in this process. ReFrame, installed into a throw-away
 environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
 elapsed times with and without capture, runs interleaved. The cost of the live view is the same ratio between trials whose
-page is asked for every second while their capture is decoded as it grows, and trials that nobody looks at and whose
+page is asked for as often as a browser does while their capture is decoded as it grows, and trials that nobody looks at and whose
 capture is decoded at the end only. Rounds tell the spread: the machine may be busy.
 """
 
@@ -54,7 +54,7 @@ class Second(rfm.RunOnlyRegressionTest):
         return sn.assert_eq(self.job.exitcode, 0)
 """
 PAIRS = 3
-PAGE_PERIOD_S = 1.0
+PAGE_PERIOD_S = 0.8
 WATER = {
     "name": "observer",
     "workload": "water",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from workers.usage import RankUsage, read_rank_usage, run_metrics
+from workers.usage import RankUsage, ranks_on, read_rank_usage, run_metrics
 
 
 def usage(rank: int, user_s: float, system_s: float, **other: int) -> RankUsage:
@@ -59,3 +60,10 @@ def test_reports_are_read_in_the_order_of_ranks_and_half_written_ones_are_not(tm
         (tmp_path / f"rank-{rank}.json").write_text(json.dumps(vars(usage(rank, 1.0, 1.0))))
     (tmp_path / "rank-3.json.part").write_text('{"rank": 3')
     assert [report.rank for report in read_rank_usage(tmp_path)] == [2, 10]
+
+
+def test_the_rank_map_names_the_ranks_of_every_host() -> None:
+    placed = {0: "n2", 1: "n2", 2: "n2", 3: "n1", 4: "n1", 5: "n2", 7: "n1"}
+    usages = [replace(usage(rank, 1.0, 0.0), host=host) for rank, host in reversed(placed.items())]
+    assert list(ranks_on(usages).items()) == [("n2", "0-2, 5"), ("n1", "3-4, 7")]
+    assert ranks_on([]) == {}

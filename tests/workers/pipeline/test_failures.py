@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -34,6 +35,8 @@ def test_it_names_the_rank_the_exit_status_and_the_last_lines(outcome: Callable[
     assert "rank 0 of 1 on n1 ended with exit status 1" in trial.message
     assert "no such potential" in trial.message
     assert set(trial.artifacts.values_list("name", flat=True)) >= {"stdout.txt", "stderr.txt", "capture.pcapng.zst"}
+    assert trial.environment is not None
+    assert trial.environment.facts["kernel"] == os.uname().release
 
 
 def test_it_names_the_signal_that_killed_a_rank(outcome: Callable[..., Trial]) -> None:

@@ -71,6 +71,7 @@ def test_it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None
     assert finished.trust in {"good", "degraded"}
     assert finished.command[0] == "mpirun"
     assert "2 virtual hosts" in finished.conditions["oversubscription"]
+    assert finished.conditions["ranks_on"] == {"n1": "0", "n2": "1"}
     assert finished.environment is not None
     assert not Lease.objects.exists()
 

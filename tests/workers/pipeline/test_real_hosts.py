@@ -61,6 +61,9 @@ def test_it_measures_on_nodes_of_slurm(run_all: Callable[..., list[Trial]], slur
     (trial,) = run_all(cluster=slug, **WATER)
     require_result(trial)
     assert trial.conditions["slurm_job"].isdigit()
+    # Three nodes, though the partition would let a job have four; suggestions rest on it.
+    assert trial.conditions["partition"] == {"name": "short", "hosts": 3}
+    assert trial.experiment.cluster.hosts_to_suggest == 3
 
 
 def see_it_run(browser: Client, told: Path) -> tuple[dict[str, Any], str]:
@@ -127,11 +130,28 @@ def test_a_missing_permission_costs_the_network_metrics_only(
     assert trial.not_available["packets"] == "the program no-such-recorder is missing on host n1"
 
 
+def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
+) -> None:
+    recorder = tmp_path / "recorder"
+    recorder.write_text(
+        '#!/bin/sh\nif [ "$(hostname)" = n2 ]; then echo not today >&2; exit 1; fi\nexec dumpcap "$@"\n'
+    )
+    recorder.chmod(0o755)
+    slug = add_cluster("ssh", ssh_hosts.settings(capture="every", capture_command=[str(recorder)]))
+    (trial,) = run_all(cluster=slug, **WATER)
+    require_result(trial)
+    assert "host n2 was not recorded: on host n2 dumpcap: not today" in trial.trust_reasons
+    names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
+    assert names == {"capture.pcapng.zst", "capture-n3.pcapng.zst"}
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"port": 2299}, "Host n1 cannot be used: Connection refused."),
         ({"hots": []}, "The settings of this ssh cluster are wrong: hots"),
+        ({"hosts": ["n1", "n2", "n1", "n3"]}, "hosts: named more than once: n1"),
     ],
 )
 def test_a_cluster_that_cannot_be_used_fails_its_trials_with_the_reason(
