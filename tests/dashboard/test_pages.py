@@ -180,7 +180,7 @@ def test_a_finished_trial_it_shows_with_tiles_and_dots(page, submit, run):
 
 def test_a_waiting_trial_it_polls_it_reloads_once_over(page, submit, run):
     trial = submit().trials.first()
-    assert 'hx-trigger="every 1s"' in text_of(page.get(trial.get_absolute_url()))
+    assert 'hx-trigger="every 800ms"' in text_of(page.get(trial.get_absolute_url()))
     address = reverse("trial-live", args=[trial.pk])
     assert "Waiting" in text_of(page.get(address))
     run()
