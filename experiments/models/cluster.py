@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django.db import models
 
+from experiments import machines
 from experiments.errors import FieldError, InvalidSpec
 
 TESTBED_HOSTS: Final = 250
@@ -53,10 +53,13 @@ class Cluster(models.Model):
             raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
 
     def resources(self) -> list[str]:
-        """Return what a trial here must have for itself: the whole machine for local kinds, else the listed hosts."""
+        """Return what a trial here must have for itself: the whole machine for local kinds, else the listed hosts.
+
+        Sorted: two trials that take some of the same wait for each other, never in a circle.
+        """
         if self.kind in (self.Kind.TESTBED, self.Kind.LOCAL):
-            return [f"machine:{socket.gethostname()}"]
-        return sorted(f"host:{host}" for host in self.settings.get("hosts", [])) or [f"cluster:{self.slug}"]
+            return sorted(machines.this_machine())
+        return sorted(machines.hosts(self.settings.get("hosts", []))) or [f"cluster:{self.slug}"]
 
 
 class Lease(models.Model):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from django.db import IntegrityError, connection, connections
 
+from experiments import machines
 from experiments.models import Cluster, Lease, State, Trial
 from tests.experiments import factories
 
@@ -81,6 +84,34 @@ def test_it_lets_clusters_with_other_hosts_run_side_by_side() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "::1", "LOCALHOST.", socket.gethostname()])
+def test_it_holds_the_machine_against_hosts_over_ssh_that_are_this_machine(name: str) -> None:
+    factories.experiment()
+    here = Cluster.objects.create(slug="here", name="Here", kind="ssh", settings={"hosts": [name]})
+    factories.experiment(cluster="here", sweep={"hosts": [1]})
+    factories.claimed()
+    assert Trial.claim_next(here, "host:2:2") is None
+
+
+@pytest.mark.django_db
+def test_it_knows_this_machine_by_its_boot_and_not_only_by_a_name_that_containers_change() -> None:
+    factories.experiment()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    held = set(factories.claimed().leases.values_list("resource", flat=True))
+    assert held == {f"machine:{boot}", f"host:{socket.gethostname().lower()}"}
+
+
+def test_it_knows_a_host_by_its_address_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"node1": "192.0.2.7", "node1.lab.example": "192.0.2.7", "node2": "192.0.2.8"}
+    known = {name: (float("inf"), frozenset({address})) for name, address in names.items()}
+    monkeypatch.setattr("experiments.machines._remembered", known)
+    taken = {name: machines.hosts([name]) for name in names}
+    assert taken["node1"] & taken["node1.lab.example"] == taken["node1"] & machines.hosts(["192.0.2.7"])
+    assert taken["node1"] & taken["node1.lab.example"] == {"address:192.0.2.7"}
+    assert not taken["node1"] & taken["node2"]
+
+
+@pytest.mark.django_db
 def test_it_answers_none_when_nothing_waits() -> None:
     factories.experiment().cancel()
     assert Trial.claim_next(Cluster.objects.get(slug="testbed"), "host:1:1") is None
@@ -103,7 +134,7 @@ def test_it_gives_the_machine_to_one_of_eight_workers() -> None:
     won = [trial for trial in at_once(lambda n: Trial.claim_next(testbed, f"host:{n}:1"), 8) if trial is not None]
     assert len(won) == 1
     assert Trial.objects.active().get() == won[0]
-    assert Lease.objects.get().trial == won[0]
+    assert {lease.trial for lease in Lease.objects.all()} == set(won)
 
 
 @pytest.mark.django_db(transaction=True)
