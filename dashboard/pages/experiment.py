@@ -14,7 +14,7 @@ from django_htmx.http import trigger_client_event
 from dashboard.asked import asked
 from dashboard.diagnosis import shown
 from dashboard.drafts import as_yaml
-from dashboard.pages.home import left_s, running_entry
+from dashboard.pages.home import running_entry
 from dashboard.results import Results
 from dashboard.standing import swept_of, why_apart
 from dashboard.summaries import chip_state, chip_words
@@ -23,19 +23,21 @@ from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.diagnosis import kept_diagnosis
 from experiments.errors import InvalidSpec, ReadOnly
-from experiments.models import Experiment, Trial
+from experiments.models import Experiment, State
 from experiments.parameters import known_parameters
 from experiments.revision import differences
-from experiments.selectors import Progress, apart, progress_of
+from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
+from experiments.waiting import Outlook, outlooks
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
+NEXT_TRIALS = 3
 
 
 @require_GET
 def experiment(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one experiment, its charts included."""
     found = find_experiment(request, slug)
-    context = {"place": "experiments", **_status(found), **results_of(found), **_setup(found)}
+    context = {"place": "experiments", **_status(request.user, found), **results_of(found), **_setup(found)}
     context |= allowed(request.user, found, context["progress"])
     context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
@@ -45,7 +47,7 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
     found = find_experiment(request, slug)
-    status = _status(found)
+    status = _status(request.user, found)
     complete = asked(request, "complete")
     if request.GET.get("seen") == str(status["progress"].over):
         return render(request, "experiment/_live.html", {**status, "complete": complete})
@@ -93,18 +95,44 @@ def allowed(user: Any, found: Experiment, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _status(found: Experiment) -> dict[str, Any]:
+def _status(user: Any, found: Experiment) -> dict[str, Any]:
     progress = progress_of([found])[found.pk]
-    active = Trial.objects.active().filter(experiment=found).select_related("configuration", "experiment")
     return {
         "experiment": found,
         "progress": progress,
         "state": "published" if found.published else chip_state(progress),
         "state_words": "" if found.published else chip_words(progress),
         "shares": _shares(progress),
-        "running": [running_entry(trial) for trial in active] if progress.active else [],
-        "left_s": left_s(progress),
         "took_s": _took_s(progress),
+        **({} if progress.is_over else _still_to_come(user, found)),
+    }
+
+
+def _still_to_come(user: Any, found: Experiment) -> dict[str, Any]:
+    """What runs, what waits for what, and how long all of it takes."""
+    rows, trials = waiting(), list(running_trials())
+    outlook = outlooks(rows, trials).get(found.pk, Outlook())
+    queued = next((row for row in rows if row["experiment_id"] == found.pk), None)
+    return {
+        "running": [running_entry(trial) for trial in trials if trial.experiment_id == found.pk],
+        "left_s": outlook.left_s,
+        "queued": queued and _queue(user, found, queued, outlook),
+    }
+
+
+def _queue(user: Any, found: Experiment, queued: dict[str, Any], outlook: Outlook) -> dict[str, Any]:
+    """The next trials, and whose turn is before theirs: by name where it is one experiment that this reader may see."""
+    # With the cluster, because the index of the queue begins with it: a long queue is not sorted for its first three.
+    waiting_here = found.trials.filter(state=State.QUEUED, cluster=queued["cluster_id"])
+    following = waiting_here.select_related("configuration").order_by("position")
+    ahead = outlook.ahead
+    return {
+        **queued,
+        "next": [running_entry(trial) for trial in following[:NEXT_TRIALS]],
+        "starts_in_s": outlook.starts_in_s,
+        "ahead": sum(ahead.values()),
+        "ahead_experiments": len(ahead),
+        "ahead_named": visible_experiments(user).filter(pk__in=ahead).first() if len(ahead) == 1 else None,
     }
 
 

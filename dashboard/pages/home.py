@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,8 +18,8 @@ from dashboard.summaries import summaries
 from dashboard.words import parameters_sentence, trial_role
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
-from experiments.selectors import Progress, progress_of, running_trials, waiting
-from experiments.waiting import expected_starts
+from experiments.selectors import progress_of, running_trials, waiting
+from experiments.waiting import Outlook, outlooks
 
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.
@@ -44,8 +45,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
 
 def _laboratory(user: Any) -> dict[str, Any]:
     visible = visible_experiments(user)
-    running = _running(user)
-    queue = _queue(visible)
+    running, queue = _running_and_queue(visible)
     recent = list(visible.select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT])
     counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
@@ -64,17 +64,23 @@ def _laboratory(user: Any) -> dict[str, Any]:
     }
 
 
-def _queue(visible: QuerySet[Experiment]) -> list[dict[str, Any]]:
-    """What waits, without the names of experiments that this reader may not see."""
-    rows = waiting()
-    starts = expected_starts(rows, list(running_trials())) if rows else {}
-    known = set(visible.filter(pk__in=[row["experiment_id"] for row in rows]).values_list("pk", flat=True))
-    return [{**row, "starts_in_s": starts[row["experiment_id"]]} for row in rows if row["experiment_id"] in known]
+def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What runs and what waits, without the names of experiments that this reader may not see; others still take their turns."""
+    rows, trials = waiting(), list(running_trials())
+    unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
+    if not unfinished:
+        return [], []
+    found = outlooks(rows, trials)
+    known = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
+    queue = [{**row, "starts_in_s": found[row["experiment_id"]].starts_in_s} for row in rows]
+    return (
+        _running([trial for trial in trials if trial.experiment_id in known], found),
+        [row for row in queue if row["experiment_id"] in known],
+    )
 
 
-def _running(user: Any) -> list[dict[str, Any]]:
+def _running(trials: Sequence[Trial], found: Mapping[int, Outlook]) -> list[dict[str, Any]]:
     """One entry per experiment that has a trial in a worker's hands."""
-    trials = list(visible_trials(user, running_trials()))
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
     marks = _marks([pk for pk, p in progress.items() if p.total <= MOST_SQUARES])
@@ -84,7 +90,7 @@ def _running(user: Any) -> list[dict[str, Any]]:
             "progress": progress[pk],
             "marks": marks.get(pk, []),
             "trials": [running_entry(trial) for trial in trials if trial.experiment_id == pk],
-            "left_s": left_s(progress[pk]),
+            "left_s": found[pk].left_s,
         }
         for pk, experiment in experiments.items()
     ]
@@ -95,14 +101,6 @@ def running_entry(trial: Trial) -> dict[str, Any]:
     swept = list(trial.experiment.specification.get("sweep", {}))
     point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
     return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
-
-
-def left_s(progress: Progress) -> float | None:
-    """Seconds until the experiment ends at its pace so far; None before the first trial ended."""
-    if not progress.over or progress.first_start is None or progress.is_over:
-        return None
-    passed: float = (timezone.now() - progress.first_start).total_seconds()
-    return passed / progress.over * (progress.queued + progress.active)
 
 
 def _marks(experiments: list[int]) -> dict[int, list[str]]:

@@ -1,0 +1,107 @@
+"""The page of an unfinished experiment says what runs, what waits, since what it is waiting for, and when it will end."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from experiments.models import Cluster, Experiment, Membership, Project, Trial
+from experiments.spec import parse
+from tests.dashboard.conftest import specification
+
+
+def said(page, experiment: Experiment) -> str:
+    """What the answer to the poll says, without markup."""
+    html = page.get(reverse("experiment-live", args=[experiment.slug])).content.decode()
+    return " ".join(re.sub(r"<[^>]*>", " ", html).replace("\N{NARROW NO-BREAK SPACE}", " ").split()).replace(" ,", ",")
+
+
+def claim() -> Trial:
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert trial is not None
+    return trial
+
+
+def let_them_have_held_s(seconds: float) -> None:
+    """All finished trials ended a week ago and held their hosts for so long."""
+    end = timezone.now() - timedelta(days=7)
+    Trial.objects.filter(state="finished").update(preparing_at=end - timedelta(seconds=seconds), ended_at=end)
+
+
+def test_more_repetitions_a_week_later_it_gives_seconds(page, submit, run):
+    experiment = submit(sweep={"hosts": [1]}, repetitions=3)
+    run()
+    let_them_have_held_s(6)
+    experiment.add_repetitions(2)
+    assert "3 of 5 trials complete · about 12 s left" in said(page, experiment)
+    claim()
+    home = page.get(reverse("home"))
+    assert home.context["running"][0]["left_s"] == pytest.approx(12, abs=2)
+
+
+def test_the_next_trials_it_names_with_when_they_start(page, submit, run):
+    experiment = submit()
+    run(most=1)
+    let_them_have_held_s(200)
+    running = claim()
+    text = said(page, experiment)
+    assert (
+        "4 trials queued next: 4 hosts, repetition 1; 1 host, repetition 2; 2 hosts, repetition 2 starts in about 3 min"
+        in text
+    )
+    assert running.get_absolute_url() in page.get(experiment.get_absolute_url()).content.decode()
+
+
+def test_before_anything_ran_it_waits_for_a_worker(page, submit):
+    assert "6 trials queued next: 1 host, repetition 1" in (text := said(page, submit()))
+    assert "starts as soon as a worker is free" in text
+    assert "left" not in text
+
+
+def test_the_experiment_before_it_names(page, submit, run):
+    first, second = submit(name="Before it"), submit(name="Second")
+    assert "cannot be told: no trial like those before it has ended here yet, after 6 trials of Before it" in said(
+        page, second
+    )
+    run(most=1)
+    let_them_have_held_s(100)
+    assert "starts in about 8 min 20 s, after 5 trials of Before it" in said(page, second)
+    third = submit(name="Third")
+    assert "after 11 trials of 2 other experiments" in said(page, third)
+    assert "after" not in said(page, first)
+
+
+def test_an_experiment_of_others_it_counts_without_its_name(page, submit):
+    hidden = Project.objects.create(slug="hidden", name="Hidden")
+    Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
+    text = said(page, submit())
+    assert "after 6 trials of another experiment" in text
+    assert "Secret plan" not in text
+    hidden.memberships.create(user_id=page.session["_auth_user_id"], role=Membership.Role.VIEWER)
+    assert "after 6 trials of Secret plan" in said(page, Experiment.objects.get(name="Water in miniature"))
+
+
+def test_a_cluster_that_is_off_it_says(page, submit):
+    experiment = submit()
+    Cluster.objects.update(enabled=False)
+    assert "is switched off: nothing starts before it is on again" in said(page, experiment)
+
+
+def test_an_experiment_that_is_over_it_leaves_without_a_queue(page, submit, run):
+    experiment = submit()
+    submit(name="Still waiting")
+    run(most=6)
+    text = said(page, experiment)
+    assert "queued" not in text
+    assert "6 of 6 trials complete" in text
+
+
+def test_what_is_waited_for_it_says_on_both_pages(page, submit):
+    experiment = submit()
+    claim().beat({"note": "Slurm job 12: PENDING (Resources)"})
+    assert "Preparing Slurm job 12: PENDING (Resources)" in said(page, experiment)
+    assert "preparing · Slurm job 12: PENDING (Resources)" in page.get(reverse("home")).content.decode()

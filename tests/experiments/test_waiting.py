@@ -1,0 +1,110 @@
+"""When what waits starts and ends: from how long such trials held their hosts, not from when the experiment began."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from experiments import waiting
+from experiments.models import Cluster, Experiment, Trial
+from experiments.selectors import running_trials
+from experiments.selectors import waiting as waiting_rows
+from experiments.waiting import Outlook, outlooks
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+WEEK = timedelta(days=7)
+
+
+def ended(*trials: Trial, held_s: float, ago: timedelta = WEEK) -> None:
+    """Let these trials have held their hosts for so long, and have ended so long ago."""
+    end = timezone.now() - ago
+    Trial.objects.filter(pk__in=[trial.pk for trial in trials]).update(
+        preparing_at=end - timedelta(seconds=held_s), ended_at=end
+    )
+
+
+def outlook_of(experiment: Experiment) -> Outlook:
+    return outlooks(waiting_rows(), list(running_trials()))[experiment.pk]
+
+
+def test_repetitions_that_are_added_a_week_later_it_expects_to_last_as_long_as_those_before() -> None:
+    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
+    ended(*(factories.finished() for _ in range(3)), held_s=5)
+    experiment.add_repetitions(2)
+    assert outlook_of(experiment).left_s == pytest.approx(10)
+    Trial.objects.filter(pk=factories.running().pk).update(preparing_at=timezone.now() - timedelta(seconds=2))
+    found = outlook_of(experiment)
+    assert found.left_s == pytest.approx(8, abs=1)
+    assert found.starts_in_s == pytest.approx(3, abs=1)
+
+
+def test_cancelled_trials_it_takes_for_no_pace() -> None:
+    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=4)
+    ended(factories.finished(), held_s=5)
+    experiment.trials.filter(state="queued").first().cancel()
+    assert outlook_of(experiment).left_s == pytest.approx(10)
+
+
+def test_each_configuration_it_expects_to_last_as_long_as_itself_and_an_unknown_one_as_the_workload() -> None:
+    experiment = factories.experiment(sweep={"hosts": [1, 2, 4]}, repetitions=2)
+    one, two = factories.finished(), factories.finished()
+    assert (one.configuration.hosts, two.configuration.hosts) == (1, 2)
+    ended(one, held_s=10)
+    ended(two, held_s=70)
+    # Waiting: 1 and 2 hosts once more, 4 hosts twice at the median of what ended.
+    assert outlook_of(experiment).left_s == pytest.approx(10 + 70 + 2 * 40)
+
+
+def test_a_new_experiment_it_expects_to_last_as_long_as_the_same_configurations_elsewhere() -> None:
+    factories.experiment(sweep={"hosts": [1]}, repetitions=1)
+    ended(factories.finished(), held_s=5)
+    again = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
+    assert outlook_of(again) == Outlook(0.0, pytest.approx(15), {})
+
+
+def test_a_workload_that_never_ran_here_it_promises_nothing() -> None:
+    assert outlook_of(factories.experiment()) == Outlook(0.0, None, {})
+
+
+def test_its_own_trials_it_remembers_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "LATEST", 2)
+    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=1)
+    ended(factories.finished(), held_s=5)
+    factories.experiment(workload="command", parameters={"program": ["true"]}, sweep={"hosts": [1]}, repetitions=3)
+    ended(*(factories.finished() for _ in range(3)), held_s=100, ago=timedelta(minutes=1))
+    experiment.add_repetitions(1)
+    assert outlook_of(experiment).left_s == pytest.approx(5)
+
+
+def test_the_turns_of_others_it_counts() -> None:
+    first = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
+    second = factories.experiment(sweep={"hosts": [1]}, repetitions=2)
+    ended(factories.finished(), held_s=5)
+    Trial.objects.filter(pk=factories.running().pk).update(preparing_at=timezone.now() - timedelta(seconds=60))
+    # One of the first runs longer than its like and is about to end, one waits.
+    assert outlook_of(second) == Outlook(pytest.approx(5), pytest.approx(15), {first.pk: 2})
+    assert outlook_of(first) == Outlook(0.0, pytest.approx(5), {})
+
+
+def test_a_cluster_that_is_off_it_gives_no_time_and_holds_nobody_up() -> None:
+    off = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
+    ended(factories.finished(), held_s=5)
+    Cluster.objects.filter(slug="testbed").update(enabled=False)
+    here = factories.experiment(cluster="local", sweep={"hosts": [1]}, repetitions=1)
+    assert outlook_of(off) == Outlook()
+    assert outlook_of(here).starts_in_s == 0.0
+
+
+@pytest.mark.parametrize("more", [0, 4])
+def test_it_asks_a_fixed_number_of_queries(django_assert_num_queries: Any, more: int) -> None:
+    for _ in range(2 + more):
+        factories.experiment()
+    ended(factories.finished(), held_s=5)
+    factories.running()
+    rows, running = waiting_rows(), list(running_trials())
+    with django_assert_num_queries(3):
+        outlooks(rows, running)
