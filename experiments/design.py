@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -82,19 +82,48 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     )
     errors: list[FieldError] = []
     count = 0
+    sizes: dict[int, list[Any]] = {}
     try:
         for values in _points(spec, limit=20 * max_trials):
             count += 1
             if count * per_configuration > max_trials:
                 return [too_many]
             errors.extend(e for e in _joint_problems(spec, values) if e not in errors)
+            if spec.scaling == "weak" and spec.grows_with_hosts is not None:
+                sizes.setdefault(values["hosts"], []).append(values[spec.grows_with_hosts])
             if len(errors) > 20:
                 break
     except InvalidSpec as error:
         return list(error.errors)
     if not count:
         return [FieldError("where", "leaves no configuration")]
-    return errors
+    return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
+
+
+def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[FieldError]:
+    """Return why ``sizes``, the values of ``grown`` by number of hosts, are no weak scaling.
+
+    The analysis compares one size of the problem per number of hosts; with several it would compare different problems.
+    """
+
+    def wrong(message: str) -> list[FieldError]:
+        return [FieldError("grows_with_hosts", message)]
+
+    if len(sizes) < 2:
+        return [FieldError("sweep.hosts", "weak scaling needs at least two numbers of hosts")]
+    before: tuple[str, Any] | None = None
+    for hosts, values in sorted(sizes.items()):
+        at = f"{hosts} host{'s'[: hosts != 1]}"
+        other = next((value for value in values if value != values[0]), None)
+        if other is not None:
+            both = f"{values[0]} and {other}"
+            return wrong(f"{grown} is {both} at {at}; let it advance with them: zip: [[hosts, {grown}]]")
+        if isinstance(values[0], bool) or not isinstance(values[0], int | float):
+            return wrong(f"{grown} is {values[0]!r} at {at}; only a number can grow")
+        if before is not None and values[0] <= before[1]:
+            return wrong(f"{grown} does not grow: it is {before[1]} at {before[0]} and {values[0]} at {at}")
+        before = at, values[0]
+    return []
 
 
 def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:

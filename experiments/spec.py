@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from experiments import design, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.expressions import Expression
-from experiments.parameters import LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
 from experiments.plain_data import problems as problems_of_plain_data
 from experiments.spec_fields import ExperimentSpec
 from experiments.yaml_lines import YamlDocument
@@ -184,7 +184,15 @@ def _check_rows(spec: ExperimentSpec, group: tuple[str, ...], path: str) -> Iter
 
 
 def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
-    if spec.scaling == "weak" and spec.grows_with_hosts is None:
+    """Judge the names; whether the parameter does grow is told by the configurations (``design.problems``)."""
+    grown = spec.grows_with_hosts
+    if spec.scaling == "weak" and grown is None:
         yield FieldError("grows_with_hosts", "weak scaling must name the parameter that grows with the hosts")
-    if spec.grows_with_hosts is not None and spec.grows_with_hosts not in spec.sweep:
-        yield FieldError("grows_with_hosts", f"{spec.grows_with_hosts!r} is not swept")
+    if grown is None:
+        return
+    if grown not in spec.sweep:
+        yield FieldError("grows_with_hosts", f"{grown!r} is not swept")
+    elif spec.scaling == "weak" and (grown in CLUSTER_PARAMETERS or grown in LINK_PARAMETERS):
+        yield FieldError("grows_with_hosts", f"{grown!r} is no size of the problem; name a parameter of the workload")
+    elif spec.scaling == "weak" and "hosts" not in spec.sweep:
+        yield FieldError("sweep", f"weak scaling needs several numbers of hosts: sweep hosts together with {grown}")

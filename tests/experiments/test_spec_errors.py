@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 
 from experiments.errors import InvalidSpec
-from experiments.spec import parse, parse_yaml
+from experiments.spec import parse, parse_yaml, restore
 from tests.experiments.specifications import errors_of, written
+
+
+def weak(**changes: Any) -> dict[str, Any]:
+    """Return what makes weak scaling of the specification, which needs a zip group or a filter to be one."""
+    swept = {"hosts": [1, 2, 4], "steps": [10, 20, 40]}
+    return {"parameters": {}, "sweep": swept, "scaling": "weak", "grows_with_hosts": "steps", **changes}
 
 
 @pytest.mark.parametrize(
@@ -74,12 +80,52 @@ from tests.experiments.specifications import errors_of, written
         ({"where": "hosts / 0 > 1"}, "where", "cannot be computed"),
         ({"scaling": "weak"}, "grows_with_hosts", "weak scaling must name"),
         ({"grows_with_hosts": "steps"}, "grows_with_hosts", "'steps' is not swept"),
+        ({"scaling": "weak", "grows_with_hosts": "hosts"}, "grows_with_hosts", "'hosts' is no size of the problem"),
+        (weak(sweep={"link.mtu": [1500, 9000]}, grows_with_hosts="link.mtu"), "grows_with_hosts", "name a parameter"),
+        (weak(sweep={"steps": [10, 20]}), "sweep", "needs several numbers of hosts: sweep hosts together with steps"),
+        (weak(sweep={"hosts": [2], "steps": [10]}), "sweep.hosts", "at least two numbers of hosts"),
+        (weak(), "grows_with_hosts", "steps is 10 and 20 at 1 host; let it advance with them: zip: [[hosts, steps]]"),
+        (weak(zip=[["hosts", "steps"]], where="hosts < 2"), "sweep.hosts", "at least two numbers of hosts"),
+        (
+            weak(sweep={"hosts": [4, 1], "steps": [10, 20]}, zip=[["hosts", "steps"]]),
+            "grows_with_hosts",
+            "steps does not grow: it is 20 at 1 host and 10 at 4 hosts",
+        ),
+        (
+            weak(
+                workload="data-staging",
+                sweep={"hosts": [2, 3], "staging": ["pull", "tree"]},
+                zip=[["hosts", "staging"]],
+                grows_with_hosts="staging",
+            ),
+            "grows_with_hosts",
+            "staging is 'pull' at 2 hosts; only a number can grow",
+        ),
     ],
 )  # fmt: skip
 def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sentence: str) -> None:
     found = errors_of(**changes)
     assert path in found, found
     assert sentence in found[path][0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"zip": [["hosts", "steps"]]},
+        {"where": "steps == 10 * hosts"},
+        {
+            "zip": [["hosts", "steps"]],
+            "sweep": {"hosts": [4, 1], "steps": [40, 20], "link.bandwidth": ["1 Gbit/s", "100 Mbit/s"]},
+        },
+    ],
+)
+def test_it_takes_weak_scaling_where_each_number_of_hosts_has_its_larger_problem(changes: dict[str, Any]) -> None:
+    assert parse(written(**weak(**changes))).grows_with_hosts == "steps"
+
+
+def test_it_reads_a_stored_weak_scaling_that_it_would_refuse_today() -> None:
+    assert restore(written(**weak())).scaling == "weak"
 
 
 def test_it_tells_groups_of_unequal_length() -> None:
