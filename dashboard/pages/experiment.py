@@ -23,7 +23,7 @@ from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.diagnosis import kept_diagnosis
 from experiments.errors import InvalidSpec, ReadOnly
-from experiments.models import Experiment, State
+from experiments.models import Cluster, Experiment, State
 from experiments.parameters import known_parameters
 from experiments.revision import differences
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
@@ -166,7 +166,19 @@ def results_of(found: Experiment) -> dict[str, Any]:
         "complete": results.complete,
         "diagnosis": shown(kept, results, sections) if kept else None,
         "fresh": fresh,
+        "oversubscription": _oversubscription(found, results),
     }
+
+
+def _oversubscription(found: Experiment, results: Results) -> str:
+    """What must stand wherever elapsed times of virtual hosts do: 'up to 12 virtual hosts on 2 cores'; '' for real hosts."""
+    if found.cluster is None or found.cluster.kind != Cluster.Kind.TESTBED:
+        return ""
+    ended = [(row.hosts, mark.pk) for row in results.rows for mark in row.trials if mark.state == State.FINISHED]
+    if not ended:
+        return ""
+    largest = found.trials.filter(pk=max(ended)[1]).values_list("conditions__oversubscription", flat=True).get()
+    return f"up to {largest}" if largest and "hosts" in results.swept else largest or ""
 
 
 def _versions(found: Experiment) -> list[dict[str, Any]]:
