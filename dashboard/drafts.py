@@ -17,12 +17,6 @@ from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonica
 from experiments.ranges import expand_values
 from experiments.spec import Capture, ExperimentSpec, Link
 
-# The first sweep a newcomer sees: small enough for two cores, and it shows scaling.
-STARTING_DRAFT: dict[str, Any] = {
-    "name": "TIP4P water, host sweep",
-    "workload": "water",
-    "sweep": {"hosts": "1, 2, 4"},
-}
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts"),
     *("certificate", "order", "time_limit_s"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.drafts import default_of, shown_default, shown_value
+from dashboard.first_sweep import row_values
 from dashboard.words import parameter_label
 from experiments import workloads
 from experiments.errors import FieldError
@@ -234,6 +236,11 @@ class Form:
     def sweep_rows(self) -> list[SweepRow]:
         rows = self._mapping("sweep").items()
         return [SweepRow.of(name, values, self.errors.get(f"sweep.{name}", ())) for name, values in rows]
+
+    @property
+    def row_values(self) -> str:
+        """What a new row of the sweep says, as JSON: by cluster, then by parameter."""
+        return json.dumps({cluster.slug: row_values(cluster) for cluster in self.clusters})
 
     @property
     def empty_row(self) -> SweepRow:

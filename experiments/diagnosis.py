@@ -30,6 +30,7 @@ from analysis.scaling import (
 )
 from analysis.statistics import ratio_interval
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
+from experiments.parameters import MAX_HOSTS, MAX_RANKS
 from experiments.revision import plan_points
 from experiments.studies import study_of
 
@@ -81,20 +82,23 @@ def _key(experiment: Experiment) -> str:
 
 
 def _stamp(experiment: Experiment) -> str:
-    """Return a hash of the trials of all complete configurations: while one is being measured, the last word stands."""
+    """Return a hash of the trials of all complete configurations and of the hosts that the cluster has for more.
+
+    While a configuration is being measured, the last word stands.
+    """
     rows = Trial.objects.current().filter(experiment=experiment).order_by("pk")
     trials = list(rows.values_list("configuration_id", "pk", "state"))
     open_ones = {configuration for configuration, _, state in trials if state in UNFINISHED}
     ended = [row for row in trials if row[0] not in open_ones]
-    return hashlib.sha256(repr((experiment.version, ended)).encode()).hexdigest()
+    has = experiment.cluster.hosts_to_suggest if experiment.cluster is not None else None
+    return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
 
 
 def _diagnose(experiment: Experiment) -> dict[str, Any]:
     study = study_of(experiment)
     slices = study.slices()
-    most_hosts = experiment.cluster.most_hosts if experiment.cluster is not None else None
     budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)
-    curves = [_slice(s, budget, most_hosts) for s in slices[:_MOST_SLICES]]
+    curves = [_slice(s, budget) for s in slices[:_MOST_SLICES]]
     wanted = [(point["parameters"], point["repetitions"]) for curve in curves for point in curve["next"]]
     more = plan_points(experiment, wanted) if wanted else None
     return {
@@ -109,7 +113,7 @@ def _diagnose(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _slice(study: Study, budget: int, most_hosts: int | None) -> dict[str, Any]:
+def _slice(study: Study, budget: int) -> dict[str, Any]:
     """One curve of the study: its sizes, the models of every metric that was measured, and what to measure next."""
     rows = scaling_table(study)
     models = {}
@@ -117,7 +121,7 @@ def _slice(study: Study, budget: int, most_hosts: int | None) -> dict[str, Any]:
         names = (study.time_metric, CPU, *MODELLED)
         choices = {name: fit_models(study, name) for name in names if len(study.sized(name)) > 2}
         models = {name: model(choice) for name, choice in choices.items() if choice is not None}
-    sizes = _runnable(study, most_hosts)
+    sizes = _runnable(study)
     suggestions = [] if study.published else suggest_points(study, budget_trials=budget, sizes=sizes)
     return {
         "where": dict(study.where),
@@ -129,12 +133,14 @@ def _slice(study: Study, budget: int, most_hosts: int | None) -> dict[str, Any]:
     }
 
 
-def _runnable(study: Study, most_hosts: int | None) -> list[float] | None:
-    """The sizes worth suggesting that the cluster has hosts for; None: all are."""
+def _runnable(study: Study) -> list[float]:
+    """The numbers of hosts worth suggesting that the cluster has and a specification may ask for; none where it lost its hosts."""
     measured = [size for size, _ in study.sized(study.time_metric)]
-    if most_hosts is None or study.axis != "hosts" or not measured or _BEYOND * max(measured) <= most_hosts:
-        return None
-    return [float(size) for size in range(int(min(measured)), most_hosts + 1)]
+    if not measured:
+        return []
+    ranks_per_host = max(int(point.parameters.get("ranks_per_host", 1)) for point in study.points)
+    limits = [MAX_HOSTS, MAX_RANKS // ranks_per_host, *([] if study.most_hosts is None else [study.most_hosts])]
+    return [float(size) for size in range(int(min(measured)), min(int(_BEYOND * max(measured)), *limits) + 1)]
 
 
 def model(choice: ModelChoice) -> dict[str, Any]:

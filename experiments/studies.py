@@ -34,12 +34,14 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     points = [_point(c, by_configuration[c.pk], values, with_traffic=with_traffic) for c in configurations]
     conditions = next((t.conditions for t in trials if t.conditions), {})
     kind = experiment.cluster.kind if experiment.cluster else ""
+    most_hosts = experiment.cluster.hosts_to_suggest if experiment.cluster else None
     return Study(
         points,
         name=experiment.name,
         published=experiment.published,
         kind=experiment.specification.get("scaling", "strong"),
         cores=conditions.get("cores") if kind in _SHARED_CORES else None,
+        most_hosts=most_hosts,
         link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
         link_certified=_kept(trials),
         capture_at="bridge" if kind == Cluster.Kind.TESTBED else "host" if kind else "",
@@ -68,7 +70,8 @@ def forget_findings(experiment: Experiment) -> None:
 
 def _findings_key(experiment: Experiment) -> str:
     ended = Trial.objects.filter(experiment=experiment).exclude(state__in=UNFINISHED).order_by("pk")
-    stamp = hashlib.sha256(repr(list(ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
+    has = experiment.cluster.hosts_to_suggest if experiment.cluster else None
+    stamp = hashlib.sha256(repr((has, *ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
     return f"findings:{experiment.pk}:{experiment.version}:{stamp}"
 
 

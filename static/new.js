@@ -32,6 +32,13 @@
     }
   }
 
+  // A new row proposes no more hosts and ranks than the chosen cluster has.
+  function propose(select) {
+    const known = JSON.parse(document.getElementById("sweep-row").dataset.values)[form.elements.cluster.value] || {};
+    const values = select.closest("tr").querySelector("[name=sweep_values]");
+    values.value = known[select.value] || values.value;
+  }
+
   form.addEventListener("click", e => {
     const remove = e.target.closest("[data-remove]");
     if (e.target.closest("[data-add]")) {
@@ -39,6 +46,7 @@
       document.querySelector("#sweep tbody").append(document.getElementById("sweep-row").content.cloneNode(true));
       const select = rows().at(-1).querySelector("select"), free = [...select.options].find(o => !used.has(o.value));
       if (free) select.value = free.value;
+      propose(select);
       renumber();
       markSwept();
       select.focus();

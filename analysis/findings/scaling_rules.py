@@ -43,9 +43,7 @@ def best_size(reading: Reading) -> Iterator[Finding]:
             f"{percent(gain)} less than the {quantity(first.median, 's')} at {sizes(first.size, axis)}."
         )
         step = (
-            f"Measure beyond {sizes(last.size, axis)}: the optimum was not reached."
-            if best is last
-            else f"Measure between the neighbours of {sizes(best.size, axis)}."
+            _beyond(reading, last) if best is last else f"Measure between the neighbours of {sizes(best.size, axis)}."
         )
     caveat = f"{size_range(close, axis)} cannot be told apart from it." if close else ""
     row = next(r for r in reading.rows if r.size == best.size)
@@ -54,6 +52,14 @@ def best_size(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "best_size", "scaling", statement, reading.strength(doubtful=bool(close)), tuple(evidence), "time", step, caveat
     )
+
+
+def _beyond(reading: Reading, last: Place) -> str:
+    """What to do when the largest size is the best: more hosts, where the cluster has them."""
+    has, axis = reading.study.most_hosts, reading.axis
+    if axis != "hosts" or has is None or has > last.size:
+        return f"Measure beyond {sizes(last.size, axis)}: the optimum was not reached."
+    return f"The optimum was not reached and the cluster has {sizes(has, axis)}: measure on a larger one, or stay here."
 
 
 @rule

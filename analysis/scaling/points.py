@@ -66,18 +66,19 @@ def suggest_points(
 ) -> list[Suggestion]:
     """Up to ``most`` configurations, best first, whose repetitions add up to at most ``budget_trials``.
 
-    ``sizes`` are those that the cluster can run; None takes every whole number up to one and a half times the largest measured.
+    ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. None takes
+    every whole number up to one and a half times the largest measured.
     "best_size" narrows the predicted best size, "model" the model over the measured range. A study without a model gets
     repetitions of its measured sizes first, as nothing else can be told yet.
     """
     choice = fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]
-    if not measured or budget_trials < 1:
+    candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured) if measured else []
+    if not measured or not candidates or budget_trials < 1:
         return []
-    candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured)
     beliefs = None if choice is None else _beliefs(study, choice, np.array(candidates), goal)
     if beliefs is None:
-        return _repeat_first(study, budget_trials, most)
+        return _repeat_first(study, sizes, budget_trials, most)
     found: list[Suggestion] = []
     if goal == "best_size" and choice is not None and choice.chosen.model_error > beliefs.noise:
         found = _bracket(study, measured, candidates, budget_trials, most)
@@ -118,9 +119,10 @@ def _whole_sizes(measured: Sequence[float]) -> list[float]:
     return [float(n) for n in range(int(min(measured)), int(1.5 * max(measured)) + 1)]
 
 
-def _repeat_first(study: Study, budget: int, most: int) -> list[Suggestion]:
+def _repeat_first(study: Study, sizes: Sequence[float] | None, budget: int, most: int) -> list[Suggestion]:
     found = []
-    for _, point in study.sized(study.time_metric)[:most]:
+    can_run = [point for size, point in study.sized(study.time_metric) if sizes is None or size in sizes]
+    for point in can_run[:most]:
         missing = min(MINIMUM_REPETITIONS - len(point.array(study.time_metric)), budget)
         if missing > 0:
             budget -= missing

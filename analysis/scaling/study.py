@@ -69,6 +69,8 @@ class Study:
     time_metric: str = "elapsed_s"
     cores: int | None = None
     """Processors that all hosts share, when the hosts are virtual ones of one machine; None when each has its own."""
+    most_hosts: int | None = None
+    """Hosts that the cluster has for one trial; None where that is not known."""
     link_bandwidth_bps: float | None = None
     link_certified: bool = False
     """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""

@@ -51,9 +51,10 @@ class ClusterRow:
 
     @property
     def hosts(self) -> str:
-        """Named hosts of real clusters; the virtual ones are made for each trial."""
-        listed = self.cluster.settings.get("hosts", [])
-        return str(len(listed)) if listed else "as asked" if self.cluster.kind == Cluster.Kind.TESTBED else "1"
+        """Named hosts of real clusters; the virtual ones are made for each trial, and Slurm has what it is said to have."""
+        if self.cluster.kind == Cluster.Kind.SLURM:
+            return str(self.cluster.facts.get("hosts", "as allotted"))
+        return "as asked" if self.cluster.kind == Cluster.Kind.TESTBED else str(self.cluster.most_hosts)
 
     @property
     def facts(self) -> list[tuple[str, str]]:

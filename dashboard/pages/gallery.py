@@ -19,6 +19,7 @@ from dashboard.summaries import chip_state, chip_words
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.design import expand
+from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, State
 from experiments.selectors import progress_of
@@ -85,6 +86,10 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         experiment = queue.submit(chosen.spec, project=project, owner=request.user)
     except Cluster.DoesNotExist:
         messages.error(request, f"The cluster {chosen.spec.cluster} is unknown or switched off.", extra_tags="bad")
+        return redirect("studies")
+    except InvalidSpec as error:
+        reasons = "; ".join(each.message for each in error.errors)
+        messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
         return redirect("studies")
     messages.success(request, f"Started: {experiment.trials.count()} trials are queued.", extra_tags="ok")
     return redirect(experiment)

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import trigger_client_event
 
 from dashboard.asked import asked
-from dashboard.drafts import STARTING_DRAFT, as_yaml, draft_from_post
+from dashboard.drafts import as_yaml, draft_from_post
+from dashboard.first_sweep import starting_draft
 from dashboard.forms import Form
 from dashboard.standing import Stale, stale_points
-from dashboard.words import command_lines, parameter_label, value_words, workload_title
+from dashboard.words import command_lines, parameter_label, value_words
 from experiments import design, workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
@@ -107,7 +108,7 @@ def _plain(text: str) -> dict[str, Any]:
 
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
-    """Of the experiment to clone, of a built-in one, or of the chosen workload."""
+    """Of the experiment to clone, of a built-in one, or a first one of the chosen workload on the chosen cluster."""
     if source := asked(request, "from"):
         experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
@@ -116,8 +117,11 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
         if file is None:
             raise Http404(f"no built-in experiment {name}")
         return _plain(file.read_text())
-    workload = asked(request, "workload")
-    return {**STARTING_DRAFT, "workload": workload, "name": workload_title(workload)} if workload else STARTING_DRAFT
+    return starting_draft(_clusters(), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
+
+
+def _clusters() -> list[Cluster]:
+    return list(Cluster.objects.filter(enabled=True).order_by("slug"))
 
 
 def _project(user: Any, spec: ExperimentSpec) -> Project:
@@ -142,7 +146,7 @@ def form_context(
     draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
 ) -> dict[str, Any]:
     """What the form and its preview show; of the experiment that is edited, also what the new version would do."""
-    clusters = list(Cluster.objects.filter(enabled=True).order_by("slug"))
+    clusters = _clusters()
     made: Preview | None = None
     change: Revision | None = None
     stale: Stale | None = None
@@ -153,7 +157,7 @@ def form_context(
             if cluster is None:
                 raise no_cluster(draft)
             cluster.require_hosts(*design.most_hosts(spec, design.expand(spec)))
-            made = make_preview(spec, chosen)
+            made = make_preview(spec, chosen, cluster)
             if editing is not None:
                 change = preview_of(editing, spec)
                 stale = stale_points(editing, spec, change)
@@ -212,7 +216,7 @@ class Preview:
         return self.configurations - len(self.rows)
 
 
-def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
+def make_preview(spec: ExperimentSpec, chosen: int, cluster: Cluster) -> Preview:
     """The same expansion that is stored at the start, with times and the exact command of configuration `chosen`."""
     plan = design.expand(spec)
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
@@ -246,7 +250,7 @@ def make_preview(spec: ExperimentSpec, chosen: int) -> Preview:
         capture_filter=(dry.recording.capture_filter or "") if dry else "",
         chosen=chosen + 1,
         link=design.link_of(plan.configurations[chosen].parameters).describe(),
-        notes=[*problems, *_notes(spec)],
+        notes=[*problems, *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)],
     )
 
 
@@ -256,6 +260,14 @@ def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[la
         return launch.dry_run(spec, plan, chosen), []
     except ClusterUnavailable as error:
         return None, [str(error)]
+
+
+def _too_large(cluster: Cluster, wanted: int) -> list[str]:
+    """What to know before Slurm is asked for more hosts than it is known to have; other clusters refuse them at once."""
+    has = cluster.hosts_to_suggest
+    if has is None or wanted <= has:
+        return []
+    return [f"{cluster.name} is known to have {has} host{'s'[: has != 1]}: Slurm may refuse trials with {wanted}."]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

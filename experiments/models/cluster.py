@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -45,6 +46,33 @@ class Cluster(models.Model):
         if self.kind == self.Kind.SSH:
             return len(self.settings.get("hosts", []))
         return {self.Kind.LOCAL: 1, self.Kind.TESTBED: TESTBED_HOSTS}.get(self.Kind(self.kind))
+
+    @property
+    def hosts_to_suggest(self) -> int | None:
+        """How many hosts a suggestion may ask for: ``most_hosts``; of Slurm what is stated and what it last told a trial here.
+
+        A person may ask Slurm for more, since partitions grow. None: nothing is known.
+        """
+        if self.kind != self.Kind.SLURM:
+            return self.most_hosts
+        told = self._latest("partition", {})
+        same = self.settings.get("partition") in (None, told.get("name"))
+        known = [self.facts.get("hosts"), told.get("hosts") if same else None]
+        return min((count for count in known if isinstance(count, int)), default=None)
+
+    @property
+    def cores_to_suggest(self) -> int | None:
+        """How many ranks of one host a suggestion may ask for: its cores. None: nothing is known."""
+        if self.kind in (self.Kind.TESTBED, self.Kind.LOCAL):
+            return len(os.sched_getaffinity(0))
+        cores = self._latest("cores", self.facts.get("cores_per_host"))
+        return cores if isinstance(cores, int) else None
+
+    def _latest(self, condition: str, default: Any) -> Any:
+        """What the latest trial here that knows this condition was told."""
+        trials = self.trials.filter(conditions__has_key=condition).order_by("-pk")
+        found = trials.values_list("conditions", flat=True).first()
+        return default if found is None else found[condition]
 
     def require_hosts(self, wanted: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""

@@ -60,6 +60,14 @@ def test_where_time_still_falls_it_says_to_measure_beyond() -> None:
     assert not _found(study, "loss_beyond_best")
 
 
+@pytest.mark.parametrize(("has", "beyond"), [(None, True), (13, True), (12, False), (4, False)])
+def test_beyond_what_the_cluster_has_it_does_not_say_to_measure(has: int | None, beyond: bool) -> None:
+    study = replace(_study(elapsed_s=lambda n: 5 + 300 / n), most_hosts=has)
+    (best,) = _found(study, "best_size")
+    assert best.next_step.startswith("Measure beyond 12 hosts") == beyond
+    assert (f"the cluster has {has} hosts" in best.next_step) == (not beyond)
+
+
 def test_more_hosts_that_never_help_are_said_to_never_help() -> None:
     study = _study(elapsed_s=lambda n: 100 + 5 * n)
     (best,) = _found(study, "best_size")

@@ -28,6 +28,14 @@ def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
     assert {s.parameters["hosts"] for s in found} <= {2, 4, 6, 8, 10, 12}
 
 
+def test_it_suggests_no_measured_size_that_the_cluster_has_lost() -> None:
+    single = Study([Point({"hosts": n}, {"elapsed_s": [10.0 / n]}) for n in (1, 4)])
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20)} == {1, 4}
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20, sizes=[1, 2, 3])} == {1}
+    for study in (single, simulated({"elapsed_s": _TRUTH}, repetitions=3)):
+        assert suggest_points(study, budget_trials=20, sizes=[]) == []
+
+
 def test_measuring_what_it_suggests_narrows_the_best_size_more_than_repeating_evenly() -> None:
     def width(study: Study) -> float:
         fit = usl(study, resamples=400)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from workers.errors import ClusterUnavailable
 
@@ -25,7 +26,10 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(dict(given))
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg']}" for each in error.errors()]
+            problems = [
+                f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg'].removeprefix('Value error, ')}"
+                for each in error.errors()
+            ]
             raise ClusterUnavailable(f"The settings of this {kind} cluster are wrong: {'; '.join(problems)}.") from None
 
 
@@ -75,6 +79,13 @@ class SshSettings(HostSettings, Login):
 
     hosts: tuple[Name, ...] = Field(min_length=1)
     agent: tuple[Word, ...] | None = Field(None, min_length=1)
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_different(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := [host for host, count in Counter(hosts).items() if count > 1]:
+            raise ValueError(f"named more than once: {', '.join(twice)}")
+        return hosts
 
     @property
     def between_hosts(self) -> tuple[str, ...]:

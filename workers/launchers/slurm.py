@@ -60,7 +60,10 @@ class SlurmLauncher(HostsLauncher):
             nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
             for node in nodes:
                 keepers[node] = RemoteKeeper(node, self.connection(job, node))
-            session = SlurmSession(self, keepers, scratch, agent_script(job), {"back_end": "Slurm", "slurm_job": job})
+            facts: dict[str, Any] = {"back_end": "Slurm", "slurm_job": job}
+            if partition := self.queue.partition(job):
+                facts["partition"] = partition
+            session = SlurmSession(self, keepers, scratch, agent_script(job), facts)
         except BaseException:
             for keeper in keepers.values():
                 keeper.close()

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workers.errors import ClusterUnavailable
 from workers.launchers.settings import SlurmSettings
@@ -142,6 +143,17 @@ class SlurmQueue:
             raise ClusterUnavailable(f"Slurm does not name the nodes of job {state.job}.")
         return tuple(names)
 
+    def partition(self, job: str) -> dict[str, Any]:
+        """Name of a job's partition and how many `hosts` one job can have there; empty where Slurm does not tell."""
+        name = self.settings.partition
+        if name is None:
+            told = self.run(["scontrol", "--oneliner", "show", "job", job]).output
+            name = next((word.partition("=")[2] for word in told.split() if word.startswith("Partition=")), "")
+        hosts = (
+            parse_partition(self.run(["scontrol", "--oneliner", "show", "partition", name]).output) if name else None
+        )
+        return {} if hosts is None else {"name": name, "hosts": hosts}
+
     def cancel(self, job: str) -> None:
         """Give the job's nodes back; a job that has ended already is no error."""
         self.run(["scancel", "--quiet", job])
@@ -246,6 +258,13 @@ def parse_scontrol(text: str) -> dict[str, JobState]:
             nodes = values.get("NodeList", "").replace("(null)", "")
             found[values["JobId"]] = JobState(values["JobId"], values["JobState"], values.get("Reason", ""), nodes)
     return found
+
+
+def parse_partition(text: str) -> int | None:
+    """The smaller of `TotalNodes=3` and `MaxNodes=4` (or UNLIMITED); None where there is neither."""
+    values = dict(word.split("=", 1) for word in text.split() if "=" in word)
+    counts = [values[name] for name in ("TotalNodes", "MaxNodes") if name in values]
+    return min((int(count) for count in counts if count.isdigit()), default=None)
 
 
 def refusal(answer: Answer, settings: SlurmSettings) -> str:

@@ -1,0 +1,160 @@
+"""What pages propose is never more than the cluster has: the form's first sweep, its new rows, next points, the gallery."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+import yaml
+from django.contrib.messages import get_messages
+from django.urls import reverse
+
+from experiments.design import expand, most_hosts
+from experiments.models import Cluster, Experiment, Measurement, State, Trial
+from experiments.spec import parse
+
+CORES = len(os.sched_getaffinity(0))
+STILL_FALLING = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.9, 5.5, 5.2), 4: (4.9, 4.1, 4.6, 4.2, 4.5)}
+
+
+def hosts(*names: str) -> dict:
+    return {"kind": "ssh", "settings": {"hosts": list(names)}}
+
+
+CLUSTERS = {
+    "lab-1": hosts("n1"),
+    "lab-2": hosts("n1", "n2"),
+    "lab-3": hosts("n1", "n2", "n3"),
+    "alone": {"kind": "local"},
+    "stated": {"kind": "slurm", "facts": {"hosts": 2}},
+    "unstated": {"kind": "slurm"},
+    "virtual": {"kind": "testbed"},
+}
+
+
+@pytest.fixture
+def clusters(library) -> None:
+    for slug, fields in CLUSTERS.items():
+        Cluster.objects.create(slug=slug, name=slug, **fields)
+
+
+def draft_on(response) -> dict:
+    """The draft of the form, as its YAML says it; checked as a start would be."""
+    assert response.status_code == 200
+    return yaml.safe_load(response.context["yaml"])
+
+
+@pytest.mark.usefixtures("clusters")
+@pytest.mark.parametrize(
+    ("slug", "sweep"),
+    [
+        ("lab-1", {"ranks_per_host": [1, 2]}),  # how many cores it has nobody knows yet
+        ("lab-2", {"hosts": [1, 2]}),
+        ("lab-3", {"hosts": [1, 2]}),
+        ("alone", {"ranks_per_host": [1, 2][:CORES]}),
+        ("stated", {"hosts": [1, 2]}),
+        ("unstated", {"hosts": [1, 2]}),
+        ("virtual", {"hosts": [1, 2, 4]}),
+    ],
+)
+def test_a_first_sweep_it_proposes_that_the_chosen_cluster_can_run(page, slug, sweep):
+    response = page.get(reverse("new"), {"cluster": slug})
+    draft = draft_on(response)
+    assert (draft["cluster"], draft["sweep"]) == (slug, sweep)
+    assert response.context["preview"] is not None, "and it is ready to start"
+    assert not response.context["form"].all_errors
+    spec, cluster = parse(draft), Cluster.objects.get(slug=slug)
+    cluster.require_hosts(*most_hosts(spec, expand(spec)))
+
+
+@pytest.mark.usefixtures("clusters")
+def test_without_the_test_bed_it_proposes_another_cluster_and_what_that_can_run(page):
+    Cluster.objects.filter(slug="testbed").update(enabled=False)
+    Cluster.objects.exclude(slug="lab-2").update(enabled=False)
+    draft = draft_on(page.get(reverse("new")))
+    assert (draft["cluster"], draft["sweep"]) == ("lab-2", {"hosts": [1, 2]})
+
+
+@pytest.mark.usefixtures("clusters")
+def test_an_unknown_cluster_it_takes_for_no_choice(page):
+    assert draft_on(page.get(reverse("new"), {"cluster": "\x00nowhere"}))["sweep"] == {"hosts": [1, 2, 4]}
+
+
+@pytest.mark.usefixtures("clusters")
+def test_a_new_row_it_fills_with_no_more_than_each_cluster_has(page):
+    Cluster.objects.filter(slug="lab-3").update(facts={"cores_per_host": 1})
+    html = page.get(reverse("new")).content.decode()
+    values = json.loads(re.search(r'id="sweep-row" data-values="([^"]*)"', html)[1].replace("&quot;", '"'))
+    assert values["lab-1"] == {"hosts": "1", "ranks_per_host": "1, 2"}
+    assert values["lab-3"] == {"hosts": "1, 2", "ranks_per_host": "1"}
+    assert values["alone"]["hosts"] == "1"
+    assert values["alone"]["ranks_per_host"] == ", ".join(map(str, [1, 2][:CORES]))
+    assert values["stated"]["hosts"] == "1, 2"
+
+
+@pytest.mark.usefixtures("clusters")
+def test_more_hosts_than_slurm_is_known_to_have_it_warns_of(page):
+    wanted = {"name": "w", "workload": "water", "cluster": "stated", "sweep_name": "hosts", "repetitions": "5"}
+    html = page.post(reverse("new-preview"), {**wanted, "sweep_values": "1, 3"}).content.decode()
+    assert "stated is known to have 2 hosts: Slurm may refuse trials with 3." in html
+    html = page.post(reverse("new-preview"), {**wanted, "sweep_values": "1, 2"}).content.decode()
+    assert "is known to have" not in html
+
+
+@pytest.mark.usefixtures("clusters")
+def test_the_clusters_it_lists_with_the_hosts_that_are_known(page):
+    html = page.get(reverse("clusters")).content.decode()
+    shown = dict(
+        re.findall(r'<span class="faint mono">([\w-]+)</span></td><td>[^<]*</td><td class="num">([^<]*)</td>', html)
+    )
+    assert shown["lab-3"] == "3"
+    assert (shown["alone"], shown["virtual"]) == ("1", "as asked")
+    assert (shown["stated"], shown["unstated"]) == ("2", "as allotted")
+
+
+def test_a_study_that_its_cluster_has_no_hosts_for_it_does_not_start(page, library):
+    Cluster.objects.filter(slug="testbed").update(**hosts("n1", "n2"))
+    response = page.post(reverse("study-run", args=["water-quick"]), follow=True)
+    assert response.status_code == 200
+    assert "has 2 hosts, not 4" in " ".join(map(str, get_messages(response.wsgi_request))) + response.content.decode()
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+@pytest.fixture
+def experiment(submit, clusters, empty_redis) -> Experiment:
+    """Still falling at four hosts, on a cluster of six."""
+    Cluster.objects.filter(slug="lab-3").update(settings={"hosts": ["n1", "n2", "n3", "n4", "n5", "n6"]})
+    made = submit(repetitions=5, cluster="lab-3")
+    for trial in made.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        elapsed_s = STILL_FALLING[trial.configuration.hosts][trial.repetition - 1]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed_s)
+    return made
+
+
+def next_hosts(html: str) -> list[int]:
+    return [int(count) for count in re.findall(r"<li><b>(\d+) hosts?</b>", html)]
+
+
+@pytest.mark.parametrize("has", [6, 5, 4, 3, 1, 0])
+def test_next_points_it_shows_within_the_cluster(page, experiment, has):
+    names = [f"n{number}" for number in range(1, has + 1)]
+    Cluster.objects.filter(slug="lab-3").update(settings={"hosts": names})
+    html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
+    assert max(next_hosts(html), default=0) <= has
+    assert ("Queue these" in html) == (has >= 5)
+    if has == 6:
+        assert max(next_hosts(html)) > 4
+
+
+def test_next_points_it_does_not_queue_once_the_cluster_has_lost_the_hosts(page, experiment):
+    html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
+    stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
+    Cluster.objects.filter(slug="lab-3").update(settings={"hosts": ["n1", "n2", "n3", "n4"]})
+    answer = page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp}, follow=True)
+    assert "The suggestion has changed" in answer.content.decode()
+    assert not experiment.trials.filter(state=State.QUEUED).exists()
+    experiment.refresh_from_db()
+    assert experiment.version == 1

@@ -1,0 +1,151 @@
+"""What is suggested is never more than the cluster has: hosts of a list, of a machine, of a Slurm partition, of the test-bed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments import selectors
+from experiments.diagnosis import diagnosis_of, kept_diagnosis
+from experiments.errors import InvalidSpec
+from experiments.library import built_in
+from experiments.models import Cluster, Experiment, Measurement, State, Trial
+from experiments.models.cluster import TESTBED_HOSTS
+from experiments.parameters import MAX_HOSTS, MAX_RANKS
+from experiments.revision import add_points, plan_points
+from experiments.spec import parse_yaml
+from tests.experiments import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
+STILL_FALLING = ((10.0, 10.2, 9.8, 10.1, 9.9), (5.6, 5.5, 5.9, 5.5, 5.2), (4.9, 4.1, 4.6, 4.2, 4.5))
+"""Seconds of the repetitions at three sizes: where the best size lies is not settled."""
+
+
+def cluster_of(kind: str, hosts: int = 0, **fields: Any) -> Cluster:
+    settings = {"hosts": [f"n{number}" for number in range(1, hosts + 1)]} if kind == "ssh" else {}
+    return Cluster.objects.create(slug=f"a-{kind}", name=f"A {kind}", kind=kind, **{"settings": settings, **fields})
+
+
+def still_falling(cluster: Cluster, sizes: list[int], conditions: dict[str, Any] | None = None, **changes: Any) -> Any:
+    """An experiment whose elapsed time falls to the largest size, so that all asks for more hosts."""
+    experiment = factories.experiment(
+        cluster=cluster.slug, sweep={"hosts": sizes}, repetitions=5, warmups=0, **{"parameters": {}, **changes}
+    )
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions=conditions or {})
+        elapsed_s = STILL_FALLING[sizes.index(trial.configuration.hosts)][trial.repetition - 1]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed_s)
+    return Experiment.objects.select_related("cluster").get(pk=experiment.pk)
+
+
+def points_of(diagnosis: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
+    return [(point["parameters"], point["repetitions"]) for part in diagnosis["slices"] for point in part["next"]]
+
+
+def most(experiment: Experiment) -> int:
+    """The largest number of hosts that is suggested; 0 where nothing is."""
+    return max((parameters["hosts"] for parameters, _ in points_of(diagnosis_of(experiment))), default=0)
+
+
+def next_step(experiment: Experiment) -> str:
+    findings = diagnosis_of(experiment)["report"]["findings"]
+    return next(f["next_step"] for f in findings if f["rule"] == "best_size")
+
+
+def test_with_hosts_to_spare_it_suggests_sizes_beyond_the_measured_ones_and_they_can_be_queued() -> None:
+    experiment = still_falling(cluster_of("ssh", 6), [1, 2, 4])
+    assert 4 < most(experiment) <= 6
+    assert "Measure beyond 4 hosts" in next_step(experiment)
+    more = plan_points(experiment, points_of(diagnosis_of(experiment)))
+    assert more is not None
+    assert add_points(experiment, more) == more.queued > 0
+
+
+@pytest.mark.parametrize("hosts", [4, 5])
+def test_no_more_hosts_than_the_list_has(hosts: int) -> None:
+    assert most(still_falling(cluster_of("ssh", hosts), [1, 2, 4])) <= hosts
+
+
+def test_a_cluster_that_is_used_up_is_not_to_be_measured_beyond() -> None:
+    experiment = still_falling(cluster_of("ssh", 4), [1, 2, 4])
+    assert next_step(experiment) == (
+        "The optimum was not reached and the cluster has 4 hosts: measure on a larger one, or stay here."
+    )
+
+
+def test_no_more_hosts_than_slurm_told_of_its_partition() -> None:
+    cluster = cluster_of("slurm", settings={"partition": "short"})
+    assert cluster.hosts_to_suggest is None
+    told = {"partition": {"name": "short", "hosts": 5}}
+    experiment = still_falling(cluster, [1, 2, 4], told)
+    assert cluster.hosts_to_suggest == 5
+    assert 0 < most(experiment) <= 5
+    cluster.settings = {"partition": "long"}
+    assert cluster.hosts_to_suggest is None, "what was told of another partition says nothing"
+
+
+def test_no_more_hosts_than_are_stated_of_a_slurm_cluster() -> None:
+    cluster = cluster_of("slurm", facts={"hosts": 5})
+    assert 0 < most(still_falling(cluster, [1, 2, 4])) <= 5
+    assert 0 < most(still_falling(cluster, [1, 2, 4], {"partition": {"name": "all", "hosts": 9}})) <= 5
+
+
+def test_the_machine_itself_has_one_host() -> None:
+    cluster = cluster_of("local")
+    assert (cluster.most_hosts, cluster.hosts_to_suggest) == (1, 1)
+    assert most(still_falling(cluster, [1])) <= 1
+
+
+def test_no_more_virtual_hosts_than_have_addresses() -> None:
+    factories.load_defaults()
+    experiment = still_falling(Cluster.objects.get(slug="testbed"), [50, 125, TESTBED_HOSTS])
+    assert 0 < most(experiment) <= TESTBED_HOSTS
+
+
+@pytest.mark.parametrize(("ranks_per_host", "limit"), [(1, MAX_HOSTS), (128, MAX_RANKS // 128)])
+def test_where_nothing_is_known_no_more_than_a_specification_may_ask_for(ranks_per_host: int, limit: int) -> None:
+    sizes = [limit // 4, limit // 2, limit]
+    experiment = still_falling(cluster_of("slurm"), sizes, parameters={"ranks_per_host": ranks_per_host})
+    assert 0 < most(experiment) <= limit
+
+
+def test_a_suggestion_falls_when_the_cluster_loses_the_hosts_for_it() -> None:
+    cluster = cluster_of("ssh", 6)
+    experiment = still_falling(cluster, [1, 2, 4])
+    before = diagnosis_of(experiment)
+    cluster.settings = {"hosts": ["n1", "n2", "n3"]}
+    cluster.save()
+    experiment = Experiment.objects.get(pk=experiment.pk)
+    kept, fresh = kept_diagnosis(experiment)
+    assert (kept is not None and kept["stamp"]) == before["stamp"]
+    assert not fresh
+    assert most(experiment) <= 3
+    assert plan_points(experiment, points_of(before)) is None, "what was suggested before can no longer be queued"
+
+
+def test_a_cluster_without_hosts_is_suggested_nothing() -> None:
+    cluster = cluster_of("ssh", 4)
+    experiment = still_falling(cluster, [2, 3, 4])
+    cluster.settings = {"hosts": ["n1"]}
+    cluster.save()
+    assert most(Experiment.objects.get(pk=experiment.pk)) == 0
+
+
+def test_repetitions_of_a_size_that_the_cluster_lost_it_refuses_and_queues_nothing() -> None:
+    cluster = cluster_of("ssh", 4)
+    experiment = still_falling(cluster, [2, 4])
+    points = [(c.parameters, 3) for c in experiment.configurations.order_by("position")]
+    more = plan_points(experiment, points)
+    assert more is not None
+    cluster.settings = {"hosts": ["n1", "n2"]}
+    cluster.save()
+    with pytest.raises(InvalidSpec, match="the cluster A ssh has 2 hosts, not 4"):
+        add_points(Experiment.objects.get(pk=experiment.pk), more)
+    assert selectors.progress_of([experiment])[experiment.pk].queued == 0
+
+
+def test_every_built_in_experiment_fits_the_cluster_it_names() -> None:
+    factories.load_defaults()
+    for file in built_in():
+        factories.experiment(**parse_yaml(file.read_text()).to_dict())
