@@ -1,0 +1,92 @@
+"""Use of every host over time: a line per host where they can be told apart, else a map of hosts and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title
+
+# Points of a long run would hide the lines that join them.
+_MOST_MARKERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class HostLine:
+    """One host: per step its mean and (lowest, highest, samples), None where it was not sampled."""
+
+    host: str
+    means: Sequence[float | None]
+    ranges: Sequence[tuple[float, float, int] | None]
+
+
+def hosts_over_time(t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str) -> Figure:
+    """`quantity` in base `unit` over the ends of the steps `t_s`; ranges are shown where a step holds several samples."""
+    scale = Scale.of([high for line in lines for found in line.ranges if found for high in found[1:2]], unit)
+    time_axis = {"title": axis_title("Time since the first sample", "s")}
+    if len(lines) > MOST_SERIES:
+        return _map(t_s, lines, scale, quantity, time_axis)
+    return {
+        "data": [_line(t_s, line, scale, index) for index, line in enumerate(lines)],
+        "layout": {
+            "xaxis": {**time_axis, "rangemode": "tozero"},
+            "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
+            "showlegend": True,
+        },
+    }
+
+
+def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:
+    several = any(found and found[2] > 1 for found in line.ranges)
+    hover = f"%{{y:.4~g}} {scale.unit}" + ("  [%{customdata[0]:.4~g} – %{customdata[1]:.4~g}]" if several else "")
+    trace: Figure = {
+        "type": "scatter",
+        "mode": "lines+markers" if len(t_s) <= _MOST_MARKERS else "lines",
+        "name": line.host,
+        "x": [_short(t) for t in t_s],
+        "y": [None if value is None else _short(scale(value)) for value in line.means],
+        "line": {"color": SERIES[index], "width": 1.75, "dash": DASHES[index]},
+        "marker": {"size": 5, "color": SERIES[index]},
+        "hovertemplate": f"{hover}<extra>{line.host}</extra>",
+    }
+    if several:
+        trace["customdata"] = [
+            None if found is None else [_short(scale(found[0])), _short(scale(found[1])), found[2]]
+            for found in line.ranges
+        ]
+    return trace
+
+
+def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity: str, time_axis: Figure) -> Figure:
+    heat: Figure = {
+        "type": "heatmap",
+        "name": axis_title(quantity, scale.unit)["text"],
+        "x": [_short(t) for t in t_s],
+        "y": [line.host for line in lines],
+        "z": [[None if value is None else _short(scale(value)) for value in line.means] for line in lines],
+        "zmin": 0,
+        "colorscale": "--seq",
+        "hoverongaps": False,
+        "hovertemplate": f"%{{y}}, %{{x}} s: %{{z:.4~g}} {scale.unit}<extra></extra>",
+        "colorbar": {
+            "title": {"text": scale.unit, "side": "top", "font": {"size": 12, "color": "--ink-2"}},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickfont": {"size": 12, "color": "--ink-2"},
+        },
+    }
+    return {
+        "data": [heat],
+        "layout": {
+            "hovermode": "closest",
+            "plot_bgcolor": "--line",
+            "margin": {"l": 60, "r": 4, "t": 8, "b": 40},
+            "xaxis": time_axis,
+            "yaxis": {"type": "category", "showgrid": False, "ticks": "", "autorange": "reversed"},
+        },
+    }
+
+
+def _short(value: float) -> float:
+    """Five digits: what a table shows, in half the characters."""
+    return float(f"{value:.5g}")

@@ -1,0 +1,158 @@
+"""The stored samples of a trial's hosts, thinned to a bounded number of steps while they are read.
+
+`samples.json` holds the rows of `workers.sampling.shares`: flat objects in the order of time. Hours of 64 hosts are 200 MB,
+so the file is read in pieces and never held as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+MOST_STEPS: Final = 240
+MOST_HOSTS: Final = 64
+_PIECE: Final = 1 << 20
+_TAIL_BYTES: Final = 4096
+_BETWEEN: Final = "[, \n"
+QUANTITIES: Final = ("cpu_share", "cpu_system_share", "runnable", "memory_bytes", "tx_Bps", "rx_Bps", "drops_per_s")
+"""`cpu_share` is user and system together, of one core; `drops_per_s` are frames that the interface dropped."""
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSamples:
+    """Per host and step the mean, lowest and highest of every quantity; all arrays are hosts x steps x QUANTITIES."""
+
+    hosts: list[str]
+    omitted: int
+    """Hosts beyond MOST_HOSTS."""
+    t_s: list[float]
+    """Where each step ends, in seconds since the first sample."""
+    count: npt.NDArray[np.int64]
+    """Samples in each step, hosts x steps; 0 where a host has none."""
+    mean: Array
+    low: Array
+    high: Array
+
+    @property
+    def step_s(self) -> float | None:
+        """Length of a step where several samples are drawn as one, else None."""
+        return self.t_s[0] if self.count.size and self.count.max() > 1 else None
+
+
+def read_samples(file: Path) -> HostSamples:
+    """Read `samples.json`. Raise OSError where it is gone, ValueError where it is no such file."""
+    with file.open() as stream:
+        fold = _Fold(_duration_s(file))
+        for rows in _pieces(stream):
+            fold.add(rows)
+    return fold.result()
+
+
+def _duration_s(file: Path) -> float:
+    """The time of the last row, found without reading what is before it."""
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
+        found = re.findall(rb'"t_s": ?([0-9.e+-]+)', stream.read())
+    return float(found[-1]) if found else 0.0
+
+
+def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:
+    """Rows of a JSON array of flat objects, as many at a time as a piece of the file holds."""
+    rest = ""
+    while piece := stream.read(_PIECE):
+        rest += piece
+        end = rest.rfind("}") + 1
+        rows, rest = rest[:end], rest[end:]
+        if rows:
+            yield json.loads(f"[{rows.lstrip(_BETWEEN)}]")
+    if rest.strip(_BETWEEN + "]"):
+        raise ValueError("the file ends in the middle of a row")
+
+
+class _Fold:
+    """Adds rows into steps: every interval is one where they are few, else MOST_STEPS of equal length."""
+
+    def __init__(self, duration_s: float) -> None:
+        self._width_s = duration_s / MOST_STEPS if duration_s > MOST_STEPS else None
+        self._hosts: dict[str, int] = {}
+        self._ends: dict[float, int] = {}
+        self._before_s = self._now_s = 0.0
+        shape = (MOST_HOSTS, MOST_STEPS + 1)
+        self._count = np.zeros(shape, dtype=np.int64)
+        self._weight = np.zeros(shape)
+        self._sum = np.zeros((*shape, len(QUANTITIES)))
+        self._low = np.full_like(self._sum, np.inf)
+        self._high = np.full_like(self._sum, -np.inf)
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take further rows; they follow those before in time."""
+        try:
+            taken = [row for row in map(self._row, rows) if row is not None]
+        except (KeyError, TypeError):
+            raise ValueError("a row is not that of a host") from None
+        if not taken:
+            return
+        values = np.array(taken, dtype=float)
+        at = (values[:, 0].astype(int), values[:, 1].astype(int))
+        length_s = values[:, 2]
+        np.add.at(self._count, at, 1)
+        np.add.at(self._weight, at, length_s)
+        np.add.at(self._sum, at, values[:, 3:] * length_s[:, None])
+        np.minimum.at(self._low, at, values[:, 3:])
+        np.maximum.at(self._high, at, values[:, 3:])
+
+    def _row(self, row: Mapping[str, Any]) -> Sequence[float] | None:
+        t_s = row["t_s"]
+        if t_s != self._now_s:
+            self._before_s, self._now_s = self._now_s, t_s
+        length_s = t_s - self._before_s
+        host = self._hosts.setdefault(row["host"], len(self._hosts))
+        if host >= MOST_HOSTS or length_s <= 0:
+            return None
+        system = row["cpu_system_share"]
+        return (
+            host,
+            self._step(t_s),
+            length_s,
+            row["cpu_user_share"] + system,
+            system,
+            row["runnable"],
+            row["memory_bytes"],
+            row["tx_Bps"],
+            row["rx_Bps"],
+            row.get("drops", 0) / length_s,
+        )
+
+    def _step(self, t_s: float) -> int:
+        if self._width_s is None:
+            step = self._ends.setdefault(t_s, len(self._ends))
+            if step > MOST_STEPS:
+                raise ValueError("it has more than one sample a second")
+            return step
+        return min(max(ceil(t_s / self._width_s) - 1, 0), MOST_STEPS - 1)
+
+    def result(self) -> HostSamples:
+        hosts = list(self._hosts)[:MOST_HOSTS]
+        ends = (
+            list(self._ends) if self._width_s is None else [self._width_s * step for step in range(1, MOST_STEPS + 1)]
+        )
+        kept = (slice(len(hosts)), slice(len(ends)))
+        weight = self._weight[kept]
+        return HostSamples(
+            hosts=hosts,
+            omitted=len(self._hosts) - len(hosts),
+            t_s=ends,
+            count=self._count[kept],
+            mean=self._sum[kept] / np.where(weight > 0, weight, 1.0)[:, :, None],
+            low=self._low[kept],
+            high=self._high[kept],
+        )

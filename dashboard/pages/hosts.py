@@ -1,0 +1,71 @@
+"""The hosts of one trial over time, fetched after its page: the samples of a long run take longer to read than a page may."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.charts.hosts import HostLine, hosts_over_time
+from dashboard.host_samples import QUANTITIES, HostSamples, read_samples
+from dashboard.pages.trial import find_trial
+from experiments.models import Artifact, Trial
+
+_VIEWS: Final = (
+    ("CPU", "cpu_share", "CPU use of one core", "%", 100),
+    ("System", "cpu_system_share", "CPU use in the kernel, of one core", "%", 100),
+    ("Run queue", "runnable", "Runnable programs", "", 1),
+    ("Memory", "memory_bytes", "Memory in use", "B", 1),
+    ("Sent", "tx_Bps", "Sent", "B/s", 1),
+    ("Received", "rx_Bps", "Received", "B/s", 1),
+    ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s", 1),
+)
+"""(button, quantity, axis, unit, factor to that unit)."""
+
+
+@require_GET
+def hosts(request: HttpRequest, pk: int) -> HttpResponse:
+    """The panel of a trial's hosts, or the reason why there is nothing to draw."""
+    return render(request, "trial/_hosts.html", _panel(find_trial(request, pk)))
+
+
+def _panel(found: Trial) -> dict[str, Any]:
+    artifact = found.artifacts.filter(kind=Artifact.Kind.SAMPLES).first()
+    if artifact is None:
+        return {"why": "No samples of the hosts were stored with this trial."}
+    if artifact.removed_at is not None:
+        return {"why": f"{artifact.name} was removed from the store; nothing is left to draw."}
+    try:
+        samples = read_samples(artifact.file)
+    except OSError:
+        return {"why": f"{artifact.name} is not in its place on disk any more; nothing is left to draw."}
+    except ValueError as error:
+        return {"why": f"{artifact.name} cannot be read: {error}."}
+    if not samples.hosts:
+        return {"why": "No second sample was taken, so there are no rates."}
+    return {"views": _views(samples), "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
+
+
+def _views(samples: HostSamples) -> list[tuple[str, Any]]:
+    """(name, figure) of every quantity; drops only where there were any."""
+    views = []
+    for name, quantity, axis, unit, factor in _VIEWS:
+        index = QUANTITIES.index(quantity)
+        if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
+            continue
+        lines = [_line(samples, number, index, factor) for number in range(len(samples.hosts))]
+        views.append((name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit)))
+    return views
+
+
+def _line(samples: HostSamples, host: int, index: int, factor: float) -> HostLine:
+    count = samples.count[host].tolist()
+    columns = [(factor * part[host, :, index]).tolist() for part in (samples.mean, samples.low, samples.high)]
+    steps = list(zip(*columns, count, strict=True))
+    return HostLine(
+        host=samples.hosts[host],
+        means=[mean if n else None for mean, _, _, n in steps],
+        ranges=[(low, high, n) if n else None for _, low, high, n in steps],
+    )
