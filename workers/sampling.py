@@ -57,7 +57,7 @@ class Sample:
 def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """Rates between neighbouring samples, one row per interval and host; `t_s` is the interval's end since the first.
 
-    CPU shares are of one core: a host with two busy ranks has 2.0. Intervals of no length are left out.
+    CPU shares are of one core: a host with two busy ranks has 2.0; `drops` are frames in the interval. Intervals of no length are left out.
     """
     rows = []
     for before, after in pairwise(samples):
@@ -84,4 +84,5 @@ def _rates(before: HostSample, after: HostSample, length_s: float) -> dict[str, 
         "tx_Bps": (after.tx_bytes - before.tx_bytes) / length_s,
         "rx_pps": (after.rx_packets - before.rx_packets) / length_s,
         "tx_pps": (after.tx_packets - before.tx_packets) / length_s,
+        "drops": after.drops - before.drops,
     }

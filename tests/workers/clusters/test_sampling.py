@@ -16,8 +16,8 @@ def sample(second: float, *hosts: HostSample) -> Sample:
 
 
 def test_shares_are_differences_over_the_interval_s_true_length() -> None:
-    before = HostSample("n1", 1.0, 0.5, 100, 1, rx_bytes=10, rx_packets=1, tx_bytes=20, tx_packets=2)
-    after = HostSample("n1", 2.0, 0.75, 300, 2, rx_bytes=1010, rx_packets=11, tx_bytes=520, tx_packets=7)
+    before = HostSample("n1", 1.0, 0.5, 100, 1, rx_bytes=10, rx_packets=1, tx_bytes=20, tx_packets=2, drops=3)
+    after = HostSample("n1", 2.0, 0.75, 300, 2, rx_bytes=1010, rx_packets=11, tx_bytes=520, tx_packets=7, drops=5)
     assert shares([sample(5.0, before), sample(7.0, after)]) == [
         {
             "t_s": 2.0,
@@ -30,6 +30,7 @@ def test_shares_are_differences_over_the_interval_s_true_length() -> None:
             "tx_Bps": 250.0,
             "rx_pps": 5.0,
             "tx_pps": 2.5,
+            "drops": 2,
         }
     ]
 
