@@ -91,3 +91,19 @@ def percent_apart(value: float, reference: float) -> str | None:
     if abs(apart) < 0.05:
         return f"0.0{NARROW}%"
     return f"{'+' if apart > 0 else MINUS}{abs(apart):.1f}{NARROW}%"
+
+
+def percent_change(ratio: float | None) -> str:
+    """How far a ratio lies from 1, signed and in percent; a dash where there is none."""
+    return NOTHING if ratio is None else percent_apart(ratio, 1.0) or NOTHING
+
+
+MANY_TIMES = 10.0
+"""From this ratio on readers think in times, not in percent."""
+
+
+def change(ratio: float | None) -> str:
+    """A ratio as a change: '−8.8 %', '+210.0 %', and '× 113' from ten times on."""
+    if ratio is not None and ratio >= MANY_TIMES:
+        return f"×{NARROW}{significant(ratio, 3)}"
+    return percent_change(ratio)

@@ -38,6 +38,8 @@ class Chart:
     views: Sequence[tuple[str, Figure]] = ()
     """Other figures of the same panel under the words of their buttons; the first is `figure` itself."""
     logarithm: bool = True
+    log_first: bool = False
+    """Whether the switch between linear and logarithmic stands at logarithmic to begin with."""
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,26 @@ are pooled in one column; what is compared is one point that all members have.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from analysis.statistics import Comparison, Summary, compare_groups, summarise
+from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
+from experiments.differences import Difference, environments_beside, settings_beside
 from experiments.errors import CannotCompare
 from experiments.metrics import described, in_order
-from experiments.models import Configuration, Environment, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.traffic import FLAGGED, in_statistics
 
 FEWEST: Final = 2
 MOST: Final = 8
 LABELS: Final = "ABCDEFGH"
 TIME: Final = "elapsed_s"
-DRAWN: Final = (TIME, "cpu_mean_rank_s", "packets")
-"""The metrics that are laid over one another at every common point."""
+_ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
+_OWN_FIGURES: Final = 3
+"""First of a workload's figures of merit that are read at every common point too."""
 _LONGEST_TOKEN: Final = 110
 
 Point = tuple[Any, ...]
@@ -59,18 +62,6 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A setting or fact with each member's value in words, and whether they differ."""
-
-    name: str
-    values: tuple[Any, ...]
-
-    @property
-    def differs(self) -> bool:
-        return len({repr(value) for value in self.values}) > 1
-
-
-@dataclass(frozen=True, slots=True)
 class MetricRow:
     """One metric: a summary per member (None where it was not measured), and each other member against the baseline."""
 
@@ -80,6 +71,21 @@ class MetricRow:
     direction: str
     summaries: tuple[Summary | None, ...]
     against: tuple[Comparison | None, ...]
+
+    @property
+    def measured_by(self) -> tuple[int, ...]:
+        """Places of the members that have values of it."""
+        return tuple(place for place, summary in enumerate(self.summaries) if summary is not None)
+
+    @property
+    def compared(self) -> bool:
+        """Whether any member could be held against the baseline."""
+        return any(comparison is not None for comparison in self.against)
+
+    @property
+    def same(self) -> bool:
+        """Whether every counted trial of every member gave one and the same number."""
+        return len({end for s in self.summaries if s for end in (s.minimum, s.maximum)}) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,26 @@ class Compared:
     environment: list[Difference]
     rows: list[MetricRow]
     series: dict[str, dict[Point, list[list[float]]]]
-    """Metric -> point -> one list of values per member."""
+    """Metric -> point -> one list of values per member; what decides first."""
 
-    def change_over_points(self, metric: str = TIME) -> dict[Point, list[Comparison | None]]:
+    @property
+    def drawn(self) -> list[str]:
+        """Metrics worth a chart: the baseline and another have values at a common point, and these are not one number everywhere."""
+        base = self.members.index(self.baseline)
+        shared = [metric for metric in self.series if any(_beside(own, base) for own in self.series[metric].values())]
+        return [metric for metric in shared if not self.is_constant(metric)]
+
+    @property
+    def deciding(self) -> str | None:
+        """The metric that the comparison is answered by: what decides for a workload, where it can be compared."""
+        return next(iter(self.drawn), None)
+
+    def is_constant(self, metric: str) -> bool:
+        """Whether every counted trial of every member gave the same number at every common point."""
+        values = {value for own in self.series[metric].values() for each in own for value in each}
+        return len(values) == 1
+
+    def change_over_points(self, metric: str) -> dict[Point, list[Comparison | None]]:
         """Each member against the baseline at every common point, corrected over all of them."""
         base = self.members.index(self.baseline)
         groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in self.members}
@@ -169,8 +192,8 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         names=names,
         points=points,
         at=point,
-        settings=_settings(members, names, point),
-        environment=_environment(trials),
+        settings=settings_beside([m.experiment for m in members], [m.at(names, point) for m in members]),
+        environment=environments_beside(trials),
         rows=_rows(members, chosen or members[0], _values(trials, scope)),
         series=_series(members, names, points),
     )
@@ -293,43 +316,6 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
         return names, common
 
 
-def _settings(members: Sequence[Member], names: Names, point: Point) -> list[Difference]:
-    rows = [m.at(names, point) for m in members]
-    given = [dict(row.parameters) if row else {} for row in rows]
-    keys = list(dict.fromkeys(key for each in given for key in each))
-    found = [
-        Difference("workload", tuple(m.experiment.workload for m in members)),
-        Difference("cluster", tuple(m.experiment.cluster.name if m.experiment.cluster else None for m in members)),
-        *(Difference(key, tuple(each.get(key) for each in given)) for key in keys),
-    ]
-    return sorted(found, key=lambda d: not d.differs)
-
-
-def _environment(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
-    keys = {t.environment_id for each in trials for t in each if t.environment_id}
-    facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
-    seen: list[dict[str, list[str]]] = []
-    for each in trials:
-        own: dict[str, list[str]] = defaultdict(list)
-        for key in dict.fromkeys(t.environment_id for t in each if t.environment_id):
-            for name, value in facts[key].items():
-                if value not in own[name]:
-                    own[name].append(value)
-        seen.append(own)
-    names = sorted({name for own in seen for name in own})
-    found = [Difference(n, tuple(" / ".join(own[n]) if n in own else None for own in seen)) for n in names]
-    return sorted(found, key=lambda d: not d.differs)
-
-
-def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as pairs of dotted name and value in words."""
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
     """Metric -> values, per member; the traffic of flagged captures is left out."""
     owner: dict[int, list[int]] = defaultdict(list)
@@ -346,11 +332,30 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, lis
     return found
 
 
+def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
+    return bool(values[base]) and any(own for place, own in enumerate(values) if place != base)
+
+
+def _read_everywhere(members: Sequence[Member]) -> list[str]:
+    """Metrics that are read at every common point: what decides for these workloads, time, packets, first figures of merit."""
+    deciding: list[str] = []
+    figures: list[str] = []
+    for experiment in {member.experiment.pk: member.experiment for member in members}.values():
+        try:
+            workload = workloads.get(experiment.workload, experiment.specification.get("parameters"))
+        except KeyError:  # a published study of a program that nobody can run here
+            continue
+        deciding.append(workload.decides)
+        figures += [figure.id for figure in workload.figures[:_OWN_FIGURES]]
+    return list(dict.fromkeys((*deciding, *_ALWAYS_READ, *figures)))
+
+
 def _series(
     members: Sequence[Member], names: Names, points: Sequence[Point]
 ) -> dict[str, dict[Point, list[list[float]]]]:
+    metrics = _read_everywhere(members)
     series: dict[str, dict[Point, list[list[float]]]] = {
-        metric: {point: [[] for _ in members] for point in points} for metric in DRAWN
+        metric: {point: [[] for _ in members] for point in points} for metric in metrics
     }
     place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
     trust: dict[int, str] = {}
@@ -359,7 +364,7 @@ def _series(
             for trial in member.trials_at(names, point):
                 place[trial.pk].append((point, number))
                 trust[trial.pk] = trial.trust
-    rows = Measurement.objects.filter(trial__in=list(place), metric__in=DRAWN, scope="all").order_by("trial_id")
+    rows = Measurement.objects.filter(trial__in=list(place), metric__in=metrics, scope="all").order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         if in_statistics(trust[trial_id], metric):
             for point, number in place[trial_id]:

@@ -10,7 +10,7 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
-from experiments.comparison import flat
+from experiments.differences import flat
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Kind, Measurement, State, Trial
 from experiments.traffic import in_statistics
 

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from dashboard.asked import asked
-from dashboard.pages.compare import percent
+from dashboard.numbers import percent_change
 from dashboard.words import parameters_sentence, workload_title
 from experiments import workloads
 from experiments.histories import FEWEST, METRIC, Kept, histories, standing
@@ -63,5 +63,5 @@ def _row(each: Kept) -> dict[str, Any]:
         "workload": workload_title(own.experiment.workload),
         "parameters": parameters_sentence(own.parameters, [name for name in own.parameters if name != "hosts"]),
         "last": last,
-        "percent": percent(last.ratio) if last else "",
+        "percent": percent_change(last.ratio) if last else "",
     }

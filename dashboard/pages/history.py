@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.asked import asked
 from dashboard.charts.history import Level, over_time
-from dashboard.pages.compare import percent
+from dashboard.numbers import percent_change
 from dashboard.results import Chart
 from dashboard.words import parameter_label, value_words
 from experiments.access import may_submit
@@ -78,8 +78,10 @@ def _changes(found: ConfigurationHistory) -> list[dict[str, Any]]:
         {
             "change": change,
             "entry": found.entries[change.index],
-            "percent": percent(change.ratio),
-            "interval": f"{percent(ends.low)} to {percent(ends.high)}" if (ends := change.ratio_interval) else "",
+            "percent": percent_change(change.ratio),
+            "interval": f"{percent_change(ends.low)} to {percent_change(ends.high)}"
+            if (ends := change.ratio_interval)
+            else "",
             "mark": found.expected.get(found.entries[change.index].trial),
         }
         for change in found.history.changes

@@ -1,6 +1,7 @@
-"""Comparison: what differs, by how much, and how sure."""
+"""Comparison: what differs, by how much, and how sure; the answer first, and nothing that says nothing."""
 
 import json
+import re
 
 import pytest
 from django.urls import reverse
@@ -8,6 +9,7 @@ from django.urls import reverse
 from experiments.comparison import compare
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Project, Trial
+from tests.dashboard.studies_measured import measured
 from tests.dashboard.test_api_access import client_of
 
 ADDRESS = "/compare/"
@@ -44,6 +46,143 @@ def test_configurations_it_says_better_only_where_a_direction_exists(two, person
     ratio = next(r for r in found["metrics"] if r["metric"] == "packets")["comparisons"][1]
     assert ratio["ratio"] == pytest.approx(4, rel=0.01)
     assert ratio["ratio_interval"]["low"] < 4 < ratio["ratio_interval"]["high"]
+
+
+WATER = {"workload": "water", "sweep": {"hosts": [2, 4]}, "repetitions": 5}
+PUBLISHED = "e:guster-2007-water"
+
+
+def seconds(factor: float, **more: float):
+    """A run whose elapsed time falls with the hosts, `factor` times as long."""
+    return lambda parameters: {"elapsed_s": factor * 4.0 / parameters["hosts"], "packets": 1000.0, **more}
+
+
+def opened(page, *of: str, **asked: str):
+    response = page.get(ADDRESS, {"of": ",".join(of), **asked})
+    assert response.status_code == 200
+    return response
+
+
+def test_what_decides_it_says_first_then_shows_and_then_lists(library, page):
+    slow = measured(library, {"name": "Slow", **WATER}, seconds(1.2))
+    fast = measured(library, {"name": "Fast", **WATER}, seconds(1.0))
+    answer = opened(page, *tokens(fast, slow))
+    verdict = "Against A, elapsed time of B is higher at both common points (+20.0\u202f%)."
+    assert answer.context["answer"].verdict == verdict
+    html = answer.content.decode()
+    places = [html.index(mark) for mark in (verdict, 'id="charts"', 'id="metrics"', 'id="configuration"')]
+    assert places == sorted(places)
+    assert "At 2 hosts: 2.400\u202fs against 2.000\u202fs (+20.0\u202f%)." in html
+    turned = opened(page, *tokens(fast, slow), baseline="e:slow").context["answer"].verdict
+    assert turned == "Against B, elapsed time of A is lower at both common points (\u221216.7\u202f%)."
+
+
+def test_points_of_different_verdicts_it_tells_apart(library, page):
+    first = measured(library, {"name": "First", **WATER}, seconds(1.0))
+    other = measured(
+        library, {"name": "Other", **WATER}, lambda p: {"elapsed_s": 2.0 if p["hosts"] == 2 else 0.5, "packets": 1.0}
+    )
+    words = "is lower at 1 of 2 common points (\u221250.0\u202f%), and shows no clear change at 1 (0.0\u202f%)."
+    verdict = opened(page, *tokens(first, other)).context["answer"].verdict
+    assert verdict == f"Against A, elapsed time of B {words}"
+
+
+def test_of_more_than_two_it_names_the_best(library, page):
+    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 2.0))]
+    answer = opened(page, *tokens(*runs), at="1").context["answer"]
+    assert (
+        answer.verdict
+        == "The lowest median of elapsed time at 4 hosts is that of B: 500.0\u202fms (B) to 2.000\u202fs (C)."
+    )
+    assert [each.member.label for each in answer.against] == ["B", "C"]
+    assert answer.against[1].sentences[0].startswith("Against A, elapsed time of C is higher at both common points")
+
+
+def test_what_a_workload_is_decided_by_it_answers_with(library, page):
+    own = measured(
+        library,
+        {
+            "name": "Wide",
+            "workload": "pingpong",
+            "parameters": {"hosts": 2, "message_bytes": "4 MiB"},
+            "sweep": {"link.delay": ["0 ms", "16 ms"]},
+        },
+        lambda parameters: {"elapsed_s": 9.0, "pingpong.transfer_time_s": 0.7 + 60 * parameters["link.delay"]},
+    )
+    found = opened(page, f"e:{own.slug}", "e:pinning-2007-wan").context
+    assert found["compared"].deciding == "pingpong.transfer_time_s"
+    assert [chart.element for chart in found["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
+
+
+def test_what_one_side_alone_measured_it_folds_away_under_its_name(library, page):
+    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5, cpu_s=1.0, wire_bytes=3.0))
+    response = opened(page, f"e:{own.slug}", PUBLISHED)
+    table, found = response.context["table"], response.context["compared"]
+    (only_a, only_b) = table.one_sided
+    assert only_a.title == "Measured on A (Mini) only: 2 metrics"
+    assert [line["row"].metric for line in only_a.rows] == ["cpu_s", "wire_bytes"]
+    assert only_b.element == "only-b"
+    assert {line["row"].metric for line in table.rows} == {"elapsed_s", "packets"}
+    folds = [*table.folded, *table.one_sided]
+    listed = [line["row"].metric for lines in (table.rows, *(fold.rows for fold in folds)) for line in lines]
+    assert sorted(listed) == sorted(row.metric for row in found.rows)
+    html = response.content.decode()
+    assert "not measured on both sides" not in html
+    assert html.index('id="only-a"') > html.index("<summary>Measured on A (Mini) only")
+
+
+def test_numbers_that_never_vary_it_does_not_draw(library, page):
+    runs = [measured(library, {"name": name, **WATER}, seconds(factor)) for name, factor in (("P", 1.0), ("Q", 1.1))]
+    response = opened(page, *tokens(*runs))
+    assert [chart.element for chart in response.context["charts"]] == ["overlay-elapsed_s", "change"]
+    assert response.context["not_drawn"] == ["Packets (1\u202f000)"]
+    assert "Not drawn, because every counted trial of every side gave the same number: Packets" in (
+        response.content.decode()
+    )
+
+
+def test_the_same_in_every_trial_and_what_is_unclear_it_folds_away(library, page):
+    runs = [
+        measured(library, {"name": n, **WATER}, seconds(f, retransmitted_segments=0.0, cpu_s=c, wire_bytes=w))
+        for n, f, c, w in (("P", 1.0, 2.0, 5.0), ("Q", 1.1, 2.0, 9.0))
+    ]
+    table = opened(page, *tokens(*runs)).context["table"]
+    assert {line["row"].metric for line in table.rows} == {"elapsed_s", "packets", "wire_bytes"}
+    assert [(fold.element, fold.title) for fold in table.folded] == [
+        ("same", "The same number in every counted trial: 2 metrics")
+    ]
+    few = [
+        measured(library, {"name": n, **WATER, "repetitions": 2}, seconds(f, cpu_s=f)) for n, f in (("R", 1), ("S", 2))
+    ]
+    (fold,) = opened(page, *tokens(*few)).context["table"].folded
+    assert fold.title == "No clear change, or too few repetitions: 1 metric"
+
+
+def test_a_study_in_miniature_it_lays_beside_its_full_size_on_a_logarithmic_axis(library, page):
+    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
+    response = opened(page, f"e:{own.slug}", PUBLISHED)
+    elapsed, change, _ = response.context["charts"]
+    assert elapsed.log_first
+    assert change.figure["layout"]["yaxis"]["type"] == "log"
+    (trace,) = change.figure["data"]
+    assert trace["y"] == pytest.approx([245.99 / 1.0, 200.4 / 0.5])
+    panel = response.content.decode().split('id="c-overlay-elapsed_s"')[1].split("</section>")[0]
+    assert re.search(r'data-scale="log" aria-pressed="true"', panel)
+    assert response.context["answer"].verdict == (
+        "Against A, elapsed time of B differs by ×\u202f246 to ×\u202f401 at both common points, "
+        "from too few trials for a test."
+    )
+
+
+def test_what_a_publication_does_not_state_it_does_not_call_different(library, page):
+    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
+    response = opened(page, f"e:{own.slug}", PUBLISHED)
+    settings = response.context["settings"]
+    apart, stated = {row["name"] for row in settings["apart"]}, dict(settings["partly"])
+    assert {"Steps", "Ranks per host"} <= apart
+    assert "Molecules" in {row["name"] for row in stated["A (Mini)"]}
+    assert not apart & {row["name"] for row in stated["A (Mini)"]}
+    assert "Stated for A (Mini) only" in response.content.decode()
 
 
 def test_single_trials_it_calls_too_few(two, person):

@@ -1,0 +1,126 @@
+"""The charts of a comparison: values laid over one another at every common point, and the change of what decides."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any, Final
+
+from dashboard.charts import Line, over_parameter
+from dashboard.charts.compare import Change, change_over
+from dashboard.compared_words import Changed, amount, lower_first, point_name
+from dashboard.numbers import MANY_TIMES
+from dashboard.results import Chart
+from dashboard.words import parameter_label
+from experiments.comparison import Compared, Member, Point
+from experiments.metrics import described
+
+MOST: Final = 5
+"""Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
+
+LONGEST_NAME: Final = 28
+
+
+def charts(found: Compared, changed: Changed) -> list[Chart]:
+    """Overlaid values over the common points; with a single point the members stand side by side."""
+    drawn = found.drawn[:MOST]
+    if len(found.points) < 2:
+        x = [_series_name(m) for m in found.members]
+        return [_side_by_side(found, metric, x) for metric in drawn]
+    parameter = ", ".join(map(parameter_label, found.names))
+    overlaid = [_overlaid(found, metric, parameter) for metric in drawn]
+    return [*overlaid[:1], _change(found, drawn[0], parameter, changed), *overlaid[1:]] if drawn else []
+
+
+def not_drawn(found: Compared) -> list[str]:
+    """Metrics that need no chart, because every counted trial gave the same number, each with that number."""
+    constant = {
+        metric: next(value for own in found.series[metric].values() for each in own for value in each)
+        for metric in found.series
+        if found.is_constant(metric) and all(map(any, zip(*found.series[metric].values(), strict=True)))
+    }
+    return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
+
+
+def _side_by_side(found: Compared, metric: str, x: list[str]) -> Chart:
+    description = described(metric)
+    line = Line("Trials", x, found.series[metric][found.at])
+    figure = over_parameter([line], quantity=description.label, unit=description.unit, parameter="Member")
+    for trace in figure["data"]:
+        trace["mode"] = "markers"
+    subtitle = "every trial, median and range"
+    return Chart(f"overlay-{metric}", description.label, figure, subtitle=subtitle, log_first=_decades(found, metric))
+
+
+def _overlaid(found: Compared, metric: str, parameter: str) -> Chart:
+    description = described(metric)
+    points = _drawn_points(found)
+    x = _axis(found, points)
+    lines = [
+        Line(_series_name(m), x, [found.series[metric][point][number] for point in points])
+        for number, m in enumerate(found.members)
+    ]
+    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
+    if len(found.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+        for trace in figure["data"]:
+            trace["mode"] = "markers"
+    left_out = max(0, len(lines) - 6)
+    return Chart(f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(found, metric))
+
+
+def _series_name(member: Member) -> str:
+    """Letter and name for a legend, short enough for two beside one another."""
+    return (
+        f"{member.label}  {member.name if len(member.name) <= LONGEST_NAME else f'{member.name[: LONGEST_NAME - 1]}…'}"
+    )
+
+
+def _decades(found: Compared, metric: str) -> bool:
+    """Whether a linear axis would press one member flat: a study in miniature beside its full size."""
+    values = [v for own in found.series[metric].values() for each in own for v in each]
+    medians = [median(each) for own in found.series[metric].values() for each in own if each]
+    return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
+
+
+def _drawn_points(found: Compared) -> list[Point]:
+    """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
+    if len(found.names) < 2:
+        return found.points
+    first = {point: number for number, point in enumerate(found.points)}
+    groups = list(dict.fromkeys(point[1:] for point in found.points))
+    return sorted(found.points, key=lambda point: (groups.index(point[1:]), first[point]))
+
+
+def _axis(found: Compared, points: list[Point]) -> list[Any]:
+    """Numbers where one numeric parameter pairs the members, else the points in words."""
+    alone = len(found.names) == 1 and all(isinstance(point[0], int | float) for point in points)
+    return [point[0] if alone else point_name(found, point) for point in points]
+
+
+def _change(found: Compared, metric: str, parameter: str, changed: Changed) -> Chart:
+    """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
+    drawn = _drawn_points(found)
+    series = [
+        Change(
+            _series_name(member),
+            number,
+            [
+                (x, c.ratio, *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)))
+                for x, point in zip(_axis(found, drawn), drawn, strict=True)
+                if (c := changed[point][number]) is not None and c.ratio is not None
+            ],
+        )
+        for number, member in enumerate(found.members)
+        if member is not found.baseline
+    ]
+    ratios = [ratio for each in series for _, ratio, *_ in each.points]
+    in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
+    quantity, base = described(metric).label, found.baseline.label
+    figure = change_over(
+        series,
+        quantity=lower_first(quantity) if not in_times else quantity,
+        parameter=parameter,
+        baseline=base,
+        in_times=in_times,
+    )
+    title = f"{quantity}, change against {base}"
+    return Chart("change", title, figure, subtitle="95 % interval", logarithm=False)

@@ -1,0 +1,212 @@
+"""A comparison in sentences: first what decides, over all common points, then the chosen point, then how many metrics changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+from analysis.statistics import Comparison
+from dashboard import numbers
+from dashboard.words import parameter_label, parameters_sentence, value_words
+from experiments.comparison import Compared, Member, Point, verdict_words
+from experiments.differences import Difference
+from experiments.metrics import described
+
+_ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
+_MOST_DIFFERENCES: Final = 8
+
+Changed = Mapping[Point, Sequence[Comparison | None]]
+"""Common point -> each member against the baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What is said of one member against the baseline; ``sentences`` stand below the verdict."""
+
+    member: Member
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``verdict`` is the one sentence that the page begins with."""
+
+    verdict: str
+    against: Sequence[Against]
+
+
+def answer(found: Compared, changed: Changed) -> Answer:
+    """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline.
+
+    ``changed`` are the changes of what decides (``Compared.change_over_points``).
+    """
+    metric = found.deciding
+    others = [member for member in found.members if member is not found.baseline]
+    if metric is None:
+        verdict = "Nothing to hold side by side: no metric that decides was measured on more than one side."
+        return Answer(verdict, [Against(member, [_counted(found, member)]) for member in others])
+    over = {member.label: _over_points(found, member, metric, changed) for member in others}
+    if len(others) == 1:
+        alone = others[0]
+        sentences = [_chosen_point(found, alone, metric)] if len(found.points) > 1 else []
+        return Answer(over[alone.label], [Against(alone, [*sentences, _counted(found, alone)])])
+    told = [Against(member, [over[member.label], _counted(found, member)]) for member in others]
+    return Answer(_of_many(found, metric), told)
+
+
+def _over_points(found: Compared, member: Member, metric: str, all_changed: Changed) -> str:
+    """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %), and shows no clear change at 1 (−2 %).'"""
+    number = found.members.index(member)
+    changed = [c for each in all_changed.values() if (c := each[number]) is not None]
+    subject = f"Against {found.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
+    if not changed:
+        return f"{subject} was not measured at a common point."
+    if len(found.points) == 1:
+        return f"{subject} {_at_one_point(changed[0], metric)}."
+    return f"{subject} {_at_points(changed, len(found.points))}."
+
+
+def _at_one_point(c: Comparison, metric: str) -> str:
+    values = f"{amount(c.median, metric)} against {amount(c.baseline_median, metric)}"
+    if c.verdict in ("higher", "lower"):
+        return f"is {c.verdict}: {values} ({numbers.change(c.ratio)})"
+    if c.verdict == "no clear change":
+        return f"shows no clear change: {values} ({numbers.change(c.ratio)})"
+    return f"is {values} ({numbers.change(c.ratio)}), from too few trials for a test"
+
+
+def _at_points(changed: Sequence[Comparison], count: int) -> str:
+    """Clauses for the points where it is lower, higher, not clearly changed, and where no test could tell."""
+    by_verdict: dict[str, list[Comparison]] = {}
+    for comparison in changed:
+        by_verdict.setdefault(comparison.verdict, []).append(comparison)
+    clauses: list[str] = []
+    for verdict, words in (
+        ("lower", "is lower at {points} ({changes})"),
+        ("higher", "is higher at {points} ({changes})"),
+        ("no clear change", "shows no clear change at {points} ({changes})"),
+        ("too few repetitions", "differs by {changes} at {points}, from too few trials for a test"),
+    ):
+        if own := by_verdict.get(verdict):
+            points = _of_points(len(own), count) if not clauses else str(len(own))
+            clauses.append(words.format(points=points, changes=_changes(own)))
+    if len(changed) < count:
+        clauses.append(f"was not measured on both sides at {count - len(changed)}")
+    return _joined(clauses)
+
+
+def _of_points(some: int, count: int) -> str:
+    if some < count:
+        return f"{some} of {count} common points"
+    return "both common points" if count == 2 else f"all {count} common points"
+
+
+def _changes(changed: Sequence[Comparison]) -> str:
+    ratios = sorted(c.ratio for c in changed if c.ratio is not None)
+    if not ratios:
+        return "from zero"
+    ends = dict.fromkeys((numbers.change(ratios[0]), numbers.change(ratios[-1])))
+    return " to ".join(ends)
+
+
+def _chosen_point(found: Compared, member: Member, metric: str) -> str:
+    base, other = (_median(found, each, metric) for each in (found.baseline, member))
+    where = _at(found)
+    if base is None or other is None:
+        return f"{where} it was not measured on both sides."
+    apart = numbers.change(other / base if base else None)
+    return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({apart})."
+
+
+def _of_many(found: Compared, metric: str) -> str:
+    """Who has the best median at the chosen point, or between what the medians lie where no direction is better."""
+    medians = [(value, m) for m in found.members if (value := _median(found, m, metric)) is not None]
+    where = f" {at[0].lower()}{at[1:]}" if (at := _at(found)) else ""
+    label, direction = lower_first(described(metric).label), described(metric).direction
+    if not medians:
+        return f"No {label} was measured{where}."
+    ordered = sorted(medians, key=lambda pair: pair[0], reverse=direction == "higher")
+    (first, one), (last, other) = ordered[0], ordered[-1]
+    ends = f"{amount(first, metric)} ({one.label}) to {amount(last, metric)} ({other.label})"
+    if direction == "neutral" or first == last:
+        return f"Medians of {label}{where}: {ends}."
+    return f"The {'highest' if direction == 'higher' else 'lowest'} median of {label}{where} is that of {one.label}: {ends}."
+
+
+def _counted(found: Compared, member: Member) -> str:
+    """'At 2 hosts 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
+    number = found.members.index(member)
+    counts = Counter(verdict_words(c, row.direction) for row in found.rows if (c := row.against[number]) is not None)
+    if not counts:
+        return "No metric was measured on both sides."
+    total = counts.total()
+    parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
+    were = "metric was" if total == 1 else "metrics were"
+    return f"{f'{at} ' if (at := _at(found)) else ''}{total} {were} measured on both sides: {parts}."
+
+
+def _median(found: Compared, member: Member, metric: str) -> float | None:
+    values = found.series[metric][found.at][found.members.index(member)]
+    return median(values) if values else None
+
+
+def amount(value: float, metric: str) -> str:
+    """A value of a metric with its unit: '245.99 s'."""
+    number, unit = numbers.quantity(value, described(metric).unit)
+    return f"{number}{numbers.NARROW}{unit}" if unit else number
+
+
+def point_name(found: Compared, point: Point) -> str:
+    """A common point in words: '2' where hosts alone pair the members, else '2 hosts, MTU 9000 B'."""
+    if found.names == ("hosts",):
+        return value_words("hosts", point[0])
+    return parameters_sentence(dict(zip(found.names, point, strict=True)), found.names)
+
+
+def point_words(member: Member, found: Compared) -> str:
+    """What a member is at the chosen point: its hosts and ranks, and the paired parameters."""
+    row = member.at(found.names, found.at)
+    if row is None:
+        return ""
+    rest = [name for name in found.names if name != "hosts"]
+    size = f"{row.hosts} host{'s' * (row.hosts != 1)}, {row.ranks} rank{'s' * (row.ranks != 1)}"
+    return ", ".join(p for p in (size, parameters_sentence(row.parameters, rest)) if p)
+
+
+def _at(found: Compared) -> str:
+    """'At 2 hosts, MTU 9000 B'; nothing where no parameter pairs the members."""
+    named = dict(zip(found.names, found.at, strict=True))
+    return f"At {parameters_sentence(named, found.names)}" if any(v is not None for v in named.values()) else ""
+
+
+def in_brief(found: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
+    """The first of what differs, and who tells nothing: what the answer has to be read with."""
+    apart = [each for each in differences if each.apart]
+    tellers = {place for each in differences for place in each.told_by}
+    return {
+        "rows": [
+            (parameter_label(each.name), [(found.members[n].label, setting(each, n)) for n in each.told_by])
+            for each in apart[:_MOST_DIFFERENCES]
+        ],
+        "more": max(0, len(apart) - _MOST_DIFFERENCES),
+        "silent": [m.label for place, m in enumerate(found.members) if differences and place not in tellers],
+        "none": not differences,
+    }
+
+
+def setting(each: Difference, place: int) -> str:
+    """A side's value of a setting or fact in words."""
+    value = each.values[place]
+    return str(value) if isinstance(value, str | list | dict) else value_words(each.name, value)
+
+
+def _joined(clauses: Sequence[str]) -> str:
+    return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
+
+
+def lower_first(text: str) -> str:
+    """'Elapsed time' in the middle of a sentence; 'CPU time' and 'TCP resets' stay as they are."""
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]

@@ -1,0 +1,88 @@
+"""What was set, and on what it ran: settings and facts of the environment, side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.models import Configuration, Environment, Experiment, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting or fact with each side's value. ``silent`` are the places of the sides that do not tell it.
+
+    A side that says nothing does not say otherwise: a publication states few settings and no fact of its machines' kernels.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    silent: frozenset[int] = frozenset()
+
+    @property
+    def differs(self) -> bool:
+        """Whether the values are not all the same, a missing one counted as a value."""
+        return len({repr(value) for value in self.values}) > 1
+
+    @property
+    def apart(self) -> bool:
+        """Whether two sides that tell it tell different things."""
+        return len({repr(value) for place, value in enumerate(self.values) if place not in self.silent}) > 1
+
+    @property
+    def told_by(self) -> tuple[int, ...]:
+        return tuple(place for place in range(len(self.values)) if place not in self.silent)
+
+
+def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configuration | None]) -> list[Difference]:
+    """Return workload, cluster and every parameter of one configuration per side, what differs first."""
+    given = [dict(row.parameters) if row else {} for row in rows]
+    keys = list(dict.fromkeys(key for each in given for key in each))
+    published = {place for place, experiment in enumerate(experiments) if experiment.published}
+    # an own experiment without a setting leaves it as it is by default, which is a value; a publication may just not tell
+    silent = {key: frozenset(n for n in published if given[n].get(key) is None) for key in keys}
+    clusters = tuple(e.cluster.name if e.cluster else None for e in experiments)
+    found = [
+        Difference("workload", tuple(e.workload for e in experiments)),
+        Difference("cluster", clusters, frozenset(n for n, name in enumerate(clusters) if name is None)),
+        *(Difference(key, tuple(each.get(key) for each in given), silent[key]) for key in keys),
+    ]
+    return _apart_first(found)
+
+
+def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
+    """Return every fact that was recorded for the trials of any side, what differs first. One query."""
+    keys = {t.environment_id for each in trials for t in each if t.environment_id}
+    facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
+    seen: list[dict[str, list[str]]] = []
+    for each in trials:
+        own: dict[str, list[str]] = defaultdict(list)
+        for key in dict.fromkeys(t.environment_id for t in each if t.environment_id):
+            for name, value in facts[key].items():
+                if value not in own[name]:
+                    own[name].append(value)
+        seen.append(own)
+    found = [
+        Difference(
+            name,
+            tuple(" / ".join(own[name]) if name in own else None for own in seen),
+            frozenset(place for place, own in enumerate(seen) if name not in own),
+        )
+        for name in sorted({name for own in seen for name in own})
+    ]
+    return _apart_first(found)
+
+
+def _apart_first(found: Sequence[Difference]) -> list[Difference]:
+    return sorted(found, key=lambda d: (not d.apart, not d.differs))
+
+
+def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as pairs of dotted name and value in words."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,59 @@
+"""The comparison in a real browser: an own experiment beside the published study that it repeats in miniature."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from experiments.library import load_defaults
+from tests.dashboard.studies_measured import measured
+
+SPECIFICATION = {"name": "Mini", "workload": "water", "sweep": {"hosts": [2, 4]}, "repetitions": 2}
+
+
+@pytest.fixture
+def address(person) -> str:
+    own = measured(
+        load_defaults(),
+        SPECIFICATION,
+        lambda parameters: {"elapsed_s": 4.0 / parameters["hosts"], "packets": 1e5 * parameters["hosts"], "cpu_s": 3.0},
+    )
+    return f"/compare/?of=e:{own.slug},e:guster-2007-water"
+
+
+def test_it_answers_before_it_draws_and_folds_what_one_side_has(
+    page: Page, address: str, complaints: list[str]
+) -> None:
+    page.goto(address)
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    tops = [page.locator(at).bounding_box() for at in ("#verdict", "#charts", "#metrics", "#configuration")]
+    assert all(tops)
+    places = [box["y"] for box in tops if box]
+    assert places == sorted(places)
+    fold = page.locator("details", has_text="Measured on A (Mini) only")
+    expect(fold.get_by_role("row", name="CPU time")).to_be_hidden()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(fold.get_by_role("row", name="CPU time")).to_be_visible()
+    assert complaints == []
+
+
+def test_a_link_to_what_is_folded_opens_it(page: Page, address: str, complaints: list[str]) -> None:
+    page.goto(f"{address}#only-a")
+    expect(page.locator("details", has=page.locator("#only-a"))).to_have_attribute("open", "")
+    expect(page.locator("details", has=page.locator("#only-b"))).not_to_have_attribute("open", "")
+    assert complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_it_fits_with_everything_unfolded(page: Page, address: str, complaints: list[str], scheme: str) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(address)
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    for summary in page.locator("main details > summary").all():
+        summary.click()
+    expect(page.locator("#only-a")).to_be_visible()
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth") == page.evaluate(f"{root}.clientWidth")
+    assert complaints == []
