@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -32,7 +33,7 @@ class Dimension:
         if match is None:
             raise ValueError(f"{text[:_LONGEST]!r} is not a {self.name}; write for example {self.example!r}")
         number, unit = match.groups()
-        factor = Decimal(1) if not unit else self.units.get(unit, self.units.get(unit.lower()))
+        factor = Decimal(1) if not unit else self.factor(unit)
         if factor is None:
             raise ValueError(f"unknown unit {unit!r} for a {self.name}; known: {', '.join(self.units)}")
         try:
@@ -42,6 +43,10 @@ class Dimension:
         if not math.isfinite(value):
             raise ValueError(f"{text!r} is too large for a {self.name}")
         return value
+
+    def factor(self, unit: str) -> Decimal | None:
+        """Return how many base units one ``unit`` is; None for a unit of another kind."""
+        return self.units.get(unit, self.units.get(unit.lower()))
 
     def format(self, value: float) -> str:
         """Return the value in the largest unit that keeps it at or above one, without loss."""
@@ -125,3 +130,16 @@ CLOCK: Final = Dimension(
     ("GHz", "MHz", "Hz"),
 )
 POWER: Final = Dimension("power", "W", _decimals({"kW": "1e3", "W": "1", "kw": "1e3", "w": "1"}), ("kW", "W"))
+DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
+
+
+def common_dimension(units: Iterable[str]) -> Dimension:
+    """Return the kind of quantity that has all of these units. Raise ValueError with a reader's sentence."""
+    wanted = list(dict.fromkeys(units))
+    for unit in wanted:
+        if all(dimension.factor(unit) is None for dimension in DIMENSIONS):
+            raise ValueError(f"unknown unit {unit!r}")
+    found = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in wanted)), None)
+    if found is None:
+        raise ValueError(f"units of different kinds: {' and '.join(wanted)}")
+    return found

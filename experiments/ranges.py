@@ -1,4 +1,7 @@
-"""Swept values as people write them: lists, ``2..12``, ``2..12 step 2`` (or ``2..12/2``), doublings ``1..64 x2``. Pure."""
+"""Swept values as people write them: lists, ``2..12``, ``2..12 step 2`` (or ``2..12/2``), doublings ``1..64 x2``. Pure.
+
+The values of a range may have units: ``1 KiB..4 MiB x4``, ``100..300 step 100 Mbit/s``.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,18 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
+from experiments.quantities import common_dimension
+
 MAX_VALUES: Final = 1000
 LONGEST_ITEM: Final = 200
+_LARGEST: Final = Decimal("1e18")
+"""Of the values of a range with units, in base units: beyond it decimals would be rounded."""
+_SIGNED = r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_UNSIGNED = r"[0-9]*\.?[0-9]+"
+_UNIT = r"[A-Za-zµ%][A-Za-zµ/]{0,9}"
 _RANGE = re.compile(
-    r"^(?P<first>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*\.\.\s*(?P<last>[+-]?[0-9]*\.?[0-9]+)\s*"
-    r"(?:(?:step\s+|/\s*)(?P<step>[0-9]*\.?[0-9]+)|[x×*]\s*(?P<factor>[0-9]*\.?[0-9]+))?$"
+    rf"^(?P<first>{_SIGNED})\s*(?P<first_unit>{_UNIT})?\s*\.\.\s*(?P<last>{_SIGNED})\s*(?P<last_unit>{_UNIT})?\s*"
+    rf"(?:(?:(?:step\s+|/\s*)(?P<step>{_UNSIGNED})|[x×*]\s*(?P<factor>{_UNSIGNED}))\s*(?P<unit>{_UNIT})?)?$"
 )
 _NUMBER = re.compile(r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?$")
 
@@ -51,21 +61,61 @@ def _expand_item(item: Any, is_text: bool) -> list[Any]:
 
 
 def _expand_range(match: re.Match[str]) -> list[Any]:
-    first, last = Decimal(match["first"]), Decimal(match["last"])
+    if match["first_unit"] or match["last_unit"] or match["unit"]:
+        return _expand_quantities(match)
     step, factor = match["step"], match["factor"]
+    values = _steps(
+        match.group(),
+        *(Decimal(match["first"]), Decimal(match["last"])),
+        *(Decimal(step or 1), Decimal(factor) if factor else None),
+    )
+    return [_number(value) for value in values]
+
+
+def _expand_quantities(match: re.Match[str]) -> list[Any]:
+    """Return the values as text, each in the largest of the written units that it is a whole multiple of.
+
+    A number without a unit has the next one that is written after it, the step also that of the last value.
+    """
+    text, step, factor = match.group(), match["step"], match["factor"]
+    last_unit = match["last_unit"] or match["unit"]
+    if last_unit is None:
+        raise ValueError(f"the last value of {text!r} needs a unit too")
+    if factor is None and match["unit"] is None and match["first_unit"] not in (None, last_unit):
+        raise ValueError(f"{text!r} needs a step with its unit, as in 'step 1 {last_unit}', or a factor, as in 'x2'")
+    units = [match["first_unit"] or last_unit, last_unit, match["unit"] or last_unit]
+    try:
+        dimension = common_dimension(units)
+    except ValueError as error:
+        raise ValueError(f"{error} in the range {text!r}") from None
+    factors = [dimension.factor(unit) or Decimal(1) for unit in units]
+    first, last = Decimal(match["first"]) * factors[0], Decimal(match["last"]) * factors[1]
+    if max(abs(first), abs(last)) > _LARGEST:
+        raise ValueError(f"{text!r} is too large for a {dimension.name}")
+    values = _steps(text, first, last, Decimal(step or 1) * factors[2], Decimal(factor) if factor else None)
+    written = sorted(dict(zip(units, factors, strict=True)).items(), key=lambda unit: -unit[1])
+
+    def shown(value: Decimal) -> str:
+        unit, size = next(((u, f) for u, f in written if value % f == 0), written[-1])
+        return f"{(value / size).normalize():f} {unit}"
+
+    return [shown(value) for value in values]
+
+
+def _steps(text: str, first: Decimal, last: Decimal, step: Decimal, factor: Decimal | None) -> list[Decimal]:
     if last < first:
-        raise ValueError(f"the range {match.group()!r} ends before it starts")
-    if step is not None and Decimal(step) <= 0:
-        raise ValueError(f"the step of {match.group()!r} must be positive")
-    if factor is not None and (Decimal(factor) <= 1 or first <= 0):
-        raise ValueError(f"{match.group()!r} must start above 0 and grow by more than 1")
-    values: list[Any] = []
+        raise ValueError(f"the range {text!r} ends before it starts")
+    if step <= 0:
+        raise ValueError(f"the step of {text!r} must be positive")
+    if factor is not None and (factor <= 1 or first <= 0):
+        raise ValueError(f"{text!r} must start above 0 and grow by more than 1")
+    values: list[Decimal] = []
     current = first
     while current <= last:
-        values.append(_number(current))
+        values.append(current)
         if len(values) > MAX_VALUES:
-            raise ValueError(f"{match.group()!r} has more than {MAX_VALUES} values")
-        current = current * Decimal(factor) if factor else current + Decimal(step or 1)
+            raise ValueError(f"{text!r} has more than {MAX_VALUES} values")
+        current = current + step if factor is None else current * factor
     return values
 
 

@@ -35,6 +35,14 @@ def test_it_keeps_only_what_the_filter_keeps() -> None:
     assert points(spec, "hosts", "ranks_per_host") == [(1, 4), (2, 2), (4, 1)]
 
 
+def test_it_takes_ranges_with_units_for_the_values_they_mean() -> None:
+    def delays(written: Any) -> list[tuple[Any, ...]]:
+        return points(specification(sweep={"link.delay": written, "link.mtu": "1..8 x2 KiB"}), "link.delay", "link.mtu")
+
+    assert delays("1 ms..16 ms x4") == delays([0.001, "4 ms", "0.016 s"])
+    assert {mtu for _, mtu in delays("1 ms")} == {1024, 2048, 4096, 8192}
+
+
 def test_it_makes_one_configuration_without_a_sweep() -> None:
     plan = expand(specification(sweep={}, repetitions=1))
     assert (len(plan.configurations), len(plan.trials)) == (1, 1)

@@ -19,8 +19,8 @@ _SWEEPS = {
     "hosts": st.lists(st.integers(1, 64), min_size=1, max_size=3, unique=True),
     "ranks_per_host": st.sampled_from(["1..4 x2", "1..3", [1, 2], 2]),
     "temperature": st.lists(st.floats(1, 2000), min_size=1, max_size=3, unique=True),
-    "link.delay": st.sampled_from([["1 ms", "2 ms"], "4 ms, 8 ms", [0, 0.016]]),
-    "link.bandwidth": st.sampled_from([["1 Gbit/s", "300 Mbit/s"], [1e8]]),
+    "link.delay": st.sampled_from([["1 ms", "2 ms"], "4 ms, 8 ms", "1 ms..16 ms x2", [0, 0.016]]),
+    "link.bandwidth": st.sampled_from([["1 Gbit/s", "300 Mbit/s"], ["100..300 step 100 Mbit/s"], [1e8]]),
 }
 
 
