@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, change_over
+from dashboard.charts.parts import axis_title
 from dashboard.compared_words import Changed, amount, lower_first, point_name
 from dashboard.numbers import MANY_TIMES
 from dashboard.results import Chart
@@ -17,15 +18,15 @@ from experiments.metrics import described
 MOST: Final = 5
 """Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
 
+MOST_OF_ONE_POINT: Final = 3
 LONGEST_NAME: Final = 28
 
 
 def charts(found: Compared, changed: Changed) -> list[Chart]:
     """Overlaid values over the common points; with a single point the members stand side by side."""
-    drawn = found.drawn[:MOST]
     if len(found.points) < 2:
-        x = [_series_name(m) for m in found.members]
-        return [_side_by_side(found, metric, x) for metric in drawn]
+        return [_side_by_side(found, metric) for metric in found.drawn[:MOST_OF_ONE_POINT]]
+    drawn = found.drawn[:MOST]
     parameter = ", ".join(map(parameter_label, found.names))
     overlaid = [_overlaid(found, metric, parameter) for metric in drawn]
     return [*overlaid[:1], _change(found, drawn[0], parameter, changed), *overlaid[1:]] if drawn else []
@@ -41,14 +42,24 @@ def not_drawn(found: Compared) -> list[str]:
     return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
 
 
-def _side_by_side(found: Compared, metric: str, x: list[str]) -> Chart:
+def _side_by_side(found: Compared, metric: str) -> Chart:
     description = described(metric)
-    line = Line("Trials", x, found.series[metric][found.at])
-    figure = over_parameter([line], quantity=description.label, unit=description.unit, parameter="Member")
+    lines = [
+        Line(_series_name(m), [m.label], [v])
+        for m, v in zip(found.members, found.series[metric][found.at], strict=True)
+    ]
+    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
+    figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
     for trace in figure["data"]:
         trace["mode"] = "markers"
-    subtitle = "every trial, median and range"
-    return Chart(f"overlay-{metric}", description.label, figure, subtitle=subtitle, log_first=_decades(found, metric))
+    return Chart(
+        f"overlay-{metric}",
+        description.label,
+        figure,
+        subtitle="median and range",
+        left_out=max(0, len(lines) - 6),
+        log_first=_decades(found, metric),
+    )
 
 
 def _overlaid(found: Compared, metric: str, parameter: str) -> Chart:

@@ -61,21 +61,23 @@ def _over_points(found: Compared, member: Member, metric: str, all_changed: Chan
     """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %), and shows no clear change at 1 (−2 %).'"""
     number = found.members.index(member)
     changed = [c for each in all_changed.values() if (c := each[number]) is not None]
-    subject = f"Against {found.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
     if not changed:
-        return f"{subject} was not measured at a common point."
+        return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(found.points) == 1:
-        return f"{subject} {_at_one_point(changed[0], metric)}."
+        return _at_one_point(changed[0], metric)
+    subject = f"Against {found.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
     return f"{subject} {_at_points(changed, len(found.points))}."
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
-    values = f"{amount(c.median, metric)} against {amount(c.baseline_median, metric)}"
+    """'Elapsed time of B is lower than that of A: 2.3 s against 2.6 s (−11.5 %).'"""
+    of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
+    value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), numbers.change(c.ratio)
     if c.verdict in ("higher", "lower"):
-        return f"is {c.verdict}: {values} ({numbers.change(c.ratio)})"
+        return f"{of} is {c.verdict} than {that}: {value} against {base} ({apart})."
     if c.verdict == "no clear change":
-        return f"shows no clear change: {values} ({numbers.change(c.ratio)})"
-    return f"is {values} ({numbers.change(c.ratio)}), from too few trials for a test"
+        return f"{of} shows no clear change from {that}: {value} against {base} ({apart})."
+    return f"{of} is {value}, {that} {base} ({apart}), from too few trials for a test."
 
 
 def _at_points(changed: Sequence[Comparison], count: int) -> str:

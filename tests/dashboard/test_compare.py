@@ -77,6 +77,20 @@ def test_what_decides_it_says_first_then_shows_and_then_lists(library, page):
     assert turned == "Against B, elapsed time of A is lower at both common points (\u221216.7\u202f%)."
 
 
+def test_two_configurations_it_sets_side_by_side_each_in_its_own_colour(library, page):
+    own = measured(library, {"name": "Own", **WATER}, seconds(1.0))
+    pair = [f"c:{pk}" for pk in own.configurations.order_by("hosts").values_list("pk", flat=True)]
+    found = opened(page, *pair).context
+    assert found["answer"].verdict == (
+        "Elapsed time of B is lower than that of A: 1.000\u202fs against 2.000\u202fs (\u221250.0\u202f%)."
+    )
+    (elapsed,) = found["charts"]
+    medians = [trace for trace in elapsed.figure["data"] if trace.get("showlegend", True)]
+    assert [(trace["x"], trace["y"]) for trace in medians] == [(["A"], [2.0]), (["B"], [1.0])]
+    assert len({trace["marker"]["color"] for trace in medians}) == 2
+    assert {trace["mode"] for trace in elapsed.figure["data"]} == {"markers"}
+
+
 def test_points_of_different_verdicts_it_tells_apart(library, page):
     first = measured(library, {"name": "First", **WATER}, seconds(1.0))
     other = measured(
