@@ -37,6 +37,17 @@ def test_sweep_rows_it_adds_and_removes(page):
     expect(ranks).to_have_value("1")
 
 
+def test_a_new_row_it_fills_with_no_more_hosts_than_the_chosen_cluster_has(page):
+    page.goto("/experiments/new/")
+    page.locator("[name=cluster]").select_option("local")
+    expect(page.locator("#err-sweep-0")).to_contain_text("has 1 host, not 4")
+    page.get_by_role("button", name="Remove parameter").click()
+    page.get_by_role("button", name="Add parameter").click()
+    expect(page.locator("[name=sweep_name]")).to_have_value("hosts")
+    expect(page.locator("[name=sweep_values]")).to_have_value("1")
+    expect(page.locator("#startbar")).to_contain_text("Start 3 trials")
+
+
 def test_the_command_it_shows_for_the_chosen_configuration(page):
     page.goto("/experiments/new/")
     expect(page.locator("#command")).to_contain_text("-np 1")

@@ -105,9 +105,12 @@ def test_more_hosts_than_slurm_is_known_to_have_it_warns_of(page):
 
 @pytest.mark.usefixtures("clusters")
 def test_the_clusters_it_lists_with_the_hosts_that_are_known(page):
+    Cluster.objects.filter(slug="lab-1").update(enabled=False)
     html = page.get(reverse("clusters")).content.decode()
+    assert f'href="{reverse("new")}?cluster=lab-3"' in html
+    assert f'href="{reverse("new")}?cluster=lab-1"' not in html
     shown = dict(
-        re.findall(r'<span class="faint mono">([\w-]+)</span></td><td>[^<]*</td><td class="num">([^<]*)</td>', html)
+        re.findall(r'<span class="faint mono">([\w-]+)</span>.*?</td><td>[^<]*</td><td class="num">([^<]*)</td>', html)
     )
     assert shown["lab-3"] == "3"
     assert (shown["alone"], shown["virtual"]) == ("1", "as asked")
