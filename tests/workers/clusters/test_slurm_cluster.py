@@ -85,14 +85,11 @@ def test_it_says_that_slurm_took_the_job_away(slurm: Slurm, make_job: Callable[.
             process.wait(30.0)
 
 
-def test_it_says_that_a_connection_broke_while_the_job_goes_on(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+def test_it_does_not_take_a_job_that_goes_on_for_one_that_ended(slurm: Slurm) -> None:
     with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
-        job = make_job(session, "sleep", "983")
-        process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-        number = session.facts["slurm_job"]
-        os.kill(session.keepers["n2"].pid, 9)
-        with pytest.raises(HostsLost, match=rf"n2 ended.* Slurm's word on job {number} on n\[1-2\]: RUNNING\.$"):
-            process.terminate(1.0)
+        told = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
+    number = session.facts["slurm_job"]
+    assert told == f"The connection to n2 ended. Slurm's word on job {number} on n[1-2]: RUNNING."
 
 
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:
