@@ -47,9 +47,13 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a trial of one configuration would do: the launch command, input files with their sizes in bytes, what is recorded."""
+    """What a trial of one configuration would do: the launch command and those before it, input files with their sizes in
+    bytes, what is recorded; ``notes`` say what of the commands is found out only then.
+    """
 
     argv: list[str]
+    preparation: list[list[str]]
+    notes: list[str]
     files: dict[str, int]
     recording: Recording
 
@@ -61,19 +65,25 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     point = plan.configurations[index]
     own = design.workload_parameters(spec.workload, point.parameters)
     texts = workloads.get(spec.workload, point.parameters).files(own, ranks=point.ranks)
-    argv = launcher.argv(
+    rehearsal = launcher.rehearse(
         Job(
             program=plan.argv(spec, index),
             ranks=point.ranks,
             ranks_per_host=int(point.parameters["ranks_per_host"]),
             hosts=launcher.host_names(point.hosts),
-            workdir=Path("work"),
-            report_dir=Path("ranks"),
+            workdir=Path("TRIAL/work"),
+            report_dir=Path("TRIAL/ranks"),
             environment={"OMP_NUM_THREADS": "1"},
             btl_ports=BTL_PORTS,
         )
     )
-    return DryRun(argv, {name: len(text.encode()) for name, text in texts.items()}, launcher.recording())
+    return DryRun(
+        argv=rehearsal.argv,
+        preparation=rehearsal.preparation,
+        notes=rehearsal.notes,
+        files={name: len(text.encode()) for name, text in texts.items()},
+        recording=launcher.recording(),
+    )
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:

@@ -199,7 +199,9 @@ class Preview:
     most_ranks: int
     seconds: float
     capture_bytes: float | None
+    preparation: list[str]
     command: str
+    command_notes: list[str]
     files: list[tuple[str, int]]
     recording: str
     capture_filter: str
@@ -244,7 +246,9 @@ def make_preview(spec: ExperimentSpec, chosen: int, cluster: Cluster) -> Preview
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
         capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,
+        preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
+        command_notes=dry.notes if dry else [],
         files=list(dry.files.items()) if dry else [],
         recording=dry.recording.place if dry and spec.capture.enabled else "",
         capture_filter=(dry.recording.capture_filter or "") if dry else "",

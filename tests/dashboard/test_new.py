@@ -9,7 +9,7 @@ from dashboard.drafts import as_yaml, draft_from_post
 from dashboard.forms import Form
 from experiments.design import expand
 from experiments.library import built_in
-from experiments.models import Artifact, Experiment, Trial
+from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse
 from tests.dashboard.conftest import specification
 from workers.preview import Estimate, capture_bytes, estimates
@@ -125,6 +125,15 @@ def test_the_dry_run_it_shows_with_input_files_and_what_is_recorded(page):
     assert "Records the first 128 bytes of every packet on the bridge between the hosts (br0)." in text
     assert "No capture of this workload was made here yet" in text
     assert "Records no packets." in preview(page, **{"capture.enabled": "off"})
+
+
+def test_what_slurm_is_asked_for_it_shows_and_what_only_its_nodes_can_tell(page):
+    settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
+    Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
+    text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"])
+    shown = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
+    shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allots and names."]
+    assert [words for words in shown if words not in text] == []
 
 
 def test_the_filter_of_a_capture_it_shows(page):

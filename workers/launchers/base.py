@@ -251,6 +251,19 @@ class Recording:
     capture_filter: str | None = None
 
 
+@dataclass(frozen=True)
+class Rehearsal:
+    """The commands of a job before there are hosts.
+
+    `preparation` are those that get the hosts, `argv` is the launch command, and `notes` say in sentences what its words in
+    capitals stand for and what only the hosts can tell.
+    """
+
+    argv: list[str]
+    preparation: list[list[str]]
+    notes: list[str]
+
+
 class Launcher(ABC):
     """A kind of cluster."""
 
@@ -276,6 +289,10 @@ class Launcher(ABC):
     @abstractmethod
     def argv(self, job: Job) -> list[str]:
         """The launch command, exactly as it is run. Pure, but for asking once which MPI library this machine has."""
+
+    def rehearse(self, job: Job) -> Rehearsal:
+        """The commands of a job in the directory `TRIAL`, by the same code that runs them. Pure as `argv` is."""
+        return Rehearsal(self.argv(job), [], ["TRIAL is the trial's own directory."])
 
     @abstractmethod
     def recording(self) -> Recording:

@@ -19,7 +19,7 @@ from workers.capture import DEFAULT_SNAP_LENGTH, Capture
 from workers.environment import describe
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import mpi, openmpi
-from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Session
+from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
 from workers.launchers.remote_capture import RemoteCapture
 from workers.launchers.settings import HostSettings
 from workers.processes import Process
@@ -47,6 +47,30 @@ class HostsLauncher(Launcher):
             shared_cores=self.settings.shared_cores,
         )
         return mpi.argv(self.settings.mpi, job, place)
+
+    def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
+        """The same job in the hosts' directories, with what was found out there. Pure."""
+        return dataclasses.replace(
+            job,
+            workdir=scratch / "work",
+            report_dir=scratch / "ranks",
+            wrapper=(self.settings.python, "-I", "-S", str(scratch / "rank.py")),
+            environment={**self.settings.environment, **job.environment},
+            interface=interface,
+            open_mpi=open_mpi,
+        )
+
+    def rehearse(self, job: Job) -> Rehearsal:
+        scratch = Path(self.settings.scratch, "rankwire-RANDOM")
+        notes = [f"{scratch} is made on every host, under a random name."]
+        interface = self.settings.interface or ("lo" if len(job.hosts) == 1 else "INTERFACE")
+        if interface == "INTERFACE":
+            notes.append("INTERFACE is the one through which the first host reaches the second, asked there.")
+        if self.settings.mpi == "openmpi":
+            notes.append(
+                f"{self.mpirun} of the first host tells its version: these are the arguments for Open MPI {openmpi.OLDEST}."
+            )
+        return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
 
     def recording(self) -> Recording:
         hosts = "every host" if self.settings.capture == "every" else "the first host"
@@ -196,15 +220,7 @@ class RemoteSession(Session):
 
     def _there(self, job: Job) -> Job:
         """The same job in the hosts' directories."""
-        return dataclasses.replace(
-            job,
-            workdir=self.scratch / "work",
-            report_dir=self.scratch / "ranks",
-            wrapper=(self.settings.python, "-I", "-S", str(self.scratch / "rank.py")),
-            environment={**self.settings.environment, **job.environment},
-            interface=self.interface,
-            open_mpi=self.open_mpi,
-        )
+        return self.launcher.on_hosts(job, self.scratch, self.interface, self.open_mpi)
 
     def _write_tools(self, agent: str) -> None:
         try:

@@ -6,16 +6,17 @@ back: a killed worker ends its `srun` connections, those end the keepers, the fi
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from workers.errors import ClusterUnavailable
-from workers.launchers.base import Link, Session, Tell, not_made_here, say_nothing
+from workers.launchers.base import Job, Link, Rehearsal, Session, Tell, not_made_here, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.settings import SlurmSettings
-from workers.launchers.slurm_queue import SlurmQueue, srun_argv
+from workers.launchers.slurm_queue import SlurmQueue, sbatch_argv, srun_argv
 from workers.remote_keeper import RemoteKeeper, start_argv
 from workers.testbed.probe import find_program
 
@@ -45,6 +46,14 @@ class SlurmLauncher(HostsLauncher):
     def host_names(self, host_count: int) -> tuple[str, ...]:
         """Placeholders: Slurm names the nodes when it allots them."""
         return tuple(f"node{number}" for number in range(1, host_count + 1))
+
+    def rehearse(self, job: Job) -> Rehearsal:
+        rehearsal = super().rehearse(job)
+        first, last = job.hosts[0], job.hosts[-1]
+        nodes = f"{first} is the node" if first == last else f"{first} to {last} are the nodes"
+        batch = self.queue.wrap(sbatch_argv(self.settings, len(job.hosts)))
+        notes = [f"{nodes} that Slurm allots and names.", *rehearsal.notes]
+        return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
 
     def connection(self, job: str, node: str) -> list[str]:
         """The command of a keeper's connection. Pure."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,40 @@ def test_slurm_is_asked_for_nodes_of_our_own() -> None:
         'exec srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist="$node" --cpu-bind=none --mpi=none --mem=0 '
         '--input=none sh -c "$*"'
     )
+
+
+def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_know() -> None:
+    settings = {"partition": "short", "account": "lab", "time_limit": "30", "scratch": "/scratch"}
+    rehearsal = launchers.get("slurm", settings).rehearse(dataclasses.replace(WATER, open_mpi=None))
+    assert rehearsal.preparation == [
+        words("""
+        sbatch --parsable --job-name=rankwire --no-requeue --exclusive --nodes=2 --output=/dev/null --chdir=/
+        --partition=short --account=lab --time=30
+    """)
+    ]
+    assert rehearsal.argv[-8:] == words(
+        "python3 -I -S /scratch/rankwire-RANDOM/rank.py /scratch/rankwire-RANDOM/ranks lmp -in in.water"
+    )
+    assert "--mca plm_rsh_agent /scratch/rankwire-RANDOM/rsh" in " ".join(rehearsal.argv)
+    assert "--mca btl_tcp_if_include INTERFACE" in " ".join(rehearsal.argv)
+    assert rehearsal.notes == [
+        "n1 to n2 are the nodes that Slurm allots and names.",
+        "/scratch/rankwire-RANDOM is made on every host, under a random name.",
+        "INTERFACE is the one through which the first host reaches the second, asked there.",
+        "mpirun of the first host tells its version: these are the arguments for Open MPI 4.",
+    ]
+
+
+def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
+    launcher = launchers.get("slurm", {"login": {"host": "gate", "user": "lab"}, "interface": "ib0", "mpi": "mpich"})
+    rehearsal = launcher.rehearse(dataclasses.replace(WATER, hosts=("node1",)))
+    ((ssh, *_, host, command),) = rehearsal.preparation
+    assert (ssh, host) == ("ssh", "gate")
+    assert command.startswith("exec sbatch --parsable")
+    assert rehearsal.notes == [
+        "node1 is the node that Slurm allots and names.",
+        "/tmp/rankwire-RANDOM is made on every host, under a random name.",  # noqa: S108 - the default of the setting
+    ]
 
 
 def test_the_registry_knows_its_kinds_and_says_so() -> None:
