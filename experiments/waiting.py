@@ -8,7 +8,7 @@ from datetime import datetime
 from statistics import median
 from typing import Any, Final
 
-from django.db.models import Count
+from django.db.models import Count, F
 from django.utils import timezone
 
 from experiments.models import Cluster, State, Trial
@@ -41,12 +41,15 @@ class _Lengths:
     alike: Mapping[tuple[int, str], float]
 
     def left_s(self, trial: Trial, now: datetime) -> float | None:
-        """What is left of a running trial; one that takes longer than its like is about to end."""
+        """What is left of a running trial; one that takes longer than its like is about to end.
+
+        One that began in the future, by a clock that was set back since, has as much left as a new one.
+        """
         cluster_id = trial.cluster_id or 0
         length_s = self.same.get((cluster_id, trial.configuration.hash))
         if length_s is None:
             length_s = self.alike.get((cluster_id, trial.experiment.workload))
-        return None if length_s is None else max(length_s - _seconds(trial.preparing_at, now), 0.0)
+        return None if length_s is None else max(length_s - max(_seconds(trial.preparing_at, now), 0.0), 0.0)
 
     def total_s(self, row: Mapping[str, Any], known: Mapping[str, int]) -> float | None:
         """All waiting trials of an experiment; ``known`` counts those of configurations that ended here before."""
@@ -91,7 +94,8 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
 
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
     columns = ("pk", "cluster_id", "configuration__hash", "experiment__workload", "preparing_at", "ended_at")
-    ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, preparing_at__isnull=False)
+    # Where the clock was set back meanwhile nobody knows how long a trial took.
+    ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, ended_at__gte=F("preparing_at"))
     latest = ended.order_by("-ended_at").values_list(*columns)
     own = latest.filter(experiment__in=experiments)
     same: dict[tuple[int, str], list[float]] = {}

@@ -145,10 +145,11 @@ def _shares(progress: Progress) -> list[tuple[str, float]]:
 
 
 def _took_s(progress: Progress) -> float | None:
+    """None as well when the clock was set back meanwhile: then nobody knows."""
     if not progress.is_over or progress.first_start is None or progress.last_end is None:
         return None
     seconds: float = (progress.last_end - progress.first_start).total_seconds()
-    return seconds
+    return seconds if seconds >= 0 else None
 
 
 def results_of(found: Experiment) -> dict[str, Any]:
