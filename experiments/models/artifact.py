@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 
 
 class Artifact(models.Model):
@@ -28,7 +29,9 @@ class Artifact(models.Model):
     path = models.CharField(max_length=500)
     size_bytes = models.BigIntegerField()
     sha256 = models.CharField(max_length=64)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(
+        db_default=Now(), editable=False, help_text="By the database's clock: retention must not believe a worker's."
+    )
     removed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
