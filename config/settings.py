@@ -175,10 +175,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
-# Lost trials and lost messages are found within seconds; a sweep that waited that long is worth nothing.
+# Lost trials and lost messages are found within seconds. Nothing "expires" here: see workers/backlog.py.
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "workers.tasks.sweep", "schedule": 5.0, "options": {"expires": 5.0}},
-    "retention": {"task": "workers.tasks.remove_old_captures", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "sweep": {"task": "workers.tasks.sweep", "schedule": 5.0},
+    "retention": {"task": "workers.tasks.remove_old_captures", "schedule": 3600.0},
 }
 CELERY_BEAT_SCHEDULER = "config.beat:SteadyScheduler"
 

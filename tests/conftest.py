@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 import pytest
@@ -91,11 +92,12 @@ def empty_redis(services: Services) -> Redis:
 def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
     """Starts real worker processes on the *test* database; whoever is left at the end of the session is killed.
 
-    For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s.
+    For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s, and
+    variables that the worker's environment has besides.
     """
     started: list[CeleryWorker] = []
 
-    def start(**options: object) -> CeleryWorker:
+    def start(*, variables: Mapping[str, str] = MappingProxyType({}), **options: object) -> CeleryWorker:
         database = connections["default"].settings_dict["NAME"]
         worker = CeleryWorker(
             log=SESSION / f"worker-{len(started)}.log",
@@ -106,6 +108,7 @@ def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[C
                 "RANKWIRE_VAR": str(SESSION),
                 "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
                 "DJANGO_SETTINGS_MODULE": "config.settings",
+                **variables,
             },
         )
         started.append(worker)

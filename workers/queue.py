@@ -20,8 +20,6 @@ from experiments.models import Cluster, Experiment, Project, State, Trial
 from experiments.spec import ExperimentSpec
 
 WORK: Final = "workers.tasks.work"
-EXPIRES_S: Final = 30
-"""A bell that nobody heard for so long is worthless: the sweep rings again, and bells must not pile up behind a long trial."""
 
 log = structlog.get_logger()
 
@@ -90,7 +88,7 @@ def ring_all_waiting() -> None:
 def _send(cluster_id: int) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
-        current_app.send_task(WORK, args=[cluster_id], expires=EXPIRES_S, retry=False)
+        current_app.send_task(WORK, args=[cluster_id], retry=False)
     except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
         # The trials are stored; the sweep rings again as soon as Redis answers.
         log.warning("doorbell_not_rung", cluster=cluster_id, reason=str(error))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from celery import current_app, shared_task
 
 from experiments.models import Cluster
-from workers import pipeline, queue, reaper, retention
+from workers import backlog, pipeline, queue, reaper, retention
 
 
 @shared_task(name=queue.WORK, ignore_result=True)
@@ -20,7 +20,8 @@ def work(cluster_id: int) -> None:
 def sweep() -> None:
     """Every few seconds: find lost trials, and ring for waiting ones whose message was lost."""
     reaper.reap()
-    queue.ring_all_waiting()
+    if backlog.is_heard(current_app):  # bells must not pile up behind a long trial
+        queue.ring_all_waiting()
 
 
 @shared_task(ignore_result=True)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
+import pytest
 from django.conf import settings
 
-LIBRARIES = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+from config.beat import SteadyScheduler
+from config.celery import app
+from config.services.redis import Redis
+from tests.workers.faults.stepped_clock import SteppedClock
+
 PROGRAM = """\
-import datetime, os, sys, time
-from pathlib import Path
+import datetime, os, struct, time
 from config.beat import SteadyScheduler
 from config.celery import app
 
@@ -27,17 +33,29 @@ app.conf.beat_schedule = {"sweep": {"task": "sweep", "schedule": 0.2}}
 sent = []
 scheduler = Recorder(app)
 deadline = time.monotonic() + 20
-for step, wanted in (("+0", 2), ("-2d", 4)):
-    Path(os.environ["FAKETIME_TIMESTAMP_FILE"]).write_text(step)
+for step_s, wanted in ((0, 2), (-2 * 86400, 4)):
+    with open(os.environ["STEPPED_CLOCK"], "r+b") as clock:
+        clock.write(struct.pack("=q", step_s))
     while len(sent) < wanted:
         assert time.monotonic() < deadline, sent
         assert 0 <= scheduler.tick() <= 0.2
 """
 
 
-def test_it_sweeps_on_after_the_clock_was_set_back(tmp_path: Path) -> None:
-    clock = tmp_path / "clock"
-    clock.write_text("+0")
+class Recorder(SteadyScheduler):
+    """Notes what it would send."""
+
+    producer = None
+
+    def setup_schedule(self) -> None:
+        super().setup_schedule()
+        self.sent: list[str] = []
+
+    def apply_entry(self, entry: Any, producer: object = None) -> None:
+        self.sent.append(entry.name)
+
+
+def test_it_sweeps_on_after_the_clock_was_set_back(tmp_path: Path, empty_redis: Redis) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=settings.BASE_DIR,
@@ -47,13 +65,27 @@ def test_it_sweeps_on_after_the_clock_was_set_back(tmp_path: Path) -> None:
         check=False,
         env={
             **os.environ,
+            **SteppedClock(tmp_path / "clock").variables,
             "DJANGO_SETTINGS_MODULE": "config.settings",
-            "LD_PRELOAD": str(next(LIBRARIES)),
-            "FAKETIME_TIMESTAMP_FILE": str(clock),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "REDIS_URL": empty_redis.url,
         },
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] > lines[-1], "the clock was never set back"
+
+
+def test_it_sends_nothing_while_earlier_messages_wait_to_be_heard(
+    empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.beat.AGAIN_S", 0.01)
+    scheduler = Recorder(app)
+    app.send_task("unheard")
+    for _ in range(3):
+        assert 0 <= scheduler.tick() <= 0.01
+    assert scheduler.sent == []
+    empty_redis.flush()
+    deadline = time.monotonic() + 20
+    while not scheduler.sent:
+        assert time.monotonic() < deadline
+        scheduler.tick()

@@ -17,6 +17,7 @@ from experiments.spec import parse
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
 from tests.workers.faults.laboratory import Laboratory
+from tests.workers.faults.stepped_clock import SteppedClock
 
 SEED = int(os.environ.get("RANKWIRE_FAULT_SEED", "1"))
 # Measuring the link takes four seconds of each new fabric, and every fault costs a fabric.
@@ -29,17 +30,24 @@ WATER = {
 
 
 @pytest.fixture
+def clock(tmp_path: Path) -> SteppedClock:
+    """A wall clock for whoever is started with its variables."""
+    return SteppedClock(tmp_path / "clock")
+
+
+@pytest.fixture
 def laboratory(
     transactional_db: None,
     empty_redis: object,
     services: Services,
     start_celery_worker: Callable[..., CeleryWorker],
+    clock: SteppedClock,
 ) -> Iterator[Laboratory]:
     place = Path(settings.VAR, "trials")
     place.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(place)], check=True, timeout=10)
     try:
-        lab = Laboratory(services, start_celery_worker, random.Random(SEED), place)
+        lab = Laboratory(services, start_celery_worker, clock, random.Random(SEED), place)
         yield lab
         lab.worker.kill()
     finally:

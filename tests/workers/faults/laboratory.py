@@ -21,7 +21,7 @@ from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
-from tests.workers.faults.stepped_clock import reap_with_clock
+from tests.workers.faults.stepped_clock import STEPS, SteppedClock, reap_with_clock
 from workers import queue, reaper
 
 DEADLINE_S = 60.0
@@ -35,13 +35,15 @@ class Laboratory:
 
     services: Services
     start_worker: Callable[..., CeleryWorker]
+    clock: SteppedClock
+    """The workers'; it stays where a fault has set it until the next one sets it."""
     random: random.Random
     place: Path
     """Where the trials' directories are, on a small file system of their own."""
     worker: CeleryWorker = field(init=False)
 
     def __post_init__(self) -> None:
-        self.worker = self.start_worker(concurrency=2)
+        self.replace_worker()
         self.faults: dict[str, Callable[[], bool]] = {
             "worker": self.kill_worker,
             "mpirun": lambda: self.kill_program("mpirun"),
@@ -50,10 +52,14 @@ class Laboratory:
             "keeper": lambda: self.kill_program("unshare"),
             "full disk": self.fill_disk,
             "closed directory": self.close_directory,
-            "clock": self.step_clock,
+            "worker's clock": self.step_worker_clock,
+            "reaper's clock": self.reap_with_stepped_clock,
             "redis": lambda: self.restart(self.services.redis),
             "postgres": lambda: self.restart(self.services.postgres),
         }
+
+    def replace_worker(self) -> None:
+        self.worker = self.start_worker(concurrency=2, variables=self.clock.variables)
 
     def tick(self, experiment: Experiment) -> None:
         """What beat does every five seconds, as often as it is called."""
@@ -92,7 +98,7 @@ class Laboratory:
 
     def kill_worker(self) -> bool:
         self.worker.kill()  # which asserts that its family dies with it
-        self.worker = self.start_worker(concurrency=2)
+        self.replace_worker()
         return True
 
     def kill_program(self, name: str) -> bool:
@@ -131,11 +137,19 @@ class Laboratory:
         subprocess.run(["chattr", "-i", chosen], check=True, timeout=10)
         return True
 
-    def step_clock(self) -> bool:
+    def step_worker_clock(self) -> bool:
+        """The clock of the worker is set in the middle of a trial, and it goes on with it."""
+        if not Trial.objects.active().exists():
+            return False
+        self.clock.set(self.random.choice([step for step in STEPS if step != self.clock.off]))
+        return True
+
+    def reap_with_stepped_clock(self) -> bool:
         """A reaper whose clock was set looks at the running trials."""
         if not Trial.objects.active().exists():
             return False
-        reap_with_clock(self.random.choice(["+2d", "-2d"]), self.services)
+        clock = SteppedClock(self.place.with_name("reaper_clock"), self.random.choice(STEPS))
+        reap_with_clock(clock, self.services)
         return True
 
     def directories(self) -> list[Path]:

@@ -3,16 +3,24 @@ clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
+from django.db.models.functions import Now
 
-from experiments.models import Cluster, Experiment, State, Trial
+from experiments.models import Cluster, Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
-from tests.workers.faults.stepped_clock import reap_with_clock
+from tests.worker_process import CeleryWorker
+from tests.workers.faults.stepped_clock import STEPS, SteppedClock, reap_with_clock
+from workers import queue, reaper
 from workers.worker_identity import identity
 
 ROUNDS = 6  # more than a silent trial survives
+LIMIT_S = 40.0
 REAP_BESIDE_BEATS = f"""\
 import django
 django.setup()
@@ -22,14 +30,89 @@ print("lost", sum(reaper.reap() for _ in range({ROUNDS}) if Trial.objects.get().
 """
 
 
-@pytest.mark.parametrize("step", ["+2d", "-2d"])
+@pytest.fixture
+def worker(
+    empty_redis: object, start_celery_worker: Callable[..., CeleryWorker], clock: SteppedClock
+) -> Iterator[CeleryWorker]:
+    """A worker whose clock the test may set."""
+    started = start_celery_worker(variables=clock.variables)
+    yield started
+    started.kill()
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """With the reaper at work meanwhile, ten times as often as in truth."""
+    deadline = time.monotonic() + LIMIT_S
+    sweep = 0.0
+    while not condition():
+        now = time.monotonic()
+        assert now < deadline, f"waited {LIMIT_S:g} s in vain until {what}"
+        if now >= sweep:
+            sweep = now + 0.5
+            assert reaper.reap() == 0
+        time.sleep(0.02)
+
+
+def computing(worker: CeleryWorker) -> dict[str, psutil.Process]:
+    """The programs of the worker's trial by name; none before its ranks compute."""
+    found = {}
+    for process in psutil.Process(worker.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found[process.name()] = process
+    return found if "lmp" in found and found["lmp"].cpu_times().user > 0 else {}
+
+
+def require_true_clock(programs: dict[str, psutil.Process]) -> None:
+    """What a trial runs has an environment made for it, and nothing in it of the worker's clock."""
+    for name in ("mpirun", "lmp", "recorder"):
+        assert not {"LD_PRELOAD", "STEPPED_CLOCK"} & programs[name].environ().keys()
+
+
+@pytest.mark.timeout(120)  # eight seconds each, but the first trial of a session compiles the analysis
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
+    step: timedelta, submit: Callable[..., Experiment], worker: CeleryWorker, clock: SteppedClock
+) -> None:
+    experiment = submit(parameters={"molecules": 64, "steps": 1000}, retries=0)
+    trials = experiment.trials
+    began = time.monotonic()
+    queue.ring(experiment.cluster_id)
+    programs: dict[str, psutil.Process] = {}
+    wait_until(lambda: programs.update(computing(worker)) or programs, "the ranks compute")
+    require_true_clock(programs)
+    clock.set(step)
+    assert trials.get().state == State.RUNNING
+    wait_until(lambda: trials.get().is_over, "the trial is over")
+    passed_s = time.monotonic() - began
+
+    trial = trials.get()
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    wait_until(lambda: f"{datetime.now(UTC) + step:%Y-%m-%d}T" in worker.output(), "the worker's log has the new date")
+    rows = list(Measurement.objects.filter(trial=trial).values_list("scope", "metric"))
+    assert len(rows) == len(set(rows)) > 0
+    values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
+    assert values["water.loop_time_s"] <= values["elapsed_s"] <= passed_s
+    files = trial.artifacts
+    assert files.exists()
+    assert not files.exclude(created_at__gte=trial.preparing_at, created_at__lte=Now()).exists()
+    assert not Lease.objects.exists()
+
+    assert worker.wait_until_idle(timeout_s=LIMIT_S)  # it would ring for itself
+    after = submit()
+    queue.ring(after.cluster_id)  # by whoever has the true clock
+    wait_until(lambda: after.trials.get().is_over, "the next trial is over")
+    assert after.trials.get().state == State.FINISHED
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
 def test_a_reaper_two_days_off_finds_no_living_trial_lost(
-    step: str, submit: Callable[..., Experiment], services: Services
+    step: timedelta, submit: Callable[..., Experiment], services: Services, clock: SteppedClock
 ) -> None:
     experiment = submit()
     trial = Trial.claim_next(Cluster.objects.get(pk=experiment.cluster_id), identity())
     assert trial is not None
-    assert reap_with_clock(step, services, REAP_BESIDE_BEATS) == "lost 0"
+    clock.set(step)
+    assert reap_with_clock(clock, services, REAP_BESIDE_BEATS) == "lost 0"
     trial.refresh_from_db()
     assert trial.state == State.PREPARING
 

@@ -13,7 +13,7 @@ from experiments.models import Experiment, State
 from tests.workers.faults.conftest import SEED
 from tests.workers.faults.laboratory import OVER, Laboratory
 
-FAULTS = int(os.environ.get("RANKWIRE_FAULTS", "10"))
+FAULTS = int(os.environ.get("RANKWIRE_FAULTS", "11"))
 LONGEST_PAUSE_S = 2.0
 
 pytestmark = pytest.mark.timeout(120 + 20 * FAULTS)

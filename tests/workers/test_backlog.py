@@ -1,0 +1,50 @@
+"""Bells do not pile up while nobody hears them, and no clock is asked for that."""
+
+from __future__ import annotations
+
+import pytest
+
+from config.celery import app
+from config.services.redis import Redis
+from experiments.library import load_defaults
+from experiments.models import Experiment
+from experiments.spec import parse
+from tests.conftest import Services
+from workers import tasks
+from workers.backlog import is_heard
+
+
+def unheard() -> int:
+    """How many messages wait in the queue."""
+    with app.pool.acquire(block=True) as connection, connection.channel() as channel:
+        return int(channel.queue_declare(app.conf.task_default_queue).message_count)
+
+
+@pytest.fixture
+def waiting(transactional_db: None, empty_redis: Redis) -> Experiment:
+    """Its trials wait for a worker."""
+    spec = {"name": "waits", "workload": "water", "cluster": "testbed", "repetitions": 2}
+    return Experiment.submit(parse(spec), project=load_defaults())
+
+
+def test_a_sweep_rings_once_until_it_is_heard(waiting: Experiment, empty_redis: Redis) -> None:
+    for _ in range(3):
+        tasks.sweep()
+        assert unheard() == 1
+    empty_redis.flush()
+    tasks.sweep()
+    assert unheard() == 1, "a lost bell is rung again"
+
+
+def test_a_message_that_waits_is_not_heard(empty_redis: Redis) -> None:
+    assert is_heard(app)
+    app.send_task("somebody's")
+    assert not is_heard(app)
+
+
+def test_a_broker_that_is_away_hinders_nobody(empty_redis: Redis, services: Services) -> None:
+    services.redis.stop()
+    try:
+        assert is_heard(app)
+    finally:
+        services.redis.start()
