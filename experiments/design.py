@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
-from experiments.expressions import Expression
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, Link, canonical, sentence
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, RANKS, Link, canonical, sentence
 from experiments.spec_fields import ExperimentSpec
 
 ETHERNET_HEADER_BYTES = 14
@@ -159,7 +158,7 @@ def _plain(value: Any) -> Any:
 def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the swept values of every kept configuration, the last parameter changing fastest."""
     swept = spec.values()
-    keep = None if spec.where is None else Expression(spec.where, spec.known_parameters())
+    keep = spec.condition()
     constants = _constants(spec)
     axes: list[list[dict[str, Any]]] = []
     grouped = {name: group for group in spec.zip for name in group}
@@ -175,7 +174,7 @@ def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[
             raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values")])
         values_here = {**constants, **{name: value for part in point for name, value in part.items()}}
         try:
-            if keep is None or keep(values_here):
+            if keep is None or keep(values_here | {RANKS: values_here["hosts"] * values_here["ranks_per_host"]}):
                 yield values_here
         except ValueError as error:
             raise InvalidSpec([FieldError("where", str(error))]) from None

@@ -1,17 +1,30 @@
-"""The filter language of a sweep: ``hosts * ranks_per_host <= 16 and molecules != 512``.
+"""The filter language of a sweep: ``ranks <= 16 and link.delay < 8 ms and molecules != 512``.
 
 Python's parser reads it; only the nodes listed here are evaluated, by our own walk over the tree. Nothing is ever compiled or executed.
+Quantities are put into quotes before, and become numbers in the base unit of the parameter that they are compared with.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+
+from experiments.quantities import DIMENSIONS, Dimension
 
 MAX_LENGTH: Final = 500
 MAX_DEPTH: Final = 40
+_WORDS = "|".join(
+    sorted({re.escape(u) for d in DIMENSIONS for u in d.units if u not in ("", "%")}, key=len, reverse=True)
+)
+_QUANTITY = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+    r"|(?<![\w.])(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*"
+    # A percent sign is the remainder of a division where an operand follows.
+    rf"(?P<unit>(?:{_WORDS})(?!\w)|%(?=\s*(?:$|[)\],<>=!]|(?:and|or|in|not)\b)))"
+)
 
 
 def _numeric(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -47,18 +60,24 @@ _COMPARE: Final[dict[type[ast.AST], Callable[[Any, Any], bool]]] = {
 
 
 class Expression:
-    """A checked filter. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no."""
+    """A checked filter. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no.
 
-    def __init__(self, text: str, known: set[str]) -> None:
+    ``dimensions`` are those of the parameters that are stored in a base unit: they are compared with quantities such as ``2 ms``.
+    """
+
+    def __init__(self, text: str, known: set[str], dimensions: Mapping[str, Dimension] | None = None) -> None:
         if len(text) > MAX_LENGTH:
             raise ValueError(f"longer than {MAX_LENGTH} characters")
+        unquoted: set[str] = set()
         try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
+            self._tree = ast.parse(_quote_quantities(text.strip(), unquoted), mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             raise ValueError(f"cannot be read: {text!r}; write for example 'hosts * ranks_per_host <= 16'") from None
         self.text = text
         self.names: set[str] = set()
         self._check(self._tree, known, 0)
+        for comparison in _comparisons(self._tree):
+            _resolve_quantities(comparison, dimensions or {}, unquoted)
 
     def _check(self, node: ast.AST, known: set[str], depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -111,6 +130,51 @@ def _children(node: ast.AST) -> list[ast.expr]:
     raise ValueError(
         f"{type(node).__name__} is not allowed; use names, numbers, + - * / // %, comparisons, in, and, or, not"
     )
+
+
+def _quote_quantities(text: str, found: set[str]) -> str:
+    """Return ``link.delay < 2 ms`` as ``link.delay < '2 ms'``, and add what was quoted to ``found``."""
+
+    def quote(match: re.Match[str]) -> str:
+        if match["quoted"] is not None:
+            return match.group()
+        quantity = f"{match['number']} {match['unit']}"
+        found.add(quantity)
+        return f"'{quantity}'"
+
+    return _QUANTITY.sub(quote, text)
+
+
+def _comparisons(node: ast.AST) -> Iterator[ast.Compare]:
+    """Yield every comparison of a checked tree."""
+    if isinstance(node, ast.Compare):
+        yield node
+    for child in _children(node) if _name(node) is None else ():
+        yield from _comparisons(child)
+
+
+def _operands(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what stands in a comparison, without what stands in comparisons inside of it."""
+    for child in _children(node) if _name(node) is None else ():
+        yield child
+        if not isinstance(child, ast.Compare):
+            yield from _operands(child)
+
+
+def _resolve_quantities(comparison: ast.Compare, dimensions: Mapping[str, Dimension], unquoted: set[str]) -> None:
+    """Turn the quantities of a comparison into numbers, by the dimension of the parameters in it. Raise ValueError."""
+    operands = list(_operands(comparison))
+    texts = [each for each in operands if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    kinds = {found.name: found for each in operands if (found := dimensions.get(_name(each) or "")) is not None}
+    if len(kinds) == 1:
+        (kind,) = kinds.values()
+        for each in texts:
+            each.value = kind.parse(str(each.value))
+        return
+    wrong = next((each.value for each in texts if each.value in unquoted), None)
+    if wrong is not None:
+        met = f"a {' and a '.join(kinds)}" if kinds else "nothing that has a unit"
+        raise ValueError(f"{wrong} is compared with {met}; write a number")
 
 
 def _evaluate(node: ast.AST, values: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments import workloads
-from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE, Dimension
+from experiments.quantities import BANDWIDTH, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 
 MAX_HOSTS: Final = 4096
 MAX_RANKS: Final = 65_536
@@ -163,6 +163,8 @@ class Capture(Part):
     keep: bool = Field(True, description="Keep the compressed capture file after analysis.")
 
 
+RANKS: Final = "ranks"
+"""What a filter may use beside the parameters: hosts times ranks per host."""
 CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
 LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
 _LINK_DIMENSIONS: Final = {
@@ -176,10 +178,21 @@ _LINK_DIMENSIONS: Final = {
 }
 
 
+_BASE_UNITS: Final = {"B": SIZE, **{each.base: each for each in (BANDWIDTH, DURATION, SIZE, CLOCK, POWER)}}
+
+
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
     """Return the parameter names of a workload (as a specification's constants define it), of the cluster and of the link."""
     own = workloads.get(workload, constants).parameters_type.model_fields
     return {*own, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+
+
+def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
+    """Return the kind of quantity in whose base unit a known parameter is stored; None for counts, words and other units."""
+    if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
+        return _LINK_DIMENSIONS.get(name)
+    extra = workloads.get(workload, constants).parameters_type.model_fields[name].json_schema_extra
+    return _BASE_UNITS.get(str(extra.get("unit"))) if isinstance(extra, dict) else None
 
 
 def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from experiments import design, workloads
 from experiments.errors import FieldError, InvalidSpec
-from experiments.expressions import Expression
 from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
 from experiments.plain_data import problems as problems_of_plain_data
 from experiments.spec_fields import ExperimentSpec
@@ -110,11 +109,10 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
-    if spec.where is not None:
-        try:
-            Expression(spec.where, known_names)
-        except ValueError as error:
-            yield FieldError("where", str(error))
+    try:
+        spec.condition()
+    except ValueError as error:
+        yield FieldError("where", str(error))
 
 
 def _check_value(

@@ -6,7 +6,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from experiments.parameters import Capture, Count, Duration, Link, Part, canonical, is_text, known_parameters
+from experiments.expressions import Expression
+from experiments.parameters import (
+    RANKS,
+    Capture,
+    Count,
+    Duration,
+    Link,
+    Part,
+    canonical,
+    dimension_of,
+    is_text,
+    known_parameters,
+)
 from experiments.ranges import expand_values
 
 
@@ -22,7 +34,9 @@ class ExperimentSpec(Part):
     )
     sweep: dict[str, Any] = Field(default_factory=dict, description="Parameters that vary: a list or a range for each.")
     zip: tuple[tuple[str, ...], ...] = Field((), description="Groups of swept parameters that advance together.")
-    where: str | None = Field(None, description="Keep only the configurations for which this holds.")
+    where: str | None = Field(
+        None, description="Keep only the configurations for which this holds, as in ranks <= 16 and link.delay < 8 ms."
+    )
     scaling: Literal["strong", "weak", "throughput"] = "strong"
     grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
     cluster: str = "testbed"
@@ -66,3 +80,11 @@ class ExperimentSpec(Part):
     def known_parameters(self) -> set[str]:
         """Return the names that may stand in ``parameters``, ``sweep``, ``zip`` and ``where``."""
         return known_parameters(self.workload, self.parameters)
+
+    def condition(self) -> Expression | None:
+        """Return the filter; it may use ``ranks`` too. Raise ValueError with a reader's sentence."""
+        if self.where is None:
+            return None
+        known = self.known_parameters()
+        kinds = {name: dimension_of(self.workload, name, self.parameters) for name in known}
+        return Expression(self.where, known | {RANKS}, {name: kind for name, kind in kinds.items() if kind is not None})

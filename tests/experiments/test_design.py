@@ -43,6 +43,18 @@ def test_it_takes_ranges_with_units_for_the_values_they_mean() -> None:
     assert {mtu for _, mtu in delays("1 ms")} == {1024, 2048, 4096, 8192}
 
 
+def test_it_filters_by_ranks_and_by_quantities_of_the_link_and_the_workload() -> None:
+    swept = {"hosts": "1..4", "ranks_per_host": "1..4", "link.delay": "0..8 ms step 4"}
+    spec = specification(sweep=swept, where="ranks == 6 and link.delay in (0 ms, 8 ms)")
+    assert points(spec, "hosts", "ranks_per_host", "link.delay") == [(2, 3, 0), (2, 3, 0.008), (3, 2, 0), (3, 2, 0.008)]
+    assert "ranks" not in expand(spec).configurations[0].parameters
+    sizes = {"hosts": [2], "message_bytes": "1 KiB..1 MiB x4", "time_per_size": ["500 ms", "2 s"]}
+    spec = specification(
+        workload="pingpong", parameters={}, sweep=sizes, where="message_bytes > 64 KiB and time_per_size < 1 s"
+    )
+    assert points(spec, "message_bytes", "time_per_size") == [(2**18, 0.5), (2**20, 0.5)]
+
+
 def test_it_makes_one_configuration_without_a_sweep() -> None:
     plan = expand(specification(sweep={}, repetitions=1))
     assert (len(plan.configurations), len(plan.trials)) == (1, 1)

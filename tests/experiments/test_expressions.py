@@ -1,13 +1,18 @@
 """The filter language of ``where``."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.expressions import Expression
+from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE
 
-VALUES = {"hosts": 4, "ranks_per_host": 2, "molecules": 512, "link.delay": 0.004, "algorithm": "ring"}
+VALUES = {"hosts": 4, "ranks_per_host": 2, "molecules": 512, "message_bytes": 65536, "algorithm": "ring"}
+VALUES |= {"link.delay": 0.004, "link.bandwidth": 1e8, "link.loss": 0.01, "link.rates": "1 Gbit/s"}
 KNOWN = set(VALUES)
+KINDS = {"link.delay": DURATION, "link.bandwidth": BANDWIDTH, "link.loss": FRACTION, "message_bytes": SIZE}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,63 @@ KNOWN = set(VALUES)
 )
 def test_it_keeps_configurations_for_which_it_holds(text: str, kept: bool) -> None:
     assert Expression(text, KNOWN)(VALUES) is kept
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("link.delay <= 4 ms", True),
+        ("link.delay < 4ms", False),
+        ("link.delay == '4 ms'", True),
+        ("1 us < link.delay < 1 h", True),
+        ("link.delay > -2 ms", True),
+        ("2 * link.delay - 1 ms == 0.007", True),
+        ("link.bandwidth in (100 Mbit/s, 1 Gbit/s)", True),
+        ("link.bandwidth not in [1 Gbit/s]", True),
+        ("message_bytes == 64 KiB and link.delay >= 4000 us", True),
+        ("message_bytes/2 > 4 kB/hosts", True),
+        ("link.loss <= 1 % and hosts % 3 == 1", True),
+        ("(link.loss == 1%)", True),
+        ("12 % hosts == 0", True),
+        ("algorithm == 'ring' and link.delay < 4 ms", False),
+        ("(algorithm == 'ring') == (link.delay < 8 ms)", True),
+        ("link.rates == '1 Gbit/s'", True),
+        ("'1 Gbit/s' in link.rates", True),
+    ],
+)
+def test_it_compares_with_quantities(text: str, kept: bool) -> None:
+    assert Expression(text, KNOWN, KINDS)(VALUES) is kept
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("link.delay < 2 KiB", "unknown unit 'KiB' for a time"),
+        ("link.delay < 'long'", "'long' is not a time"),
+        ("hosts < 2 ms", "2 ms is compared with nothing that has a unit"),
+        ("link.rates == 1 Gbit/s", "1 Gbit/s is compared with nothing that has a unit"),
+        ("link.bandwidth * link.delay < 64 KiB", "64 KiB is compared with a bandwidth and a time"),
+        ("link.delay < 2 parsec", "cannot be read"),
+        ("link.delay < 2 ms ms", "cannot be read"),
+    ],
+)
+def test_it_refuses_quantities_of_another_kind(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Expression(text, KNOWN, KINDS)
+
+
+@given(
+    st.sampled_from([(name, unit) for name, kind in KINDS.items() for unit in kind.units if unit]),
+    st.decimals(0, 1000, places=3),
+    st.decimals(0, 1000, places=3),
+)
+def test_it_compares_a_quantity_as_the_parameter_reads_it(
+    quantity: tuple[str, str], left: Decimal, right: Decimal
+) -> None:
+    name, unit = quantity
+    value, other = KINDS[name].parse(f"{left} {unit}"), KINDS[name].parse(f"{right} {unit}")
+    for written in (f"{right} {unit}", f"'{right} {unit}'"):
+        assert Expression(f"{name} <= {written}", KNOWN, KINDS)({name: value}) is (value <= other)
 
 
 def test_it_tells_which_parameters_it_uses() -> None:
@@ -76,7 +138,7 @@ def test_it_refuses_deep_nesting() -> None:
 
 
 def test_it_names_an_unknown_parameter_and_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"unknown parameter 'host'; known: algorithm, hosts"):
+    with pytest.raises(ValueError, match=r"unknown parameter 'host'; known: algorithm, hosts, link"):
         Expression("host > 2", KNOWN)
 
 
@@ -100,7 +162,7 @@ def test_it_says_that_it_cannot_be_computed_instead_of_filling_the_memory(text: 
 
 _TOKENS = st.sampled_from(
     ["hosts", "molecules", "link.delay", "1", "0", "2.5", "'a'", "+", "-", "*", "/", "//", "%", "<", "==", "in", "not",
-     "and", "or", "(", ")", "[", "]", ",", "**", "lambda", ":", "{", "}", ".", "__class__"]
+     "and", "or", "(", ")", "[", "]", ",", "**", "lambda", ":", "{", "}", ".", "__class__", "ms", "KiB", "'2 ms'", "'"]
 )  # fmt: skip
 
 
@@ -108,7 +170,7 @@ _TOKENS = st.sampled_from(
 def test_it_answers_yes_or_no_or_refuses(tokens: list[str]) -> None:
     text = " ".join(tokens)
     try:
-        kept = Expression(text, KNOWN)(VALUES)
+        kept = Expression(text, KNOWN, KINDS)(VALUES)
     except ValueError:
         return  # refused with a sentence; anything else escapes and fails the test
     assert kept in (True, False)
