@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import socket
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +21,8 @@ BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 REMEMBERED_S: Final = 60.0
 """How long an address is taken for what the name service said; every waiting trial asks for it again."""
 
+LOOK_UP_LIMIT_S: Final = 2.0
+
 _remembered: dict[str, tuple[float, frozenset[str]]] = {}
 
 
@@ -30,30 +33,43 @@ def this_machine() -> frozenset[str]:
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
     """What a trial on these ssh hosts leases: names and addresses, and this machine where one of them means it."""
-    found: set[str] = set()
-    own = _own_addresses()
-    for name in names:
-        addresses = addresses_of(name)
-        loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}
-        found |= {_named(name), *(f"address:{address}" for address in addresses - loopback)}
-        if loopback or addresses & own:
-            found |= this_machine()
-    return frozenset(found)
+    names = list(names)
+    addresses = addresses_of(*names)
+    loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}
+    found = {*(_named(name) for name in names), *(f"address:{address}" for address in addresses - loopback)}
+    return frozenset(found | this_machine() if loopback or addresses & _own_addresses() else found)
 
 
-def addresses_of(name: str) -> frozenset[str]:
-    """The IP addresses of a host; none when the name is known to ssh alone, or to nobody at the moment."""
-    name = _one_spelling(name)
-    asked, known = _remembered.get(name, (-REMEMBERED_S, frozenset()))
-    if time.monotonic() - asked < REMEMBERED_S:
-        return known
+def addresses_of(*names: str) -> frozenset[str]:
+    """The IP addresses of hosts; none of a name that is known to ssh alone, or to nobody at the moment.
+
+    All are asked for at once and for ``LOOK_UP_LIMIT_S`` at most: who claims a trial holds its row meanwhile, and a page waits.
+    """
+    spelled = {_one_spelling(name) for name in names}
+    asked = [
+        threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if not _is_remembered(name)
+    ]
+    deadline = time.monotonic() + LOOK_UP_LIMIT_S
+    for thread in asked:
+        thread.start()
+    for thread in asked:
+        thread.join(max(deadline - time.monotonic(), 0.0))
+    for name in spelled:
+        if not _is_remembered(name):  # what it says later counts from then on
+            _remembered[name] = (time.monotonic(), frozenset())
+    return frozenset().union(*(_remembered[name][1] for name in spelled))
+
+
+def _is_remembered(name: str) -> bool:
+    return name in _remembered and time.monotonic() - _remembered[name][0] < REMEMBERED_S
+
+
+def _look_up(name: str) -> None:
     try:
         told = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         told = []
-    found = frozenset(_plain(str(address[0])) for *_, address in told)
-    _remembered[name] = (time.monotonic(), found)
-    return found
+    _remembered[name] = (time.monotonic(), frozenset(_plain(str(address[0])) for *_, address in told))
 
 
 def _named(host: str) -> str:

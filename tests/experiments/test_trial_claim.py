@@ -111,6 +111,24 @@ def test_it_knows_a_host_by_its_address_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert not taken["node1"] & taken["node2"]
 
 
+def test_it_waits_little_for_a_name_service_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    speak, spoken = threading.Event(), threading.Event()
+
+    def silent(name: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        assert speak.wait(50)
+        return [(0, 0, 0, "", ("192.0.2.7", 0))]
+
+    monkeypatch.setattr(machines, "_remembered", {})
+    monkeypatch.setattr(machines, "LOOK_UP_LIMIT_S", 0.05)
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    look_up = machines._look_up
+    monkeypatch.setattr(machines, "_look_up", lambda name: (look_up(name), spoken.set()))
+    assert machines.hosts(["node1"]) == machines.hosts(["NODE1"]) == {"host:node1"}
+    speak.set()
+    assert spoken.wait(50)
+    assert machines.hosts(["node1"]) == {"host:node1", "address:192.0.2.7"}
+
+
 @pytest.mark.django_db
 def test_it_answers_none_when_nothing_waits() -> None:
     factories.experiment().cancel()
