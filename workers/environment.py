@@ -63,6 +63,19 @@ def describe(
     return {name: facts[name] for name in sorted(facts)}
 
 
+def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What of another host's facts is not as on the first one, in the same nesting; "none" for what it does not have."""
+    found: dict[str, Any] = {}
+    for name in sorted({*first, *other}):
+        here, there = first.get(name), other.get(name)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            if inner := unlike(here, there):
+                found[name] = inner
+        elif here != there:
+            found[name] = "none" if there is None else there
+    return found
+
+
 def questions_about(interface: str) -> dict[str, list[str]]:
     """What is asked on the host, side by side: seven programs one after another would take as long as a short trial."""
     return {

@@ -12,11 +12,12 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from workers.capture import DEFAULT_SNAP_LENGTH, Capture
-from workers.environment import describe
+from workers.environment import describe, unlike
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
@@ -26,6 +27,7 @@ from workers.processes import Process
 from workers.remote_keeper import RemoteKeeper
 from workers.sampling import Sample
 
+SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 OUTPUT_LIMIT_BYTES = 256 << 20  # of one file that a run wrote
 
 
@@ -184,7 +186,18 @@ class RemoteSession(Session):
         return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
 
     def environment(self, program: Path | None = None) -> dict[str, Any]:
-        return describe(self.first, None, self.interface, program, self.launcher.mpirun, self.environment_variables())
+        """Of the first host; `other_hosts` has what is different on others, and is absent where all are alike."""
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            described = list(pool.map(lambda keeper: self._describe(keeper, program), self.keepers.values()))
+        first, *others = described
+        different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
+        odd = {host: facts for host, facts in different.items() if facts}
+        return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
+
+    def _describe(self, keeper: RemoteKeeper, program: Path | None) -> dict[str, Any]:
+        variables = {**self.environment_variables(), "PATH": self._path(keeper)}
+        variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
+        return describe(keeper, None, self.interface, program, self.launcher.mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
         """The few variables of the host's login that programs see, and those of the cluster's settings."""
@@ -274,8 +287,8 @@ class RemoteSession(Session):
         variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
         return openmpi.major(self.first.output(["env", *variables, self.launcher.mpirun, "--version"]))
 
-    def _path(self) -> str:
-        return self.settings.environment.get("PATH", self.first.search_path())
+    def _path(self, keeper: RemoteKeeper | None = None) -> str:
+        return self.settings.environment.get("PATH", (keeper or self.first).search_path())
 
     def _facts(self) -> dict[str, Any]:
         machine = self.first.machine(None, self.launcher.mpirun, self.environment_variables())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
-from workers.environment import coalescing
+from workers.environment import coalescing, unlike
 from workers.keeper import machine
 from workers.launchers import Session
 
@@ -67,6 +67,18 @@ def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -
 )
 def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
     assert machine.read_version(said) == version
+
+
+def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
+    first = {"kernel": "6.1", "cpu": {"cores": 8, "governor": "performance"}, "libraries": ["a", "b"]}
+    assert unlike(first, {**first, "cpu": {**first["cpu"]}}) == {}
+    other = {"kernel": "6.6", "cpu": {"cores": 8, "governor": None}, "libraries": ["a"], "mpi": "mpirun"}
+    assert unlike(first, other) == {
+        "cpu": {"governor": "none"},
+        "kernel": "6.6",
+        "libraries": ["a"],
+        "mpi": "mpirun",
+    }
 
 
 def test_it_says_whether_a_card_adapts_its_interrupts() -> None:

@@ -67,6 +67,18 @@ def test_it_samples_every_host_and_describes_them(session: Session) -> None:
     assert session.environment(Path("lmp")) == environment
 
 
+def test_it_says_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
+    alike = session.environment(Path("lmp"))
+    assert "other_hosts" not in alike
+    output_of(ssh_hosts.testbed, "ip", "link", "set", "eth0", "mtu", "1400", host="n3")
+    try:
+        odd = session.environment(Path("lmp"))
+    finally:
+        output_of(ssh_hosts.testbed, "ip", "link", "set", "eth0", "mtu", "1500", host="n3")
+    assert odd == {**alike, "other_hosts": {"n3": {"interface": {"mtu": 1400}}}}
+    assert session.environment(Path("lmp")) == alike
+
+
 def test_it_runs_mpich_too(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
     with launchers.get("ssh", ssh_hosts.settings(mpi="mpich")).open(host_count=2, link=PlainLink()) as session:
         job = make_job(session, "sh", "-c", "echo rank $PMI_RANK of $PMI_SIZE on $(hostname)")
