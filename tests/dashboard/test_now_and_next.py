@@ -100,8 +100,21 @@ def test_an_experiment_that_is_over_it_leaves_without_a_queue(page, submit, run)
     assert "6 of 6 trials complete" in text
 
 
-def test_what_is_waited_for_it_says_on_both_pages(page, submit):
+def test_what_is_waited_for_it_says_on_both_pages_while_it_is(page, submit):
     experiment = submit()
-    claim().beat({"note": "Slurm job 12: PENDING (Resources)"})
+    trial = claim()
+    trial.beat({"note": "Slurm job 12: PENDING (Resources)"})
     assert "Preparing Slurm job 12: PENDING (Resources)" in said(page, experiment)
     assert "preparing · Slurm job 12: PENDING (Resources)" in page.get(reverse("home")).content.decode()
+    trial.start_running(command=["mpirun"], conditions={})
+    assert "PENDING" not in said(page, experiment)
+    assert "PENDING" not in page.get(reverse("home")).content.decode()
+
+
+def test_a_trial_that_takes_longer_than_its_like_it_calls_about_to_end(page, submit, run):
+    experiment = submit(sweep={"hosts": [1]}, repetitions=2)
+    run(most=1)
+    let_them_have_held_s(5)
+    Trial.objects.filter(pk=claim().pk).update(preparing_at=timezone.now() - timedelta(seconds=60))
+    assert "1 of 2 trials complete · about to end" in said(page, experiment)
+    assert "about to end" in page.get(reverse("home")).content.decode()
