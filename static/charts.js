@@ -97,15 +97,24 @@
     };
     const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;
     const head = [first.title.text, ...traces.map(d => d.name || value.title.text)];
-    return grid(plot, head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
+    return grid(plot, traces.length > 1 ? value.title.text : "", head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
   }
   function matrix(plot, heat) {
-    return grid(plot, [heat.name, ...heat.x], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
+    return grid(plot, "", [heat.name, ...heat.x], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
   }
-  function grid(plot, head, rows) {
-    return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" },
+  function grid(plot, quantity, head, rows) {
+    const caption = quantity ? [element("caption", { class: "small muted", style: "caption-side:top;padding:0 14px 4px" }, quantity)] : [];
+    return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" }, ...caption,
       element("thead", {}, element("tr", {}, ...head.map((h, i) => element("th", { scope: "col", class: i ? "num" : "" }, h)))),
       element("tbody", {}, ...rows.map(([first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, text(first)), ...cells)))));
+  }
+
+  /* An open table is made anew with its chart: numbers of another view under this one's name would be wrong. */
+  function redraw(plot) {
+    const open = plot.hidden;
+    if (open) { plot.previousElementSibling.remove(); plot.hidden = false; }
+    draw(plot);
+    if (open) { plot.before(table(plot)); plot.hidden = true; }
   }
 
   document.addEventListener("click", e => {
@@ -113,7 +122,7 @@
     if (published) {
       published.dataset.touched = "";
       published.setAttribute("aria-pressed", published.getAttribute("aria-pressed") !== "true");
-      draw(published.closest(".panel").querySelector(".plot"));
+      redraw(published.closest(".panel").querySelector(".plot"));
     }
     if (twin) {
       const plot = twin.closest(".panel").querySelector(".plot"), open = twin.getAttribute("aria-expanded") !== "true";
@@ -126,7 +135,7 @@
     if (view) {
       const plot = view.closest(".panel").querySelector(".plot");
       plot.dataset.figure = view.dataset.view;
-      draw(plot);
+      redraw(plot);
     }
     if (scale) {
       for (const b of scale.parentNode.querySelectorAll("[data-scale]")) b.setAttribute("aria-pressed", b === scale);
