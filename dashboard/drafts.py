@@ -13,7 +13,7 @@ import yaml
 from django.http import QueryDict
 
 from experiments import workloads
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, shown
+from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
 from experiments.ranges import expand_values
 from experiments.spec import Capture, ExperimentSpec, Link
 
@@ -47,7 +47,7 @@ def as_yaml(draft: Mapping[str, Any]) -> str:
     """The draft as the YAML that `script/run` and the import read: fields in the order of the specification."""
     ordered = {name: draft[name] for name in ExperimentSpec.model_fields if name in draft}
     if isinstance(draft.get("sweep"), Mapping):
-        ordered["sweep"] = {name: _listed(values) for name, values in draft["sweep"].items()}
+        ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
     rest = {name: value for name, value in draft.items() if name not in ordered}
     return yaml.dump(ordered | rest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=88)
 
@@ -63,12 +63,18 @@ def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
 _Dumper.add_representer(list, _flow_list)
 
 
-def _listed(written: Any) -> Any:
+def holds_text(draft: Mapping[str, Any], name: str) -> bool:
+    """Whether the values of a parameter are words, as far as the draft can be read."""
+    constants = draft.get("parameters")
+    return is_text(str(draft.get("workload", "")), name, constants if isinstance(constants, Mapping) else None)
+
+
+def _listed(written: Any, *, text: bool) -> Any:
     """'1, 2, 4' as the list it means; ranges stay as written."""
-    if not isinstance(written, str) or ".." in written:
+    if not isinstance(written, str) or (".." in written and not text):
         return written
     try:
-        return expand_values(written)
+        return expand_values(written, text=text)
     except ValueError:
         return written
 
@@ -95,9 +101,12 @@ def _sweep_from_post(post: QueryDict) -> dict[str, str]:
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
     """Constants of the workload and of the cluster; those that are swept or hold their default are left out."""
     try:
-        own = workloads.get(workload).parameters_type.model_fields
+        names = workloads.get(workload).constants
     except KeyError:
         return {}
+    # What defines the workload comes first: it says which further parameters there are.
+    definition = {n: _constant(workload, n, text, {}) for n in names if (text := post.get(f"parameters.{n}", ""))}
+    own = workloads.get(workload, definition).parameters_type.model_fields
     parameters: dict[str, Any] = {}
     defaults = {name: info.default for name, info in own.items()} | {
         n: low for n, (low, _) in CLUSTER_PARAMETERS.items()
@@ -105,15 +114,16 @@ def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, An
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
-            _put(parameters, name, _canonical_or_text(workload, name, text), default)
+            _put(parameters, name, _constant(workload, name, text, definition), default)
     return parameters
 
 
-def _canonical_or_text(workload: str, name: str, text: str) -> Any:
+def _constant(workload: str, name: str, text: str, constants: Mapping[str, Any]) -> Any:
+    value = text if is_text(workload, name, constants) else _typed(text)
     try:
-        return canonical(workload, name, _typed(text))
+        return canonical(workload, name, value, constants)
     except ValueError:
-        return _typed(text)
+        return value
 
 
 def _zip_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> list[list[str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.drafts import default_of, shown_default, shown_value
+from dashboard.drafts import default_of, holds_text, shown_default, shown_value
 from dashboard.first_sweep import row_values
 from dashboard.words import parameter_label
 from experiments import workloads
@@ -59,10 +59,10 @@ class SweepRow:
     errors: Texts = ()
 
     @classmethod
-    def of(cls, name: str, written: Any, errors: Texts) -> SweepRow:
+    def of(cls, name: str, written: Any, errors: Texts, *, is_text: bool = False) -> SweepRow:
         text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
         try:
-            values = expand_values(written)
+            values = expand_values(written, text=is_text)
         except ValueError:
             return cls(name, text, errors=errors)
         shown = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
@@ -151,7 +151,7 @@ class Form:
         return part if isinstance(part, Mapping) else {}
 
     def _field(self, path: str, label: str, value: Any, **more: Any) -> Field:
-        text = "" if value is None else str(value)
+        text = json.dumps(value) if isinstance(value, list | dict) else "" if value is None else str(value)
         swept = path.removeprefix("parameters.") in self._mapping("sweep")
         return Field(path, label, text, errors=self.errors.get(path, ()), swept=swept, **more)
 
@@ -167,7 +167,7 @@ class Form:
             self._field(
                 f"parameters.{name}",
                 info.title or parameter_label(name),
-                given.get(name, info.default),
+                given.get(name, None if info.is_required() else info.default),
                 unit=_unit(info.json_schema_extra),
                 hint=info.description or "",
             )
@@ -176,7 +176,7 @@ class Form:
 
     def _own(self) -> Mapping[str, Any]:
         try:
-            return workloads.get(self.workload).parameters_type.model_fields
+            return workloads.get(self.workload, self._mapping("parameters")).parameters_type.model_fields
         except KeyError:
             return {}
 
@@ -209,6 +209,8 @@ class Form:
             value = given.get(name, shown_default(path))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 value = shown_value(path, value)
+            if isinstance(value, list):
+                value = "; ".join(map(str, value))  # rates, since commas part values of a sweep
             label = "Delay, one way" if name == "delay" else parameter_label(path)
             hint = Link.model_fields[name].description or ""
             fields.append(self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ())))
@@ -235,7 +237,10 @@ class Form:
     @property
     def sweep_rows(self) -> list[SweepRow]:
         rows = self._mapping("sweep").items()
-        return [SweepRow.of(name, values, self.errors.get(f"sweep.{name}", ())) for name, values in rows]
+        return [
+            SweepRow.of(n, values, self.errors.get(f"sweep.{n}", ()), is_text=holds_text(self.draft, n))
+            for n, values in rows
+        ]
 
     @property
     def row_values(self) -> str:

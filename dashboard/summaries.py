@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Aggregate, FloatField
 
 from dashboard.charts import Spark, sparkline
+from dashboard.drafts import holds_text
 from dashboard.words import parameter_label, value_words, workload_title
 from experiments.models import Experiment, Kind, Measurement, State
 from experiments.ranges import expand_values
@@ -102,7 +103,10 @@ def sweep_words(experiment: Experiment) -> str:
     """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
     written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
     return (
-        " × ".join(f"{_short_label(name)} {_values(name, values)}" for name, values in written.items())
+        " × ".join(
+            f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
+            for name, values in written.items()
+        )
         or "one configuration"
     )
 
@@ -124,11 +128,11 @@ def _short_label(name: str) -> str:
     return label if label.isupper() else label.lower()
 
 
-def _values(name: str, written: Any) -> str:
+def _values(name: str, written: Any, *, text: bool) -> str:
     if isinstance(written, list) and len(written) > 4 and not all(isinstance(v, int | float) for v in written):
         return f"in {len(written)} steps"
     try:
-        values = expand_values(written)
+        values = expand_values(written, text=text)
     except ValueError:
         return str(written)
     if len(values) <= 2 or not all(isinstance(v, int | float) for v in values):

@@ -10,7 +10,7 @@ from dashboard.forms import Form
 from experiments.design import expand
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
-from experiments.spec import parse
+from experiments.spec import parse, parse_yaml
 from tests.dashboard.conftest import specification
 from workers.preview import Estimate, capture_bytes, estimates
 
@@ -81,6 +81,29 @@ def test_the_draft_it_writes_as_yaml_that_means_the_same():
     assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
 
 
+def test_words_that_look_like_numbers_it_keeps_from_the_form_to_the_command():
+    definition = {
+        "program": ["program", "--build={build}", "{version}"],
+        "placeholders": {"build": {"type": "text"}, "version": {"type": "text"}, "steps": {"default": 100}},
+    }
+    draft = {
+        "name": "Versions",
+        "workload": "command",
+        "parameters": {**definition, "build": "007", "steps": 50},
+        "sweep": {"version": "007, 1.10, 1..3"},
+    }
+    form = Form(draft)
+    fields = {field.path: field.value for field in form.workload_fields}
+    sweep = {"sweep_name": ["version"], "sweep_values": [form.sweep_rows[0].values]}
+    again = draft_from_post(posted(name="Versions", workload="command", **fields | sweep))
+    assert (again["parameters"], again["sweep"]) == ({**draft["parameters"], "ranks_per_host": 2}, draft["sweep"])
+    assert form.sweep_rows[0].expanded == "007  1.10  1..3"
+    for spec in (parse(again), parse_yaml(as_yaml(again))):
+        plan = expand(spec)
+        given = [plan.argv(spec, index) for index in range(3)]
+        assert given == [("program", "--build=007", version) for version in ("007", "1.10", "1..3")]
+
+
 def test_all_rows_zipped_it_writes_as_one_group():
     assert draft_from_post(posted(combine="zip"))["zip"] == [["hosts", "link.mtu"]]
 
@@ -100,6 +123,13 @@ def test_groups_that_only_yaml_can_write_it_keeps():
         sweep_values=list(draft["sweep"].values()),
     )
     assert draft_from_post(again)["zip"] == [["hosts", "steps"]]
+
+
+def test_rates_written_as_a_list_it_keeps():
+    link = {"rates": ["1 Gbit/s", "100 Mbit/s"]}
+    (field,) = [each for each in Form({"workload": "water", "link": link}).link_fields if each.path == "link.rates"]
+    again = draft_from_post(posted(**{field.path: field.value}))
+    assert parse(again).link.rates == "1 Gbit/s; 100 Mbit/s"
 
 
 def test_an_empty_bandwidth_it_takes_as_unlimited():
