@@ -7,8 +7,7 @@ settings are described and not the machine's.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workers.processes import Keeper
@@ -44,13 +43,13 @@ def describe(
     keeper: Keeper,
     host: str | None,
     interface: str,
-    program: Path | None,
+    program: Sequence[str],
     mpirun: str,
     variables: Mapping[str, str],
 ) -> dict[str, Any]:
     """The environment of a trial as a JSON-able dict with sorted keys; nothing in it changes while nothing changes.
 
-    `mpirun` is the program that launches the ranks, `variables` what programs see.
+    `program` is the argv of a rank (empty: none), `mpirun` the program that launches them, `variables` what they see.
     """
     questions = questions_about(interface)
     answers = dict(zip(questions, keeper.outputs(list(questions.values()), host), strict=True))

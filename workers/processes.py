@@ -160,7 +160,7 @@ class Keeper(ABC):
         raise ClusterUnavailable(self.obituary())
 
     @abstractmethod
-    def machine(self, program: Path | None, mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
         """Facts of the machine the programs run on (`workers.keeper.machine.facts`)."""
 
     @abstractmethod
@@ -272,8 +272,8 @@ class LocalKeeper(Keeper):
             end_all(running)
             return [os.pread(answer, ANSWER_LIMIT_BYTES, 0).decode(errors="replace") for answer in answers]
 
-    def machine(self, program: Path | None, mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        return machine.facts(None if program is None else str(program), mpirun, variables)
+    def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+        return machine.facts(program, mpirun, variables)
 
     def _note_end(self, pid: int) -> None:
         os.close(self._pidfds.pop(pid))

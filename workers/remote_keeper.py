@@ -180,9 +180,9 @@ class RemoteKeeper(Keeper):
         end_all(list(running.values()))
         return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
 
-    def machine(self, program: Path | None, mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-        name = None if program is None else str(program)
-        facts: dict[str, Any] = self.ask("machine", program=name, mpirun=mpirun, variables=dict(variables))[0]["facts"]
+    def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+        told, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
+        facts: dict[str, Any] = told["facts"]
         return facts
 
     def search_path(self) -> str:

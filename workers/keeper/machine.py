@@ -12,11 +12,12 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 QUESTION_LIMIT_S = 10.0
+INTERPRETER = re.compile(r"(python|pypy|perl|ruby|lua|node|julia|Rscript|octave|bash|dash|sh|zsh|ksh)[\d.]*")
 MPI_PARAMETERS = (
     "/etc/openmpi/openmpi-mca-params.conf",
     "/etc/openmpi/prte-mca-params.conf",  # of PRRTE, which starts the ranks since Open MPI 5
@@ -25,8 +26,8 @@ MPI_PARAMETERS = (
 )
 
 
-def facts(program: str | None, mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-    """The machine as a JSON-able dict, with what `mpirun`, the launch command's program, is.
+def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    """The machine as a JSON-able dict, with what `program` (an argv, empty for none) and the launch program `mpirun` are.
 
     `variables` are what a job's programs see: PATH is where they are looked for.
     """
@@ -39,7 +40,7 @@ def facts(program: str | None, mpirun: str, variables: Mapping[str, str]) -> dic
         "memory_bytes": memory_bytes(),
         "mpi": mpi_version(mpirun, variables),
         "mpi_parameters": mpi_parameters(),
-        "program": None if program is None else program_facts(program, path),
+        "program": {**program_facts(program[0], path), **script_facts(program)} if program else None,
     }
 
 
@@ -87,6 +88,22 @@ def program_facts(program: str, path: str) -> dict[str, Any]:
         "libraries": list(_libraries(file, status.st_mtime_ns)),
         "git_commit": _git_commit(file.parent),
     }
+
+
+def script_facts(program: Sequence[str]) -> dict[str, Any]:
+    """`script`: what an interpreter is given to run, where that is a file of the machine; else nothing.
+
+    Only the first such argument: later ones may be data, or what the program writes.
+    """
+    if not INTERPRETER.fullmatch(Path(program[0]).name):
+        return {}
+    found = next((Path(word) for word in program[1:] if word.startswith("/") and Path(word).is_file()), None)
+    if found is None:
+        return {}
+    file = found.resolve()
+    status = file.stat()
+    digest = _digest(file, status.st_mtime_ns, status.st_size)
+    return {"script": {"path": str(file), "sha256": digest, "git_commit": _git_commit(file.parent)}}
 
 
 @functools.lru_cache(maxsize=64)

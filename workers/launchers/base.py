@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,7 +170,7 @@ class Session(ABC):
         """Counters of the machine and of every host, now."""
 
     @abstractmethod
-    def environment(self, program: Path | None = None) -> dict[str, Any]:
+    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
         """What a reader must know to repeat the trial; equal on equal systems, so that it can be hashed."""
 
 
@@ -238,9 +238,10 @@ class MachineSession(Session):
     def sample(self) -> Sample:
         return Sample.from_message(self.keeper.ask("sample")[0])
 
-    def environment(self, program: Path | None = None) -> dict[str, Any]:
+    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
+        argv = () if program is None else (str(program), *arguments)
         variables = self.environment_variables()
-        return describe(self.keeper, self.first_host, self.interface, program, self.launcher.mpirun, variables)
+        return describe(self.keeper, self.first_host, self.interface, argv, self.launcher.mpirun, variables)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -185,16 +185,17 @@ class RemoteSession(Session):
         merged = {**answers[0], "hosts": [host for answer in answers for host in answer["hosts"]]}
         return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
 
-    def environment(self, program: Path | None = None) -> dict[str, Any]:
+    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
         """Of the first host; `other_hosts` has what is different on others, and is absent where all are alike."""
+        argv = () if program is None else (str(program), *arguments)
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            described = list(pool.map(lambda keeper: self._describe(keeper, program), self.keepers.values()))
+            described = list(pool.map(lambda keeper: self._describe(keeper, argv), self.keepers.values()))
         first, *others = described
         different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
         return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
 
-    def _describe(self, keeper: RemoteKeeper, program: Path | None) -> dict[str, Any]:
+    def _describe(self, keeper: RemoteKeeper, program: Sequence[str]) -> dict[str, Any]:
         variables = {**self.environment_variables(), "PATH": self._path(keeper)}
         variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
         return describe(keeper, None, self.interface, program, self.launcher.mpirun, variables)
@@ -291,7 +292,7 @@ class RemoteSession(Session):
         return self.settings.environment.get("PATH", (keeper or self.first).search_path())
 
     def _facts(self) -> dict[str, Any]:
-        machine = self.first.machine(None, self.launcher.mpirun, self.environment_variables())
+        machine = self.first.machine((), self.launcher.mpirun, self.environment_variables())
         return {
             "hosts": list(self.hosts),
             "cores": machine["cpu"]["cores"],

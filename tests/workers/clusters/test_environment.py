@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,22 @@ def test_it_names_the_program_its_package_and_its_hash(testbed: Session) -> None
     assert testbed.environment(Path("no-such-program"))["program"]["sha256"] is None
 
 
+def test_it_names_the_script_that_an_interpreter_runs_and_its_commit(tmp_path: Path) -> None:
+    script = tmp_path / "bench.py"
+    script.write_text("print(1)")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (["init", "-q"], ["add", "bench.py"], ["commit", "-q", "-m", "Measure"]):
+        subprocess.run([*git, *words], check=True, timeout=20)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=20).stdout
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
+        facts = session.environment(Path("python3"), ["-u", str(script), "/etc/hosts"])["program"]
+        plain = session.environment(Path("cat"), [str(script)])["program"]
+    digest = hashlib.sha256(b"print(1)").hexdigest()
+    assert facts["script"] == {"path": str(script), "sha256": digest, "git_commit": commit.strip()}
+    assert Path(facts["path"]).name.startswith("python3")
+    assert "script" not in plain
+
+
 def test_it_is_equal_on_equal_systems_also_after_the_network_was_built_anew() -> None:
     texts = set()
     for _ in range(2):
@@ -51,9 +68,9 @@ def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -
     own.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
     own.chmod(0o755)
     variables = {"PATH": "/usr/bin:/bin", "OWN_VERSION": "4.1.9"}
-    assert machine.facts(None, str(own), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
-    assert machine.facts(None, "mpirun", variables)["mpi"] != "mpirun (Open MPI) 4.1.9"
-    assert machine.facts(None, "no-such-mpirun", variables)["mpi"] is None
+    assert machine.facts((), str(own), variables)["mpi"] == "mpirun (Open MPI) 4.1.9"
+    assert machine.facts((), "mpirun", variables)["mpi"] != "mpirun (Open MPI) 4.1.9"
+    assert machine.facts((), "no-such-mpirun", variables)["mpi"] is None
 
 
 @pytest.mark.parametrize(
