@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +19,7 @@ from dashboard.words import parameter_label
 from experiments.comparison import Compared, Member, compare
 from experiments.differences import Difference
 from experiments.errors import CannotCompare
-from experiments.models import Measurement
+from experiments.models import Measurement, Trial
 
 
 @require_GET
@@ -32,11 +32,11 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     changed = found.change_over_points(found.deciding) if found.deciding else {}
-    drawn = charts(found, changed)
+    drawn, oversubscribed = charts(found, changed), _oversubscribed(found)
     context = {
         "place": "experiments",
         "compared": found,
-        "members": [_head(found, member, scope) for member in found.members],
+        "members": [_head(found, member, scope, oversubscribed) for member in found.members],
         "answer": answer(found, changed),
         "settings": _differences(found, found.settings),
         "environment": _differences(found, found.environment),
@@ -68,13 +68,21 @@ def _query(found: Compared, *, baseline: str = "", at: int | None = None, scope:
     return urlencode(asked_for, safe=":,")
 
 
-def _head(found: Compared, member: Member, scope: str) -> dict[str, Any]:
+def _oversubscribed(found: Compared) -> dict[int, str]:
+    """How many virtual hosts shared the cores, by each member's first trial at the chosen point; nothing of real hosts."""
+    firsts = [own[0].pk for member in found.members if (own := member.trials_at(found.names, found.at))]
+    rows = Trial.objects.filter(pk__in=firsts).values_list("pk", "conditions__oversubscription")
+    return {pk: words for pk, words in rows if words}
+
+
+def _head(found: Compared, member: Member, scope: str, oversubscribed: Mapping[int, str]) -> dict[str, Any]:
     own = member.trials_at(found.names, found.at)
     return {
         "member": member,
         "words": point_words(member, found),
         "is_baseline": member is found.baseline,
         "trials": len(own),
+        "oversubscription": oversubscribed.get(own[0].pk, "") if own else "",
         "flagged": member.flagged_at(found.names, found.at),
         "as_baseline": _query(found, baseline=member.token, scope=scope),
         "number": found.members.index(member),

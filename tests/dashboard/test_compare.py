@@ -223,7 +223,7 @@ def test_experiments_of_others_it_does_not_show(two, person, page):
 
 def test_the_page_it_answers_with_a_fixed_number_of_queries(two, page, django_assert_num_queries):
     address = f"{ADDRESS}?of={','.join(tokens(*two))}"
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         html = page.get(address).content.decode()
     assert "no clear change" in html
     assert "Make baseline" in html

@@ -41,6 +41,18 @@ def test_a_trial_it_tells_in_its_head(page, submit, run):
     assert "<li>4 virtual hosts on 2 cores</li>" in head
 
 
+def test_a_comparison_it_tells_at_each_member(page, submit, run, library, person):
+    virtual = submit(sweep={"hosts": [1]})
+    run()
+    real = Experiment.submit(parse(specification(cluster="local", sweep={"hosts": [1]})), project=library, owner=person)
+    real.trials.update(state="finished")
+    for trial in (*virtual.trials.all(), *real.trials.all()):
+        ran(trial)
+    answer = page.get("/compare/", {"of": f"e:{virtual.slug},e:{real.slug}"})
+    assert [head["oversubscription"] for head in answer.context["members"]] == ["1 virtual hosts on 2 cores", ""]
+    assert answer.content.decode().count("1 virtual hosts on 2 cores") == 1
+
+
 def test_real_hosts_it_leaves_unremarked(page, library, person):
     spec = parse(specification(cluster="local", sweep={"hosts": [1]}, repetitions=1))
     experiment = Experiment.submit(spec, project=library, owner=person)
