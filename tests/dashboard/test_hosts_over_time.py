@@ -195,3 +195,11 @@ def test_what_is_missing_it_says_plainly(page, trial):
 def test_published_results_it_asks_for_no_samples(page):
     published = Trial.objects.filter(experiment__published=True, state="finished").first()
     assert "Hosts over time" not in page.get(published.get_absolute_url()).content.decode()
+
+
+def test_a_failed_trial_it_shows_its_samples_where_they_were_kept(page, trial):
+    Trial.objects.filter(pk=trial.pk).update(state="failed")
+    address = reverse("trial-hosts", args=[trial.pk])
+    assert address in page.get(trial.get_absolute_url()).content.decode()
+    trial.artifacts.all().delete()
+    assert address not in page.get(trial.get_absolute_url()).content.decode()
