@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import structlog
 
 from experiments.errors import StaleTrial
 from experiments.models import Trial
+from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from workers import leftovers
-from workers.worker_identity import is_gone
+from workers.worker_identity import is_alive_here, is_gone
+
+HUNG_ROUNDS: Final = 6 * MISSED_ROUNDS_UNTIL_LOST
+"""Two minutes for a process that is seen to live: it lacks a processor sooner than it hangs, and its trial would be lost for nothing."""
 
 log = structlog.get_logger()
 
@@ -18,7 +24,7 @@ def reap() -> int:
     for trial in Trial.objects.active().select_related("experiment"):
         if is_gone(trial.worker):
             reason = "Its worker process ended in the middle of the trial."
-        elif trial.note_silence():
+        elif trial.note_silence(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
             reason = f"Its worker has been silent: last heard of as {trial.worker}."
         else:
             continue

@@ -22,6 +22,11 @@ def is_gone(worker: str) -> bool:
     return _start(int(pid)) != start
 
 
+def is_alive_here(worker: str) -> bool:
+    """Return whether ``worker`` certainly runs, as a process of this machine."""
+    return worker.partition(":")[0] == socket.gethostname() and not is_gone(worker)
+
+
 def _start(pid: int) -> str:
     """Return the start time of a process in clock ticks since boot, which no step of the clock changes; empty when there is none."""
     try:

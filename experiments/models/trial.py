@@ -300,8 +300,8 @@ class Trial(models.Model):
             raise StaleTrial(f"{self} is no longer run by {self.worker}")
         return mine.filter(cancel_requested_at__isnull=False).exists()
 
-    def note_silence(self) -> bool:
-        """Count a round of the reaper without a beat; return whether the silence has lasted too long.
+    def note_silence(self, patience: int = MISSED_ROUNDS_UNTIL_LOST) -> bool:
+        """Count a round of the reaper without a beat; return whether it was one of ``patience`` or more in a row.
 
         Rounds and beats are counted, not timed, so that a step of the clock loses no trial.
         """
@@ -309,7 +309,7 @@ class Trial(models.Model):
         if mine.exclude(reaper_beats=F("beats")).update(reaper_beats=F("beats"), reaper_rounds=0):
             return False
         mine.update(reaper_rounds=F("reaper_rounds") + 1)
-        return mine.filter(reaper_rounds__gte=MISSED_ROUNDS_UNTIL_LOST).exists()
+        return mine.filter(reaper_rounds__gte=patience).exists()
 
     def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
         """The worker is gone: free the hosts, and queue a new attempt when the experiment allows one. Return the new attempt."""

@@ -41,7 +41,7 @@ def worker(
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """With the reaper at work meanwhile, ten times as often as in truth."""
+    """With the reaper at work meanwhile, more often than in truth."""
     deadline = time.monotonic() + LIMIT_S
     sweep = 0.0
     while not condition():
