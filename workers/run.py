@@ -86,7 +86,7 @@ class TrialRun:
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
         job = self._job(session)
-        environment = session.environment(Path(job.program[0]))
+        environment = session.environment(Path(job.program[0]), job.program[1:])
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
             if capture is not None and session.blind_spot:
