@@ -41,7 +41,7 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
     """The values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
     for name in names:
-        if parameters.get(name) is None:
+        if parameters.get(name) in (None, [], {}):
             continue
         value = value_words(name, parameters.get(name))
         if name == "hosts":
@@ -98,6 +98,8 @@ def value_words(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float) and not name.startswith("link."):
         return f"{value:g}"
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return shlex.join(value) if value else numbers.NOTHING
     if value == 0 and name in ("link.delay", "link.jitter"):
         return "0 ms"
     return shown(name, value).replace(" us", " µs")  # which a specification may be written without
