@@ -8,6 +8,7 @@ which a worker with another clock would misread: while earlier ones wait to be h
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from celery.beat import Scheduler
@@ -18,10 +19,15 @@ AGAIN_S = 5.0
 
 
 class SteadyScheduler(Scheduler):
-    """Sends each entry of CELERY_BEAT_SCHEDULE once per its number of seconds, the first time at once. Keeps no file.
+    """Sends each entry of CELERY_BEAT_SCHEDULE once per its number of seconds, the first time at once. Keeps no schedule on disk.
 
     An entry that is due while messages wait for a free worker process is tried again after ``AGAIN_S``.
     """
+
+    def __init__(self, *arguments: Any, schedule_filename: str = "", **options: Any) -> None:
+        """``schedule_filename`` (`--schedule`): touched with every tick, where it is an absolute path, for who watches the beat."""
+        self._pulse = Path(schedule_filename)
+        super().__init__(*arguments, **options)
 
     def setup_schedule(self) -> None:
         self._due_s: dict[str, float] = {}
@@ -37,4 +43,6 @@ class SteadyScheduler(Scheduler):
                 if heard:
                     self.apply_entry(entry, producer=self.producer)
                 self._due_s[name] = now + (period_s if heard else min(period_s, AGAIN_S))
+        if self._pulse.is_absolute():
+            self._pulse.touch()
         return max(min(self._due_s.values()) - time.monotonic(), 0.0)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from importlib import import_module
+from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import pytest
@@ -14,6 +17,8 @@ import yaml
 from django.conf import settings
 
 from config.services.lease import ROOT
+from config.services.redis import Redis
+from tests.config.processes import wait_for
 
 SECRETS = {"POSTGRES_PASSWORD": "a", "REDIS_PASSWORD": "b", "RANKWIRE_SECRET_KEY": "c"}
 
@@ -63,6 +68,28 @@ def services() -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["web", "worker", "beat", "postgres", "redis"])
 def test_it_watches_the_health_of_every_lasting_service(name: str) -> None:
     assert services()[name]["healthcheck"]["test"]
+
+
+def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None:
+    """The service's own command and check, with a directory of the test for /tmp."""
+    beat = services()["beat"]
+    check = beat["healthcheck"]["test"][1].replace("/tmp/", f"{tmp_path}/").replace("$$", "$")  # noqa: S108
+    command = [word.replace("/tmp/", f"{tmp_path}/") for word in beat["command"]]  # noqa: S108
+
+    def is_healthy() -> bool:
+        return subprocess.run(["sh", "-c", check], capture_output=True, check=False).returncode == 0
+
+    assert not is_healthy()
+    addresses = {"REDIS_URL": empty_redis.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/not-asked"}
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", **addresses}
+    with subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=environment, stderr=DEVNULL) as process:
+        try:
+            wait_for(is_healthy)
+        finally:
+            process.terminate()
+    (tmp_path / "beat").touch()
+    os.utime(tmp_path / "beat", (0, 0))
+    assert not is_healthy()
 
 
 def test_it_sets_only_settings_that_exist() -> None:
