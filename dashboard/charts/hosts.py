@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title, heat
 
 # Points of a long run would hide the lines that join them.
 _MOST_MARKERS = 60
@@ -58,25 +58,18 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
 
 
 def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity: str, time_axis: Figure) -> Figure:
-    heat: Figure = {
-        "type": "heatmap",
-        "name": axis_title(quantity, scale.unit)["text"],
-        "x": [_short(t) for t in t_s],
-        "y": [line.host for line in lines],
-        "z": [[None if value is None else _short(scale(value)) for value in line.means] for line in lines],
-        "zmin": 0,
-        "colorscale": "--seq",
-        "hoverongaps": False,
+    cells = [[None if value is None else _short(scale(value)) for value in line.means] for line in lines]
+    hosts, times, name = (
+        [line.host for line in lines],
+        [_short(t) for t in t_s],
+        axis_title(quantity, scale.unit)["text"],
+    )
+    trace: Figure = {
+        **heat(times, hosts, cells, name=name, unit=scale.unit),
         "hovertemplate": f"%{{y}}, %{{x}} s: %{{z:.4~g}} {scale.unit}<extra></extra>",
-        "colorbar": {
-            "title": {"text": scale.unit, "side": "top", "font": {"size": 12, "color": "--ink-2"}},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "tickfont": {"size": 12, "color": "--ink-2"},
-        },
     }
     return {
-        "data": [heat],
+        "data": [trace],
         "layout": {
             "hovermode": "closest",
             "plot_bgcolor": "--line",

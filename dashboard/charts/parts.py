@@ -66,6 +66,26 @@ def axis_title(quantity: str, unit: str) -> dict[str, str]:
     return {"text": f"{quantity} ({unit})" if unit else quantity}
 
 
+def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]], *, name: str, unit: str) -> Figure:
+    """The trace of a heat map whose colours begin at 0 and whose bar names the unit; None stays empty."""
+    return {
+        "type": "heatmap",
+        "name": name,
+        "x": list(x),
+        "y": list(y),
+        "z": [list(row) for row in z],
+        "zmin": 0,
+        "colorscale": "--seq",
+        "hoverongaps": False,
+        "colorbar": {
+            "title": {"text": unit, "side": "top", "font": {"size": 12, "color": "--ink-2"}},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickfont": {"size": 12, "color": "--ink-2"},
+        },
+    }
+
+
 def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
     """The traces of one measured series: every trial as a dot, a line through the medians, the full range as bar.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.special import gammaincc
 
-from dashboard.charts.parts import DASHES, Figure, Scale, axis_title
+from dashboard.charts.parts import DASHES, Figure, Scale, axis_title, heat
 
 # The measured points and three curves can be told apart; the table beside the chart lists every fit.
 MOST_FITS = 3
@@ -60,28 +60,16 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
     """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke."""
     scale = Scale.of([value for row in wire_bytes for value in row], "B")
     names = [str(label) for label in labels]
-    heat: Figure = {
-        "type": "heatmap",
-        "name": f"From {of} to {of} ({scale.unit})",
-        "x": names,
-        "y": names,
-        "z": [[scale(value) if value else None for value in row] for row in wire_bytes],
-        "zmin": 0,
-        "colorscale": "--seq",
+    cells = [[scale(value) if value else None for value in row] for row in wire_bytes]
+    trace: Figure = {
+        **heat(names, names, cells, name=f"From {of} to {of} ({scale.unit})", unit=scale.unit),
         "xgap": 1,
         "ygap": 1,
-        "hoverongaps": False,
         "hovertemplate": f"{of} %{{y}} to %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
-        "colorbar": {
-            "title": {"text": scale.unit, "side": "top", "font": {"size": 12, "color": "--ink-2"}},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "tickfont": {"size": 12, "color": "--ink-2"},
-        },
     }
     bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {
-        "data": [heat] if any(value for row in wire_bytes for value in row) else [],
+        "data": [trace] if any(value for row in wire_bytes for value in row) else [],
         "layout": {
             "hovermode": "closest",
             "margin": {"l": 46, "r": 4, "t": 8, "b": 40},
