@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from analysis.capture.follow import Follower, LiveCounters, follow
+    from analysis.capture.tables import read_capture
     from analysis.capture_analysis import CaptureAnalysis, analyse
     from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
-    from analysis.live import Follower, LiveCounters, follow
     from analysis.packets import PacketTable
-    from analysis.reading import read_capture
     from analysis.scopes import ScopeAnalysis
     from analysis.trust import DropCounters, Trust
 
@@ -25,16 +25,16 @@ _HOME = {
     "DecoderError": "analysis.errors",
     "DropCounters": "analysis.trust",
     "FilterError": "analysis.errors",
-    "Follower": "analysis.live",
-    "LiveCounters": "analysis.live",
+    "Follower": "analysis.capture.follow",
+    "LiveCounters": "analysis.capture.follow",
     "PacketTable": "analysis.packets",
     "ScopeAnalysis": "analysis.scopes",
     "Trust": "analysis.trust",
     "UnreadableCapture": "analysis.errors",
     "UnsupportedCapture": "analysis.errors",
     "analyse": "analysis.capture_analysis",
-    "follow": "analysis.live",
-    "read_capture": "analysis.reading",
+    "follow": "analysis.capture.follow",
+    "read_capture": "analysis.capture.tables",
 }
 
 __all__ = [

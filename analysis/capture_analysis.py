@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis import legacy, trust
+from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.concurrency import Alongside, ahead, side_by_side
 from analysis.flows import Limits
 from analysis.kernels.rates import ALL, MPI
 from analysis.matrices import MatrixAccumulator
 from analysis.ports import PortAccumulator
 from analysis.rates import ScopeRates
-from analysis.reading import DecoderName, Progress, tables_of
 from analysis.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
 from analysis.tcp import TcpAccumulator
 from analysis.trust import DropCounters, Trust, TrustAccumulator

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis import legacy, render
+from analysis.capture.tables import tables_of
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
 from analysis.flow_gaps import interarrival_by_connection
 from analysis.interarrival import QUANTILES
-from analysis.reading import tables_of
 
 LONG_FILE_BYTES: Final = 200_000_000
 """Files that take more than a second or so show how far they are, when a person watches."""
@@ -172,7 +172,7 @@ def series(options: argparse.Namespace) -> None:
 
 def packets(options: argparse.Namespace) -> None:
     """Decoded packets, one row per frame."""
-    from analysis.export import write_packets  # pyarrow is only needed here
+    from analysis.capture.export import write_packets  # pyarrow is only needed here
 
     count = write_packets(options.file, options.output, decoder=options.decoder)
     print(f"{count} packets written to {options.output}", file=sys.stderr)
@@ -180,7 +180,7 @@ def packets(options: argparse.Namespace) -> None:
 
 def dissect(options: argparse.Namespace) -> None:
     """Full dissection trees as tshark sees them."""
-    from analysis.dissect import dissect as dissected  # pyshark is only needed here
+    from analysis.capture.dissect import dissect as dissected  # pyshark is only needed here
 
     frames = dissected(options.file, frames=options.frames, display_filter=options.filter, limit=options.limit)
     if options.json:

@@ -10,8 +10,8 @@ from typing import Any
 
 import structlog
 
+from analysis.capture.follow import Follower, follow
 from analysis.errors import CaptureError
-from analysis.live import Follower, follow
 
 log = structlog.get_logger()
 Tally = Callable[[], tuple[int, int]]

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from analysis.dissect import dissect
+from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
 from dashboard.asked import asked
 from dashboard.packets import protocol, row

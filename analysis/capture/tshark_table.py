@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.capture.tshark import nanoseconds, running
 from analysis.packets import (
     CUT,
     FRAGMENT,
@@ -28,7 +29,6 @@ from analysis.packets import (
     UDP,
     PacketTable,
 )
-from analysis.tshark import nanoseconds, running
 
 _FIELDS: Final = (
     "frame.time_epoch", "frame.len", "frame.cap_len", "frame.protocols", "frame.encap_type",

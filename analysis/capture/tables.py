@@ -45,7 +45,9 @@ def tables_of(
 
 
 def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[PacketTable]:
-    from analysis.dissect import stream_with_tshark  # pyshark takes longer to import than most captures to analyse
+    from analysis.capture.dissect import (
+        stream_with_tshark,  # pyshark takes longer to import than most captures to analyse
+    )
 
     table: PacketTable | None = None
     packets = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "fuzz_capture.py"
+SCRIPT = Path(__file__).parents[2] / "fuzz_capture.py"
 
 
 @pytest.mark.parametrize(("bounds_check", "count"), [("", 500), ("1", 250)], ids=["plain", "bounds-checked"])

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 import analysis
-from analysis.dissect import check_filter, dissect
-from analysis.tshark import running
+from analysis.capture.dissect import check_filter, dissect
+from analysis.capture.tshark import running
 from tests.analysis.tools import tshark_fields
 
 

@@ -10,7 +10,7 @@ from scapy.all import GRE, ICMP, IP, TCP, UDP, Ether, IPerror, IPv6, IPv6ExtHdrF
 
 import analysis
 from analysis import packets as bits
-from analysis.dissect import read_with_tshark, stream_with_tshark
+from analysis.capture.dissect import read_with_tshark, stream_with_tshark
 from analysis.packets import PacketTable
 
 SHARED = tuple(name for name in PacketTable.columns() if name != "fingerprint")
@@ -113,7 +113,7 @@ def test_a_cut_off_tail_is_told_and_everything_before_it_read(mpi_pcap: Path, tm
 
 
 def test_tables_of_one_file_share_their_numbers(mpi_capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analysis.tshark_table._CHUNK", 101)
+    monkeypatch.setattr("analysis.capture.tshark_table._CHUNK", 101)
     tables = list(stream_with_tshark(mpi_capture))
     assert len(tables) > 3
     assert [table.source["first_packet"] for table in tables[:3]] == [0, 101, 202]

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from analysis.capture.tables import DecoderName, tables_of
 from analysis.packets import NO_FLOW, NO_HOST, NO_SCALE, NO_TIME, PacketTable
-from analysis.reading import DecoderName, tables_of
 
 _ABSENT: Final[dict[str, Any]] = {
     "time_ns": NO_TIME,

@@ -13,10 +13,10 @@ from typing import IO, Any, Final
 from lxml import etree, objectify  # type: ignore[import-untyped]
 from pyshark.tshark.output_parser.tshark_xml import DEL_BAD_XML_CHARS, packet_from_xml_packet
 
+from analysis.capture.tshark import check_filter, nanoseconds, running
+from analysis.capture.tshark_table import read_with_tshark, stream_with_tshark
 from analysis.errors import DecoderError
 from analysis.packets import NO_TIME
-from analysis.tshark import check_filter, nanoseconds, running
-from analysis.tshark_table import read_with_tshark, stream_with_tshark
 
 __all__ = ["check_filter", "dissect", "read_with_tshark", "stream_with_tshark"]
 
