@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from analysis.capture_analysis import CaptureAnalysis, analyse
     from analysis.errors import CaptureError, DecoderError, FilterError, UnreadableCapture, UnsupportedCapture
     from analysis.packets import PacketTable
-    from analysis.scopes import ScopeAnalysis
-    from analysis.trust import DropCounters, Trust
+    from analysis.traffic.scopes import ScopeAnalysis
+    from analysis.traffic.trust import DropCounters, Trust
 
 _HOME = {
     "CaptureAnalysis": "analysis.capture_analysis",
     "CaptureError": "analysis.errors",
     "DecoderError": "analysis.errors",
-    "DropCounters": "analysis.trust",
+    "DropCounters": "analysis.traffic.trust",
     "FilterError": "analysis.errors",
     "Follower": "analysis.capture.follow",
     "LiveCounters": "analysis.capture.follow",
     "PacketTable": "analysis.packets",
-    "ScopeAnalysis": "analysis.scopes",
-    "Trust": "analysis.trust",
+    "ScopeAnalysis": "analysis.traffic.scopes",
+    "Trust": "analysis.traffic.trust",
     "UnreadableCapture": "analysis.errors",
     "UnsupportedCapture": "analysis.errors",
     "analyse": "analysis.capture_analysis",

@@ -12,17 +12,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis import legacy, trust
 from analysis.capture.tables import DecoderName, Progress, tables_of
-from analysis.concurrency import Alongside, ahead, side_by_side
-from analysis.flows import Limits
 from analysis.kernels.rates import ALL, MPI
-from analysis.matrices import MatrixAccumulator
-from analysis.ports import PortAccumulator
-from analysis.rates import ScopeRates
-from analysis.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
-from analysis.tcp import TcpAccumulator
-from analysis.trust import DropCounters, Trust, TrustAccumulator
+from analysis.traffic import legacy, trust
+from analysis.traffic.concurrency import Alongside, ahead, side_by_side
+from analysis.traffic.flows import Limits
+from analysis.traffic.matrices import MatrixAccumulator
+from analysis.traffic.ports import PortAccumulator
+from analysis.traffic.rates import ScopeRates
+from analysis.traffic.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
+from analysis.traffic.tcp import TcpAccumulator
+from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
 MOST_FLOWS: Final = 10_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from analysis import legacy, render
+from analysis import render
 from analysis.capture.tables import tables_of
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
-from analysis.flow_gaps import interarrival_by_connection
-from analysis.interarrival import QUANTILES
+from analysis.traffic import legacy
+from analysis.traffic.flow_gaps import interarrival_by_connection
+from analysis.traffic.interarrival import QUANTILES
 
 LONG_FILE_BYTES: Final = 200_000_000
 """Files that take more than a second or so show how far they are, when a person watches."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import analysis
 from analysis.catalogue import METRICS
-from analysis.legacy import CAVEATS as LEGACY_CAVEATS
+from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from experiments import unread
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, write_analysis

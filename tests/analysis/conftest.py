@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.recording import record
+from tests.analysis.recordings.recording import record
 
 # A ring of TCP messages of many sizes between 3 ranks: small enough to run in every test session.
 MPI_COMMAND = [

@@ -15,8 +15,8 @@ import pytest
 
 import analysis
 from analysis.cli import main
-from analysis.legacy import CAVEATS
 from analysis.packets import TCP
+from analysis.traffic.legacy import CAVEATS
 from tests.analysis import capture_files as files
 from tests.analysis.conftest import MPI_PORTS
 

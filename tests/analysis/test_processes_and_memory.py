@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.concurrency import Alongside, ahead
+from analysis.traffic.concurrency import Alongside, ahead
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp

@@ -30,7 +30,7 @@ import analysis
 from analysis.capture.stream import CaptureReader
 from tests.analysis.conftest import MPI_COMMAND, WATER
 from tests.analysis.oracles import capture as oracle
-from tests.analysis.recording import record
+from tests.analysis.recordings.recording import record
 
 STEPS = "1550"
 SAMPLE_PACKETS = 300

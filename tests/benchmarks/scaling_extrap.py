@@ -1,4 +1,4 @@
-"""Record what Extra-P makes of its own examples, for tests/analysis/test_scaling_pmnf.py.
+"""Record what Extra-P makes of its own examples, for tests/analysis/scaling/test_pmnf.py.
 
 Extra-P needs numpy 1 and a Qt toolkit, so it cannot live in the environment of the project. To record again:
 

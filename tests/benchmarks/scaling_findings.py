@@ -12,7 +12,7 @@ from time import perf_counter
 from analysis.findings import find
 from analysis.scaling import fit_models, suggest_points
 from analysis.statistics import HistoryPoint, detect_changes
-from tests.analysis.scaling_studies import simulated, usl_time
+from tests.analysis.scaling.studies import simulated, usl_time
 
 
 def _milliseconds(action: Callable[[], object], repetitions: int = 7) -> float:

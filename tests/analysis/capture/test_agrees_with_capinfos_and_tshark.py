@@ -12,8 +12,8 @@ import pytest
 import analysis
 from analysis.packets import CUT, IPV4, NO_FLOW, REVERSE, TCP
 from tests.analysis.conftest import MPI_PORTS
-from tests.analysis.recording import record
-from tests.analysis.tools import capinfos, tshark_fields
+from tests.analysis.oracles.tools import capinfos, tshark_fields
+from tests.analysis.recordings.recording import record
 
 IPV6_EXCHANGE = """
 import socket, threading

@@ -36,7 +36,7 @@ from analysis.packets import TCP as TCP_BIT
 from analysis.packets import UDP as UDP_BIT
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
-from tests.analysis.tools import tshark_fields
+from tests.analysis.oracles.tools import tshark_fields
 
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 ETHER = Ether(src=MACS[0], dst=MACS[1])

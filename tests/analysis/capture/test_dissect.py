@@ -13,7 +13,7 @@ import pytest
 import analysis
 from analysis.capture.dissect import check_filter, dissect
 from analysis.capture.tshark import running
-from tests.analysis.tools import tshark_fields
+from tests.analysis.oracles.tools import tshark_fields
 
 
 def fields(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,59 @@
+"""Inter-arrival times of every connection and each of its directions (METRICS.md section 4).
+
+Needs the stamps of all packets at once, 12 bytes each, which is why it is asked for and no part of every analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.packets import NO_FLOW, NO_TIME, PacketTable
+from analysis.traffic.interarrival import QUANTILES, sorted_quantile
+from analysis.traffic.tcp import TcpAccumulator
+
+
+def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, Any]]:
+    """One row per connection, in the order of ``FlowSet.records``: mean, quantiles and variation of d_i in seconds.
+
+    Keys are the catalogue's ids, without suffix for both directions together, with ``_ab`` and ``_ba`` for each. What a
+    connection (or direction) with fewer than two stamped packets has not is absent.
+    """
+    tcp = TcpAccumulator()
+    times, connections, sources = [], [], []
+    for table in tables:
+        connection = tcp.update(table)
+        followed = (connection != NO_FLOW) & (table.time_ns != NO_TIME)
+        times.append(table.time_ns[followed])
+        connections.append(connection[followed])
+        sources.append((table.src[followed].astype(np.uint32) << 16) | table.sport[followed])
+    records = tcp.result().records
+    if not len(records):
+        return []
+    of, time_ns = np.concatenate(connections), np.concatenate(times)
+    from_a = np.concatenate(sources) == ((records["host_a"].astype(np.uint32) << 16) | records["port_a"])[of]
+    rows: list[dict[str, Any]] = [{} for _ in records]
+    for suffix, chosen in (("", slice(None)), ("_ab", from_a), ("_ba", ~from_a)):
+        _describe(rows, of[chosen], time_ns[chosen], suffix)
+    return rows
+
+
+def _describe(
+    rows: list[dict[str, Any]], of: npt.NDArray[np.uint32], time_ns: npt.NDArray[np.int64], suffix: str
+) -> None:
+    order = np.argsort(of, kind="stable")  # file order stays within a connection
+    of, time_ns = of[order], time_ns[order]
+    begins = np.flatnonzero(np.diff(of, prepend=-1))
+    for begin, end in zip(begins, [*begins[1:], len(of)], strict=True):
+        gaps = np.sort(np.diff(time_ns[begin:end]))
+        if len(gaps):
+            row = rows[of[begin]]
+            mean = float(gaps.mean())
+            row[f"interarrival_mean_s{suffix}"] = mean / 1e9
+            for identifier, share in QUANTILES.items():
+                row[identifier + suffix] = sorted_quantile(gaps, share) / 1e9
+            if mean > 0:
+                row[f"interarrival_cv{suffix}"] = float(gaps.std()) / mean

@@ -1,0 +1,121 @@
+"""Connections and what they measured: one row per TCP connection, and the sums of any set of them (METRICS.md section 5).
+
+A connection is a 4-tuple and an initial sequence number: ports used again make a new one, idleness never does. ``a`` is the
+side that sent the SYN, or, where no handshake was captured, the sender of the first packet. ``_ab`` is what a sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import quantiles
+from analysis.kernels import tcp_state as state
+from analysis.traffic.flow_metrics import capture_metrics
+from analysis.traffic.flow_records import assemble, rows
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounded memory made the pass forget; all zero (and a share of 1) on ordinary captures."""
+
+    untracked_packets: int = 0
+    gaps_forgotten: int = 0
+    segments_forgotten: int = 0
+    sampled_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSet:
+    """All connections of a capture: ``records`` has shape (C,) and dtype FLOW, in order of their first packets."""
+
+    records: npt.NDArray[np.void]
+    hosts: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    windows: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
+    """Shape (C, 2): sum and number of the windows whose scale is known, both directions."""
+    samples: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """Round trips, latencies (ns) and flight sizes (bytes), by connection and kind."""
+    begins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
+    """Where each series of ``samples`` begins: (connection * 3 + kind) * 2 + direction."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @classmethod
+    def of_state(
+        cls,
+        connections: npt.NDArray[np.void],
+        sides: npt.NDArray[np.void],
+        samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        short: npt.NDArray[np.int64],
+        *,
+        hosts: tuple[str, ...],
+        endpoints: npt.NDArray[np.uint16],
+        sampled_share: float,
+        untracked_packets: int,
+    ) -> FlowSet:
+        """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins.
+
+        ``short`` is what ``flow_records.short_way_data`` gave.
+        """
+        values, begins = samples
+        described = np.empty((state.SERIES * len(connections), 2))
+        quantiles.describe_each(values, begins, described)
+        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), short, endpoints)
+        limits = Limits(
+            untracked_packets,
+            int(sides["gaps_forgotten"].sum()),
+            int(sides["segments_forgotten"].sum()),
+            sampled_share,
+        )
+        return cls(records, hosts, limits, windows, values, begins)
+
+    def is_mpi(self, mpi_ports: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
+        """Shape (F,) by ``PacketTable.flow``: a BTL handshake was seen, or one port lies in the pinned range (inclusive)."""
+        found = self.records["btl_handshakes"] > 0
+        if mpi_ports is not None:
+            low, high = mpi_ports
+            for port in (self.records["port_a"], self.records["port_b"]):
+                found |= (port >= low) & (port <= high)
+        flows = np.zeros(int(self.records["flow"].max(initial=-1)) + 1, np.bool_)
+        flows[self.records["flow"][found]] = True
+        return flows
+
+    def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
+        if flow_mask is None:
+            return np.ones(len(self.records), np.bool_)
+        padded = np.zeros(max(len(flow_mask), int(self.records["flow"].max(initial=-1)) + 1), np.bool_)
+        padded[: len(flow_mask)] = flow_mask
+        chosen: npt.NDArray[np.bool_] = padded[self.records["flow"]]
+        return chosen
+
+    def pooled(self, kind: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """All samples of one kind (tcp_state.RTT_NS, RESPONSE_NS, IN_FLIGHT_BYTES) of the chosen connections."""
+        pairs = np.flatnonzero(chosen) * state.SERIES + kind
+        pooled: npt.NDArray[np.int64] = quantiles.pool_pairs(self.samples, self.begins, pairs)
+        return pooled
+
+    def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
+        """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
+        chosen = self.chosen(flow_mask)
+        pairs = np.flatnonzero(chosen) * state.SERIES
+        return capture_metrics(
+            self.records[chosen],
+            self.windows[chosen],
+            rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
+            response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
+            in_flight_bytes=quantiles.describe_all(self.samples, self.begins, pairs + state.IN_FLIGHT_BYTES, False),
+        )
+
+    def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:
+        """JSON-ready rows in order of first packet; ``limit`` keeps those with most wire bytes. Not available: None."""
+        numbers = np.flatnonzero(self.chosen(flow_mask))
+        if limit is not None and len(numbers) > limit:
+            volume = self.records["wire_bytes_ab"][numbers] + self.records["wire_bytes_ba"][numbers]
+            numbers = np.sort(numbers[np.argsort(-volume, kind="stable")[:limit]])
+        return rows(self.records[numbers], numbers, self.hosts)

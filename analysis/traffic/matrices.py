@@ -1,0 +1,206 @@
+"""Who sent how much to whom: host x host over all IP packets, rank x rank over MPI connections (METRICS.md section 6).
+
+Rows send, columns receive. Messages between ranks of one host that use shared memory never reach the wire; the launchers pin
+``--mca btl tcp,self`` against that, and the result says so.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import pairs
+from analysis.packets import PacketTable
+from analysis.traffic.flows import FlowSet
+
+LARGEST_MATRIX: Final = 256
+"""Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
+
+LARGEST_RANK: Final = 1 << 20
+"""A BTL handshake naming a higher rank is not one."""
+
+SHARED_MEMORY_NOTE: Final = (
+    "Only what crossed the captured wire counts: messages between ranks of one host that use shared memory are missing "
+    "(the launchers pin --mca pml ob1 --mca btl tcp,self)."
+)
+_LINK_LOCAL_GROUPS: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
+_VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
+_NO_SKIP: Final = np.zeros(0, np.bool_)
+Integers = npt.NDArray[np.int64]
+
+
+class MatrixAccumulator:
+    """Counts packets between hosts over successive tables whose ``src`` and ``dst`` numbers mean the same."""
+
+    def __init__(self) -> None:
+        self._keys = np.full(64, pairs.EMPTY, np.uint32)
+        self._totals = np.zeros((64, 3), np.int64)
+        self._hosts: tuple[str, ...] = ()
+
+    def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
+        """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
+        self._hosts = table.hosts
+        row = 0
+        while True:
+            row = pairs.count_pairs(
+                row, table.kind, table.src, table.dst, table.orig_len, table.payload,
+                _NO_SKIP if skip is None else skip, self._keys, self._totals,
+            )  # fmt: skip
+            if row == len(table):
+                return
+            self._enlarge()
+
+    def result(
+        self, flows: FlowSet, *, rank_map: Mapping[tuple[str, int], int] | None = None, jobid: int | None = None
+    ) -> dict[str, Any]:
+        """``{"hosts": matrix, "ranks": matrix}``, each JSON-ready: labels, and one list of rows per quantity.
+
+        ``rank_map`` {(address, port): rank} serves connections without a captured BTL handshake; ``jobid`` chooses one of
+        several MPI jobs (default: the one with most handshakes). Packets to link-local multicast groups (neighbour
+        discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
+        """
+        return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid)}
+
+    def _enlarge(self) -> None:
+        used = self._keys != pairs.EMPTY
+        keys, totals = self._keys[used], self._totals[used]
+        self._keys = np.full(4 * len(self._keys), pairs.EMPTY, np.uint32)
+        self._totals = np.zeros((len(self._keys), 3), np.int64)
+        mask = len(self._keys) - 1
+        for key, row in zip(keys.tolist(), totals, strict=True):
+            slot = ((key * 2654435769) & 0xFFFFFFFF) & mask
+            while self._keys[slot] != pairs.EMPTY:
+                slot = (slot + 1) & mask
+            self._keys[slot] = key
+            self._totals[slot] = row
+
+    def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
+        used = self._keys != pairs.EMPTY
+        keys, totals = self._keys[used].astype(np.int64), self._totals[used]
+        source, target = keys >> 16, keys & 0xFFFF
+        known = (source < len(self._hosts)) & (target < len(self._hosts))
+        chatter = np.array([_is_neighbourhood(host) for host in self._hosts] + [False])[
+            np.minimum(target, len(self._hosts))
+        ]
+        counted = known & ~chatter
+        order = sorted(
+            np.unique([source[counted], target[counted]]).tolist(), key=lambda host: _address_order(self._hosts[host])
+        )
+        matrix = _Matrix(len(self._hosts))
+        matrix.add_volume(source[counted], target[counted], totals[counted])
+        matrix.add_tcp(flows.records["host_a"], flows.records["host_b"], flows.records)
+        return matrix.as_dict(order, [self._hosts[host] for host in order]) | {
+            "neighbourhood_packets": int(totals[known & chatter, 0].sum()),
+        }
+
+
+def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: int | None = None) -> dict[str, Any]:
+    """Rank x rank from the connections of one MPI job; ``source`` tells where the ranks come from.
+
+    ``source`` is "btl_handshake", "launcher_map", "mixed", or None when no rank is known.
+    """
+    records = flows.records
+    jobs, counts = np.unique(records["jobid"][records["jobid"] >= 0], return_counts=True)
+    if jobid is None and len(jobs):
+        jobid = int(jobs[np.argmax(counts)])
+    ours = records[(records["jobid"] == (-1 if jobid is None else jobid)) | (records["jobid"] < 0)]
+    ranks = np.stack([ours["rank_a"], ours["rank_b"]], axis=1) if len(ours) else np.zeros((0, 2), np.int64)
+    ranks = np.where(ranks < LARGEST_RANK, ranks, -1)
+    heard = ranks >= 0
+    for column, end in enumerate(("a", "b")):
+        for row in np.flatnonzero(~heard[:, column]):
+            address = (flows.hosts[ours[f"host_{end}"][row]], int(ours[f"port_{end}"][row]))
+            ranks[row, column] = rank_map.get(address, -1)
+    complete = (ranks >= 0).all(axis=1)
+    mpi = (ranks >= 0).any(axis=1)
+    labels = np.unique(ranks[complete])
+    matrix = _Matrix(len(labels))
+    source, target = np.searchsorted(labels, ranks[complete]).T if complete.any() else np.zeros((2, 0), np.int64)
+    matrix.add_connections(source, target, ours[complete])
+    return matrix.as_dict(range(len(labels)), [int(rank) for rank in labels]) | {
+        "source": _source(heard[complete]),
+        "jobid": jobid,
+        "jobs": len(jobs),
+        "connections_without_ranks": int(np.count_nonzero(mpi & ~complete)),
+        "note": SHARED_MEMORY_NOTE,
+    }
+
+
+def _source(heard: npt.NDArray[np.bool_]) -> str | None:
+    if not heard.size:
+        return None
+    if heard.all():
+        return "btl_handshake"
+    return "mixed" if heard.any() else "launcher_map"
+
+
+def _is_neighbourhood(address: str) -> bool:
+    """Multicast that no router passes on (224.0.0.0/24, ff02::/16): neighbour discovery and its like, no host's messages."""
+    return ipaddress.ip_address(address) in _LINK_LOCAL_GROUPS[":" in address]
+
+
+def _address_order(address: str) -> tuple[int, int]:
+    parsed = ipaddress.ip_address(address)
+    return parsed.version, int(parsed)
+
+
+class _Matrix:
+    """Sums over ordered pairs of numbered ends, kept as a list of pairs until the largest rows are known."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._volumes: dict[tuple[int, int], Integers] = {}
+        self._repeated: dict[tuple[int, int], int] = {}
+        self._rtt_min_s: dict[tuple[int, int], float] = {}
+
+    def add_volume(self, source: Integers, target: Integers, totals: Integers) -> None:
+        """``totals`` (n, 3): packets, wire bytes, payload bytes."""
+        for pair, total in zip(zip(source.tolist(), target.tolist(), strict=True), totals, strict=True):
+            self._volumes[pair] = self._volumes.get(pair, 0) + total
+
+    def add_tcp(self, a: Integers, b: Integers, records: npt.NDArray[np.void]) -> None:
+        """Retransmissions and smallest round trips of connections between ``a`` and ``b``, both directions."""
+        for source, target, way in ((a, b, "ab"), (b, a, "ba")):
+            repeated, rtt_s = records[f"retransmitted_segments_{way}"], records[f"rtt_min_s_{way}"]
+            for pair, count, rtt in zip(
+                zip(source.tolist(), target.tolist(), strict=True), repeated.tolist(), rtt_s.tolist(), strict=True
+            ):
+                self._repeated[pair] = self._repeated.get(pair, 0) + count
+                if rtt == rtt:
+                    self._rtt_min_s[pair] = min(rtt, self._rtt_min_s.get(pair, rtt))
+
+    def add_connections(self, a: Integers, b: Integers, records: npt.NDArray[np.void]) -> None:
+        """Everything that the connections say of the pair."""
+        for source, target, way in ((a, b, "ab"), (b, a, "ba")):
+            self.add_volume(source, target, np.stack([records[f"{name}_{way}"] for name in _VOLUMES], axis=1))
+        self.add_tcp(a, b, records)
+
+    def as_dict(self, order: Sequence[int], labels: list[Any]) -> dict[str, Any]:
+        """Rows and columns in ``order``, named ``labels``; at most LARGEST_MATRIX of them, those with most wire bytes."""
+        weight = np.zeros(self._size, np.int64)
+        for (source, target), total in self._volumes.items():
+            weight[[source, target]] += total[1]
+        kept = set(sorted(order, key=lambda end: -int(weight[end]))[:LARGEST_MATRIX])
+        places = {end: place for place, end in enumerate(end for end in order if end in kept)}
+        cells: dict[str, list[list[Any]]] = {
+            name: [[0] * len(places) for _ in places] for name in (*_VOLUMES, "retransmitted_segments")
+        }
+        cells["rtt_min_s"] = [[None] * len(places) for _ in places]
+        for values, names in (
+            (self._volumes, _VOLUMES),
+            (self._repeated, ("retransmitted_segments",)),
+            (self._rtt_min_s, ("rtt_min_s",)),
+        ):
+            for (source, target), value in values.items():
+                if source in places and target in places:
+                    for name, number in zip(names, np.atleast_1d(value).tolist(), strict=True):
+                        cells[name][places[source]][places[target]] = number
+        return {
+            "labels": [label for end, label in zip(order, labels, strict=True) if end in places],
+            "omitted": len(order) - len(places),
+            **cells,
+        }

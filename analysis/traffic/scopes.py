@@ -1,0 +1,101 @@
+"""All traffic and MPI traffic: which flows are MPI, and what both scopes say of volume, rates and inter-arrival."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.packets import PacketTable
+from analysis.traffic import interarrival
+from analysis.traffic.interarrival import GapStore, InterarrivalResult
+from analysis.traffic.rates import RateAccumulator, ScopeRates
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeAnalysis:
+    """All metrics of one scope; shapes as in CaptureAnalysis."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    not_available: dict[str, str] = field(default_factory=dict)
+    series: dict[str, Any] = field(default_factory=dict)
+    interarrival: dict[str, Any] = field(default_factory=dict)
+    size_histogram: dict[str, list[int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "metrics": self.metrics,
+            "not_available": self.not_available,
+            "series": self.series,
+            "interarrival": self.interarrival,
+            "size_histogram": self.size_histogram,
+        }
+
+
+class MpiFlows:
+    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open with a BTL handshake."""
+
+    def __init__(self, ports: tuple[int, int] | None) -> None:
+        self._ports = ports
+        self._known = 0
+        self.member = np.zeros(1024, np.bool_)
+        self.found_late = False
+        """A flow turned out to be MPI after packets of it had been accumulated as other traffic."""
+
+    def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
+        """Learn from a table; returns membership per flow index."""
+        flows = len(table.flow_endpoints)
+        if flows > len(self.member):
+            self.member = np.concatenate([self.member, np.zeros(2 * flows - len(self.member), np.bool_)])
+        if self._ports is None:
+            opened = table.flow[table.btl_handshakes[:, 0]]
+            self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
+            self.member[opened] = True
+        else:
+            low, high = self._ports
+            ends = table.flow_endpoints[self._known :][:, (1, 3)]
+            in_range = ((ends >= low) & (ends <= high)).any(axis=1)
+            self.member[self._known : flows] = in_range & (table.flow_protocol[self._known :] == 6)
+        self._known = flows
+        return self.member
+
+    @property
+    def any(self) -> bool:
+        """Whether any flow carries MPI."""
+        return bool(self.member.any())
+
+
+Described = tuple[ScopeAnalysis, ScopeRates]
+
+
+class Arrivals:
+    """Rates and gaps of both scopes while a capture is read."""
+
+    def __init__(self) -> None:
+        self.rates = RateAccumulator()
+        self.gaps = (GapStore(), GapStore())
+
+    def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> None:
+        """Add a table; ``member`` says per flow index whether it carries MPI."""
+        for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
+            store.add(gaps)
+
+    def result(self, scope: int, bootstrap: int) -> Described:
+        """Of ALL or MPI traffic; ``bootstrap`` replicates for the fits' p-values."""
+        rates = self.rates.scope(scope)
+        metrics, missing = rates.result()
+        sizes, packets = rates.size_histogram()
+        histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
+        found = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
+        reason = rates.without_time()
+        if reason is not None:
+            missing.update(interarrival.absent(reason))
+            return found, rates
+        arrivals = InterarrivalResult(self.gaps[scope], rates.counts(), rates.bin_ns, rates.duration_ns)
+        arrivals.compute(bootstrap)
+        metrics.update(arrivals.metrics)
+        missing.update(arrivals.not_available)
+        found.interarrival.update(arrivals.details)
+        return found, rates

@@ -1,0 +1,82 @@
+"""Suggestions of what to measure next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.scaling import Point, Study, suggest_points, usl
+from tests.analysis.scaling.studies import published_water, simulated, usl_time
+
+_TRUTH = usl_time(100, 0.05, 0.01)
+
+
+def test_it_keeps_the_budget_and_suggests_at_most_five() -> None:
+    study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
+    for goal in ("best_size", "model"):
+        found = suggest_points(study, budget_trials=23, goal=goal)
+        assert 1 <= len(found) <= 5
+        assert sum(s.repetitions for s in found) <= 23
+        assert len({s.parameters["hosts"] for s in found}) == len(found)
+
+
+def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
+    study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
+    found = suggest_points(study, budget_trials=20, sizes=[2, 4, 6, 8, 10, 12])
+    assert {s.parameters["hosts"] for s in found} <= {2, 4, 6, 8, 10, 12}
+
+
+def test_it_suggests_no_measured_size_that_the_cluster_has_lost() -> None:
+    single = Study([Point({"hosts": n}, {"elapsed_s": [10.0 / n]}) for n in (1, 4)])
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20)} == {1, 4}
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20, sizes=[1, 2, 3])} == {1}
+    for study in (single, simulated({"elapsed_s": _TRUTH}, repetitions=3)):
+        assert suggest_points(study, budget_trials=20, sizes=[]) == []
+
+
+def test_measuring_what_it_suggests_narrows_the_best_size_more_than_repeating_evenly() -> None:
+    def width(study: Study) -> float:
+        fit = usl(study, resamples=400)
+        assert fit is not None
+        assert fit.best_size is not None
+        assert fit.best_size.interval is not None
+        low, high = fit.best_size.interval.low, fit.best_size.interval.high
+        return np.inf if low is None or high is None else high / low
+
+    ratios = []
+    for seed in range(12):
+        study = simulated({"elapsed_s": _TRUTH}, seed=seed)
+        rng = np.random.default_rng(1000 + seed)
+
+        def more(sizes: list[tuple[int, int]], base: Study = study, rng: np.random.Generator = rng) -> Study:
+            points = [
+                Point({"hosts": n}, {"elapsed_s": (_TRUTH(n) * (1 + 0.05 * rng.standard_normal(k))).tolist()})
+                for n, k in sizes
+            ]
+            return replace(base, points=[*base.points, *points])
+
+        chosen = [(int(s.parameters["hosts"]), s.repetitions) for s in suggest_points(study, budget_trials=12)]
+        even = [(int(p.parameters["hosts"]), 2) for p in study.points]
+        ratios.append(width(more(chosen)) / width(more(even)))
+    assert float(np.median(ratios)) < 1.0
+
+
+def test_it_brackets_the_best_size_where_the_models_miss() -> None:
+    found = suggest_points(published_water(), budget_trials=25)
+    assert [s.parameters["hosts"] for s in found[:2]] == [3, 5]
+    assert "models miss" in found[0].reason
+    assert found[0].reduction is None
+
+
+def test_a_study_without_repetitions_to_fit_is_repeated_first() -> None:
+    points = [Point({"hosts": n, "steps": 100}, {"elapsed_s": [1.0]}) for n in (2,)]
+    (found,) = suggest_points(Study(points), budget_trials=10)
+    assert (found.parameters, found.repetitions) == ({"hosts": 2, "steps": 100}, 2)
+
+
+@pytest.mark.parametrize("study", [Study([]), simulated({"elapsed_s": _TRUTH})])
+def test_without_a_study_or_a_budget_it_suggests_nothing(study: Study) -> None:
+    assert suggest_points(study, budget_trials=0) == []
+    assert suggest_points(Study([]), budget_trials=9) == []

@@ -1,0 +1,86 @@
+"""Speed-up, efficiency, serial fraction and cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.scaling import Point, Study, karp_flatt, scaling_table
+from tests.analysis.scaling.studies import published_water, simulated
+
+
+def test_it_tabulates_the_published_water_study() -> None:
+    rows = scaling_table(published_water())
+    assert [r.size for r in rows] == [2, 4, 6, 8, 10, 12]
+    assert rows[1].speedup.value == pytest.approx(245.99 / 200.4)
+    assert rows[-1].efficiency.value == pytest.approx(245.99 / 264.85 / 6)
+    assert rows[-1].ideal == 6
+    assert rows[0].serial_fraction is None
+    assert rows[1].serial_fraction is not None
+    assert rows[1].serial_fraction.value == pytest.approx((200.4 / 245.99 - 1 / 2) / (1 - 1 / 2))
+    assert (rows[-1].cost.value, rows[-1].cost_unit) == (pytest.approx(12 * 264.85), "host-seconds")
+    assert rows[1].speedup.interval is None
+
+
+def test_it_counts_core_seconds_where_ranks_are_known() -> None:
+    row = scaling_table(simulated({"elapsed_s": lambda n: 100 / n}, noise=0.0))[-1]
+    assert (row.cost.value, row.cost_unit) == (pytest.approx(24 * 100 / 12), "core-seconds")
+
+
+def test_its_serial_fraction_is_amdahls_on_amdahls_data() -> None:
+    for size in (2, 4, 64):
+        assert karp_flatt(1 / (0.1 + 0.9 / size), size) == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="two sizes"):
+        karp_flatt(1.0, 1)
+
+
+def test_its_intervals_cover_the_true_speedup_efficiency_and_serial_fraction() -> None:
+    covered = np.zeros(3)
+    for seed in range(200):
+        row = scaling_table(simulated({"elapsed_s": lambda n: 20 + 160 / n}, hosts=(2, 8), seed=seed))[1]
+        assert row.serial_fraction is not None
+        for k, (estimate, truth) in enumerate(
+            [(row.speedup, 2.5), (row.efficiency, 0.625), (row.serial_fraction, (1 / 2.5 - 1 / 4) / (1 - 1 / 4))]
+        ):
+            assert estimate.interval is not None
+            covered[k] += estimate.interval.holds(truth)
+    assert covered.min() >= 180
+    assert covered.max() <= 199
+
+
+def test_weak_scaling_counts_the_work_that_grows() -> None:
+    study = simulated({"elapsed_s": lambda n: 100 + 2 * n}, noise=0.0, kind="weak")
+    row = scaling_table(study)[-1]
+    assert row.efficiency.value == pytest.approx(104 / 124)
+    assert row.speedup.value == pytest.approx(6 * 104 / 124)
+    assert row.serial_fraction is None
+
+
+def test_it_leaves_out_sizes_without_a_time() -> None:
+    points = [Point({"hosts": 2}, {"elapsed_s": [10.0]}), Point({"hosts": 4}, {}, excluded={"failed": 3})]
+    assert [r.size for r in scaling_table(Study(points))] == [2]
+    assert scaling_table(Study([])) == []
+
+
+def test_a_sweep_of_more_parameters_falls_into_slices() -> None:
+    points = [
+        Point({"hosts": n, "link.bandwidth": rate, "molecules": 512}, {"elapsed_s": [1.0]})
+        for n in (2, 4)
+        for rate in (1e8, 1e9)
+    ]
+    slices = Study(points).slices()
+    assert [s.where for s in slices] == [{"link.bandwidth": 1e8}, {"link.bandwidth": 1e9}]
+    assert [s.link_bandwidth_bps for s in slices] == [1e8, 1e9]
+    assert all(len(s.points) == 2 for s in slices)
+
+
+def test_a_parameter_that_goes_with_the_size_makes_no_slice() -> None:
+    points = [
+        Point({"hosts": n, "molecules": 64 * n, "seed": seed}, {"elapsed_s": [1.0]}) for n in (2, 4) for seed in (1, 2)
+    ]
+    assert [s.where for s in Study(points, kind="weak").slices()] == [{"seed": 1}, {"seed": 2}]
+
+
+def test_warm_ups_and_controls_are_not_lost_trials() -> None:
+    excluded = {"warm-up": 1, "warmup": 1, "control": 2, "without capture": 1, "failed": 3, "cancelled": 1}
+    assert Point({"hosts": 2}, {}, excluded=excluded).lost == 4
