@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dashboard import numbers
 from dashboard.charts import Scale
-from dashboard.words import parameter_label, parameters_sentence
+from dashboard.labels import parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow, swept_parameters
 
 _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}

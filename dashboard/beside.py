@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.diagnosis import observer_words
-from dashboard.words import flat, trial_role
+from dashboard.labels import flat, trial_role
 from experiments.diagnosis import effect
 from experiments.models import Kind, Measurement, State, Trial
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard import numbers
-from dashboard.words import parameter_label, value_words
+from dashboard.labels import parameter_label, value_words
 
 Row = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from analysis.statistics import Comparison
 from dashboard import numbers
-from dashboard.words import parameter_label, parameters_sentence, value_words
+from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.comparison import Compared, Member, Point, verdict_words
 from experiments.differences import Difference
 from experiments.metrics import described

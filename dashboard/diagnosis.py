@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from dashboard import numbers
 from dashboard.breakdown import breakdown
+from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.results import Results, Section
 from dashboard.scaling import SHORT
-from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.metrics import find
 
 _PANELS: Final = {

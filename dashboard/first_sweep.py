@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from dashboard.drafts import default_of
-from dashboard.words import workload_title
+from dashboard.labels import workload_title
 from experiments.models import Cluster
 from experiments.spec import ExperimentSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.drafts import default_of, holds_text, shown_default, shown_value
 from dashboard.first_sweep import row_values
-from dashboard.words import parameter_label
+from dashboard.labels import parameter_label
 from experiments import workloads
 from experiments.errors import FieldError
 from experiments.models import Cluster

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dashboard.axes import groups_beside
 from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
-from dashboard.words import value_words
+from dashboard.labels import value_words
 from experiments import workloads
 from experiments.metrics import find
 from experiments.models import Experiment

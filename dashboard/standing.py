@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from dashboard.words import parameters_sentence
+from dashboard.labels import parameters_sentence
 from experiments.models import UNFINISHED, Experiment, Kind, Trial
 from experiments.revision import Revision
 from experiments.spec import ExperimentSpec

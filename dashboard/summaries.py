@@ -10,7 +10,7 @@ from django.db.models import Aggregate, FloatField
 
 from dashboard.charts import Spark, sparkline
 from dashboard.drafts import holds_text
-from dashboard.words import parameter_label, value_words, workload_title
+from dashboard.labels import parameter_label, value_words, workload_title
 from experiments.models import Experiment, Kind, Measurement, State
 from experiments.ranges import expand_values
 from experiments.selectors import Progress, progress_of

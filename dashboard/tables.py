@@ -10,7 +10,7 @@ from typing import Any
 from analysis.catalogue import METRICS
 from dashboard import numbers
 from dashboard.charts import Scale
-from dashboard.words import trial_role
+from dashboard.labels import trial_role
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, TrialMark
 from experiments.traffic import FLAGGED

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from dashboard.api import schema
 from dashboard.api.filtering import refuse_unknown
 from dashboard.api.trials import FileRenderer
-from dashboard.exploring import NAMES, cells_as_data, exported, read
+from dashboard.explore import NAMES, cells_as_data, exported, read
 from experiments.errors import CannotExplore
 from experiments.explorer import counts, flagged, pivot
 from experiments.explorer_export import FORMATS

@@ -11,11 +11,11 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard import numbers
-from dashboard.asked import asked
 from dashboard.compared_charts import charts, not_drawn
 from dashboard.compared_rows import table, told_by
 from dashboard.compared_words import answer, in_brief, point_name, point_words, setting
-from dashboard.words import parameter_label
+from dashboard.labels import parameter_label
+from dashboard.lookup import asked
 from experiments.comparison import Compared, Member, compare
 from experiments.differences import Difference
 from experiments.errors import CannotCompare

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from dashboard.asked import asked
+from dashboard.lookup import asked
 from dashboard.summaries import summaries
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials

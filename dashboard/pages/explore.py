@@ -14,18 +14,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from dashboard import numbers
 from dashboard.charts import Scale
-from dashboard.exploring import (
-    ORDERS,
-    STATISTICS,
-    Look,
-    exported,
-    options,
-    panels,
-    panels_left_out,
-    read,
-    table_of,
-)
-from dashboard.words import parameter_label, value_words, workload_title
+from dashboard.explore import ORDERS, STATISTICS, Look, exported, options, panels, panels_left_out, read, table_of
+from dashboard.labels import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
 from experiments.explorer import Counts, Line, counts, flagged, lines, pivot, swept
 from experiments.explorer_export import FORMATS

@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from dashboard.asked import asked
+from dashboard.labels import parameters_sentence, workload_title
+from dashboard.lookup import asked
 from dashboard.numbers import percent_change
-from dashboard.words import parameters_sentence, workload_title
 from experiments import workloads
 from experiments.histories import FEWEST, METRIC, Kept, histories, standing
 from experiments.metrics import described

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.asked import asked
 from dashboard.charts.history import Level, over_time
+from dashboard.labels import parameter_label, value_words
+from dashboard.lookup import asked
 from dashboard.numbers import percent_change
 from dashboard.results import Chart
-from dashboard.words import parameter_label, value_words
 from experiments.access import may_submit
 from experiments.history import ConfigurationHistory, counted, expect, history_of
 from experiments.metrics import described, in_order, is_metric

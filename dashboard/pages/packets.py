@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
-from dashboard.asked import asked
+from dashboard.lookup import asked
 from dashboard.packets import protocol, row
 from dashboard.pages.trial import find_trial
 from experiments.models import Artifact, Trial

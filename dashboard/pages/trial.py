@@ -16,7 +16,6 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard import numbers
-from dashboard.asked import asked
 from dashboard.beside import environment_beside, observer_of
 from dashboard.charts import (
     Dots,
@@ -27,12 +26,13 @@ from dashboard.charts import (
     throughput_over_time,
     traffic_matrix,
 )
+from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.link_panel import link_panel
+from dashboard.lookup import asked
 from dashboard.results import published_name
 from dashboard.standing import swept_of, why_apart
 from dashboard.tables import metric_rows
 from dashboard.trust_panel import trust_rows
-from dashboard.words import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from experiments import design
 from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial

@@ -9,8 +9,8 @@ from typing import Any, Final
 from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Line
 from dashboard.charts.curves import bandwidth_curves, time_curves
+from dashboard.labels import parameters_sentence
 from dashboard.parts.measured import Measured, Source, swept
-from dashboard.words import parameters_sentence
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
 from experiments.workloads import Workload

@@ -8,8 +8,8 @@ from typing import Any
 from analysis.ladder import Trialled, effects, joint_effects
 from dashboard import numbers
 from dashboard.axes import is_ladder
+from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, swept
-from dashboard.words import parameter_label, value_words
 from experiments.metrics import find
 
 MOST_LEVELS = 2

@@ -9,8 +9,8 @@ from typing import Any
 from analysis.envelope import FACTOR, Envelope, EnvelopeRow, Load, Saturation, envelope
 from dashboard import numbers
 from dashboard.charts.studies import envelope_chart
+from dashboard.labels import value_words
 from dashboard.parts.measured import Measured, Source
-from dashboard.words import value_words
 from experiments.workloads import LoadTest
 
 CAPACITY = "link.bandwidth"

@@ -11,9 +11,9 @@ from dashboard.axes import XAxis
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
 from dashboard.charts.sweep import x_axis
+from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.parts.steps import steps
-from dashboard.words import parameter_label, parameters_sentence, value_words
 from experiments.certificates import QUANTITIES, achieved_links
 from experiments.metrics import find
 from experiments.parameters import LINK_PARAMETERS

@@ -9,8 +9,8 @@ from analysis.ladder import Gain, Step, Trialled, ladder
 from dashboard import numbers
 from dashboard.axes import is_ladder
 from dashboard.charts.studies import ladder_chart
+from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source
-from dashboard.words import parameter_label, value_words
 from experiments.metrics import find
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from analysis.economics import ClusterFacts, rate
 from dashboard import numbers
+from dashboard.labels import parameters_sentence
 from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
-from dashboard.words import parameters_sentence
 from experiments.cluster_facts import fields as cluster_facts_by_name
 
 _NEEDED = {

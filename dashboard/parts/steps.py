@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from analysis.statistics import ratio_interval
 from dashboard import numbers
-from dashboard.words import value_words
+from dashboard.labels import value_words
 from experiments.selectors import ConfigurationRow
 
 

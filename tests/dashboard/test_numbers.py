@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard import numbers
-from dashboard.words import parameter_label, parameters_sentence, value_words
+from dashboard.labels import parameter_label, parameters_sentence, value_words
 
 
 @pytest.mark.parametrize(

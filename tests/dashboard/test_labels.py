@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.words import parameters_sentence
+from dashboard.labels import parameters_sentence
 
 
 def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() -> None:
