@@ -11,9 +11,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard import numbers
-from dashboard.compared_charts import charts, not_drawn
-from dashboard.compared_rows import table, told_by
-from dashboard.compared_words import answer, in_brief, point_name, point_words, setting
+from dashboard.compare.charts import charts, not_drawn
+from dashboard.compare.sentences import answer, in_brief, point_name, point_words, setting
+from dashboard.compare.table import table, told_by
 from dashboard.labels import parameter_label
 from dashboard.lookup import asked
 from experiments.comparison import Compared, Member, compare

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, change_over
 from dashboard.charts.parts import axis_title
-from dashboard.compared_words import Changed, amount, lower_first, point_name
+from dashboard.compare.sentences import Changed, amount, lower_first, point_name
 from dashboard.labels import parameter_label
 from dashboard.numbers import MANY_TIMES
 from dashboard.results import Chart

@@ -1,0 +1,1 @@
+"""Experiments side by side: the table, what differs in sentences, the charts."""
