@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.diagnosis import observer_words
+from dashboard.experiment.diagnosis import observer_words
 from dashboard.labels import flat, trial_role
 from experiments.diagnosis import effect
 from experiments.models import Kind, Measurement, State, Trial

@@ -12,8 +12,8 @@ from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
+from dashboard.experiment.results import Chart
 from dashboard.labels import parameter_label, value_words
-from dashboard.results import Chart
 from experiments import workloads
 from experiments.errors import CannotExplore
 from experiments.explorer import COLUMNS, Cell, Counts, Pivot, swept

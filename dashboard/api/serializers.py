@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from dashboard.standing import why_apart
+from dashboard.experiment.not_counted import why_apart
 from experiments.models import Artifact, Experiment, Measurement, Trial
 
 Values = dict[str, float]

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from dashboard.experiment.list_rows import summaries
 from dashboard.lookup import asked
-from dashboard.summaries import summaries
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Experiment, State, Trial

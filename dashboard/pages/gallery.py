@@ -13,9 +13,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.experiment.list_rows import chip_state, chip_words
+from dashboard.experiment.results import Results, published_name
 from dashboard.parts import Measured, summary_of
-from dashboard.results import Results, published_name
-from dashboard.summaries import chip_state, chip_words
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.design import expand

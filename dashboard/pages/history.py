@@ -13,10 +13,10 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.charts.history import Level, over_time
+from dashboard.experiment.results import Chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.lookup import asked
 from dashboard.numbers import percent_change
-from dashboard.results import Chart
 from experiments.access import may_submit
 from experiments.history import ConfigurationHistory, counted, expect, history_of
 from experiments.metrics import described, in_order, is_metric

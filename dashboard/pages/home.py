@@ -13,9 +13,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from dashboard.experiment.list_rows import summaries
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.clusters import cluster_rows
-from dashboard.summaries import summaries
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting

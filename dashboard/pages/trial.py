@@ -26,12 +26,12 @@ from dashboard.charts import (
     throughput_over_time,
     traffic_matrix,
 )
+from dashboard.experiment.not_counted import swept_of, why_apart
+from dashboard.experiment.results import published_name
+from dashboard.experiment.tables import metric_rows
 from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.link_panel import link_panel
 from dashboard.lookup import asked
-from dashboard.results import published_name
-from dashboard.standing import swept_of, why_apart
-from dashboard.tables import metric_rows
 from dashboard.trust_panel import trust_rows
 from experiments import design
 from experiments.access import may_cancel, visible_trials

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.ladder import Trialled, effects, joint_effects
 from dashboard import numbers
-from dashboard.axes import is_ladder
+from dashboard.experiment.axes import is_ladder
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, swept
 from experiments.metrics import find

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import Metric
-from dashboard.axes import XAxis
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
 from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
 from dashboard.charts.sweep import x_axis
+from dashboard.experiment.axes import XAxis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.parts.steps import steps

@@ -7,8 +7,8 @@ from typing import Any
 
 from analysis.ladder import Gain, Step, Trialled, ladder
 from dashboard import numbers
-from dashboard.axes import is_ladder
 from dashboard.charts.studies import ladder_chart
+from dashboard.experiment.axes import is_ladder
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source
 from experiments.metrics import find

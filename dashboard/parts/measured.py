@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.economics import ClusterFacts
-from dashboard.results import published_name
+from dashboard.experiment.results import published_name
 from experiments import workloads
 from experiments.metrics import find
 from experiments.models import Cluster, Experiment, Measurement

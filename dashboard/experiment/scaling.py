@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
-from dashboard.axes import groups_beside
 from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
+from dashboard.experiment.axes import groups_beside
 from dashboard.labels import value_words
 from experiments import workloads
 from experiments.metrics import find

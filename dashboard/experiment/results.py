@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard import numbers
-from dashboard.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
+from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter
+from dashboard.experiment.scaling import ScalingCharts, breakdown_metrics, fits_of
+from dashboard.experiment.tables import Column, squares
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.scaling import ScalingCharts, breakdown_metrics, fits_of
-from dashboard.tables import Column, squares
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
 from experiments.models import UNFINISHED, Experiment

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
+from dashboard.experiment.results import Results
 from dashboard.parts import Measured
-from dashboard.results import Results
 from experiments.models import Experiment, Measurement
 from tests.dashboard.studies_measured import measured
 from tests.dashboard.test_parts import LADDER, READERS, STAGING, read, solve, stage

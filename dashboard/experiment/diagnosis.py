@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard import numbers
-from dashboard.breakdown import breakdown
+from dashboard.experiment.results import Results, Section
+from dashboard.experiment.scaling import SHORT
+from dashboard.experiment.time_breakdown import breakdown
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.results import Results, Section
-from dashboard.scaling import SHORT
 from experiments.metrics import find
 
 _PANELS: Final = {

@@ -4,9 +4,9 @@ from math import log10
 
 import pytest
 
-from dashboard.axes import STEP
 from dashboard.charts import Line, Published, over_parameter
-from dashboard.results import Results
+from dashboard.experiment.axes import STEP
+from dashboard.experiment.results import Results
 from experiments import workloads
 from experiments.models import Experiment
 from tests.dashboard.studies_measured import measured

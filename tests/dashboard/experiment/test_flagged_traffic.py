@@ -5,7 +5,7 @@ from django.db import connection
 from django.urls import reverse
 
 from analysis.catalogue import METRICS
-from dashboard.report import configurations_table
+from dashboard.experiment.text_report import configurations_table
 from experiments.comparison import compare
 from experiments.explorer import flagged, pivot
 from experiments.explorer_query import Query
