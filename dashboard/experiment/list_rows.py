@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Aggregate, FloatField
 
 from dashboard.charts import Spark, sparkline
-from dashboard.drafts import holds_text
 from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.new.draft import holds_text
 from experiments.models import Experiment, Kind, Measurement, State
 from experiments.ranges import expand_values
 from experiments.selectors import Progress, progress_of

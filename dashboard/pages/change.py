@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.drafts import draft_from_post
 from dashboard.experiment.diagnosis import suggested
+from dashboard.new.draft import draft_from_post
 from dashboard.pages.experiment import find_experiment
 from dashboard.pages.new import form_context, no_cluster
 from experiments.access import may_cancel, may_submit

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard import numbers
-from dashboard.forms import Field
+from dashboard.new.form import Field
 from dashboard.parts.measured import facts_of
 from experiments import cluster_facts
 from experiments.access import may_describe_clusters

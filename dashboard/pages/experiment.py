@@ -11,13 +11,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
-from dashboard.drafts import as_yaml
 from dashboard.experiment.diagnosis import shown
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
 from dashboard.labels import flat, parameters_sentence, trial_role, workload_title
 from dashboard.lookup import asked
+from dashboard.new.draft import as_yaml
 from dashboard.pages.home import running_entry
 from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments

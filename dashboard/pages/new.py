@@ -13,12 +13,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
-from dashboard.drafts import as_yaml, draft_from_post
 from dashboard.experiment.not_counted import Stale, stale_points
-from dashboard.first_sweep import starting_draft
-from dashboard.forms import Form
 from dashboard.labels import command_lines, parameter_label, value_words
 from dashboard.lookup import asked
+from dashboard.new.draft import as_yaml, draft_from_post
+from dashboard.new.form import Form
+from dashboard.new.proposal import starting_draft
 from experiments import design, workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashboard.drafts import default_of
 from dashboard.labels import workload_title
+from dashboard.new.draft import default_of
 from experiments.models import Cluster
 from experiments.spec import ExperimentSpec
 

@@ -5,8 +5,8 @@ import yaml
 from django.http import QueryDict
 from django.urls import reverse
 
-from dashboard.drafts import as_yaml, draft_from_post
-from dashboard.forms import Form
+from dashboard.new.draft import as_yaml, draft_from_post
+from dashboard.new.form import Form
 from experiments.design import expand
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial

@@ -1,4 +1,4 @@
-"""The fields of the new-experiment form, from a draft (`dashboard.drafts`) and the errors that its check gave."""
+"""The fields of the new-experiment form, from a draft (`dashboard.new.draft`) and the errors that its check gave."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.drafts import default_of, holds_text, shown_default, shown_value
-from dashboard.first_sweep import row_values
 from dashboard.labels import parameter_label
+from dashboard.new.draft import default_of, holds_text, shown_default, shown_value
+from dashboard.new.proposal import row_values
 from experiments import workloads
 from experiments.errors import FieldError
 from experiments.models import Cluster
