@@ -16,7 +16,6 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard import numbers
-from dashboard.beside import environment_beside, observer_of
 from dashboard.charts import (
     Dots,
     dot_strip,
@@ -30,9 +29,10 @@ from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import published_name
 from dashboard.experiment.tables import metric_rows
 from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
-from dashboard.link_panel import link_panel
 from dashboard.lookup import asked
-from dashboard.trust_panel import trust_rows
+from dashboard.trial.link_panel import link_panel
+from dashboard.trial.siblings import environment_beside, observer_of
+from dashboard.trial.trust_panel import trust_rows
 from experiments import design
 from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from analysis.catalogue import METRICS
-from dashboard.trust_panel import TrustRow, trust_rows
+from dashboard.trial.trust_panel import TrustRow, trust_rows
 from experiments.models import Trial
 
 

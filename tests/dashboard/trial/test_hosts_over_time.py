@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.charts.hosts import HostLine, hosts_over_time
-from dashboard.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
+from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.test import Client
 
-from dashboard.link_panel import link_panel
 from dashboard.new.draft import draft_from_post
 from dashboard.new.form import Form
+from dashboard.trial.link_panel import link_panel
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
 from experiments.spec import parse
