@@ -9,8 +9,8 @@ from django.urls import reverse
 from experiments.comparison import compare
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Project, Trial
+from tests.dashboard.api.test_access import client_of
 from tests.dashboard.studies_measured import measured
-from tests.dashboard.test_api_access import client_of
 
 ADDRESS = "/compare/"
 

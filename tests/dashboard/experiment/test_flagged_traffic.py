@@ -14,7 +14,7 @@ from experiments.models import Configuration, Experiment, Summary, Trial
 from experiments.selectors import configuration_rows
 from experiments.studies import study_of
 from experiments.traffic import in_statistics
-from tests.dashboard.test_api_access import client_of
+from tests.dashboard.api.test_access import client_of
 
 
 @pytest.fixture

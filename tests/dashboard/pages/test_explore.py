@@ -13,7 +13,7 @@ from django.http import QueryDict
 from experiments.explorer import pivot
 from experiments.explorer_query import Query
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
-from tests.dashboard.test_api_access import client_of
+from tests.dashboard.api.test_access import client_of
 from tests.experiments import factories
 
 ADDRESS = "/explore/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dashboard.test_api_access import client_of
+from tests.dashboard.api.test_access import client_of
 from tests.experiments import factories
 
 
