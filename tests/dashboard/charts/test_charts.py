@@ -7,8 +7,7 @@ import scipy.stats
 
 from dashboard import charts
 from dashboard.charts import Line, Published
-
-from .figures import checked
+from tests.dashboard.charts.figures import checked
 
 ELAPSED = Line("Elapsed", [2, 4, 6], [[228.4, 227.0, 233.0], [183.1, 180.6], []])
 PUBLISHED = Published("Published 2007", [2, 4, 6], [245.99, 200.4, 227.58])

@@ -3,8 +3,7 @@
 import pytest
 
 from dashboard.charts import Best, Fitted, Line, efficiency, over_parameter, speed_up, time_parts
-
-from .figures import checked
+from tests.dashboard.charts.figures import checked
 
 MEASURED = Line("Measured", [2, 4, 8], [[1.0, 1.0], [1.7, 1.9], [1.4]])
 MODEL = Fitted("USL", [2, 4, 8, 10], [1, 1.8, 1.5, 1.2], [None] * 4, [None] * 4, (2, 8))

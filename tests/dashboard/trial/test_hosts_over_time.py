@@ -11,8 +11,7 @@ from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
-
-from .figures import checked
+from tests.dashboard.charts.figures import checked
 
 CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_bytes", "drops_per_s"))
 
