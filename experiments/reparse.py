@@ -16,7 +16,7 @@ from experiments import unread, workloads
 from experiments.diagnosis import forget_diagnosis
 from experiments.errors import OutputError
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
-from experiments.plain_data import storable
+from experiments.storable import storable
 from experiments.studies import forget_findings
 from experiments.workloads import Parsed
 

@@ -18,7 +18,7 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
-from experiments.plain_data import storable
+from experiments.storable import storable
 from experiments.traffic import FLAGGED
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
