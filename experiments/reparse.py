@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import unread, workloads
-from experiments.diagnosis import forget_diagnosis
 from experiments.errors import OutputError
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
+from experiments.selectors.diagnosis import forget_diagnosis
+from experiments.selectors.study import forget_findings
 from experiments.storable import storable
-from experiments.studies import forget_findings
 from experiments.workloads import Parsed
 
 

@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 
 from dashboard.api import schema
 from dashboard.api.filtering import clean, refuse_unknown
-from experiments.comparison import compare
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
+from experiments.selectors.comparison import compare
 
 _PARAMETERS: Final = [
     OpenApiParameter("of", str, required=True, many=True, description="`e:slug`, `c:key` or `t:key`; two to eight."),

@@ -26,12 +26,12 @@ from dashboard.api.serializers import (
 )
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
-from experiments.diagnosis import diagnosis_of
 from experiments.errors import FieldError, InvalidSpec
-from experiments.exports import experiment_result
 from experiments.models import Cluster, Experiment, Project
+from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.result import experiment_result
+from experiments.selectors.study import findings_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
-from experiments.studies import findings_of
 from workers import queue
 
 

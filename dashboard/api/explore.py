@@ -17,8 +17,8 @@ from dashboard.api.filtering import refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.explore import NAMES, cells_as_data, exported, read
 from experiments.errors import CannotExplore
-from experiments.explorer import counts, flagged, pivot
-from experiments.explorer_export import FORMATS
+from experiments.selectors.explorer import counts, flagged, pivot
+from experiments.selectors.explorer_export import FORMATS
 
 _MANY: Final = frozenset({"workload", "cluster", "project", "tag", "state", "trust"})
 _WORDS: Final = {

@@ -13,10 +13,10 @@ from rest_framework.views import APIView
 
 from dashboard.api import schema
 from dashboard.api.filtering import clean, refuse_unknown
-from experiments.histories import histories, standing
-from experiments.history import history_of
 from experiments.metrics import is_metric
 from experiments.models import Configuration
+from experiments.selectors.history import history_of
+from experiments.selectors.history_list import histories, standing
 
 FEW: Final = 10
 MOST: Final = 50

@@ -12,8 +12,8 @@ from dashboard.compare.sentences import Changed, amount, lower_first, point_name
 from dashboard.experiment.results import Chart
 from dashboard.labels import parameter_label
 from dashboard.numbers import MANY_TIMES
-from experiments.comparison import Compared, Member, Point
 from experiments.metrics import described
+from experiments.selectors.comparison import Compared, Member, Point
 
 MOST: Final = 5
 """Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""

@@ -11,9 +11,9 @@ from typing import Any, Final
 from analysis.statistics import Comparison
 from dashboard import numbers
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from experiments.comparison import Compared, Member, Point, verdict_words
-from experiments.differences import Difference
 from experiments.metrics import described
+from experiments.selectors.comparison import Compared, Member, Point, verdict_words
+from experiments.selectors.differences import Difference
 
 _ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
 _MOST_DIFFERENCES: Final = 8

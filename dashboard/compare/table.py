@@ -8,8 +8,8 @@ from typing import Any
 
 from dashboard import numbers
 from dashboard.charts import Scale
-from experiments.comparison import Compared, MetricRow, verdict_words
 from experiments.metrics import HEADLINE
+from experiments.selectors.comparison import Compared, MetricRow, verdict_words
 
 _TONES = {"better": "ok", "worse": "bad"}
 _SIGNS = {"better": "check", "worse": "x"}

@@ -15,7 +15,13 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
 from experiments.models import UNFINISHED, Experiment
-from experiments.selectors import ConfigurationRow, TrialMark, configuration_rows, published_like, swept_parameters
+from experiments.selectors import (
+    ConfigurationRow,
+    TrialMark,
+    configuration_rows,
+    published_like,
+    swept_parameters,
+)
 from experiments.traffic import FLAGGED
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")

@@ -17,10 +17,10 @@ from dashboard.new.draft import draft_from_post
 from dashboard.pages.experiment import find_experiment
 from dashboard.pages.new import form_context, no_cluster
 from experiments.access import may_cancel, may_submit
-from experiments.diagnosis import kept_diagnosis
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import Cluster, Experiment
 from experiments.revision import plan_points
+from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.spec import parse
 from workers import queue
 

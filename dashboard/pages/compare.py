@@ -16,10 +16,10 @@ from dashboard.compare.sentences import answer, in_brief, point_name, point_word
 from dashboard.compare.table import table, told_by
 from dashboard.labels import parameter_label
 from dashboard.lookup import asked
-from experiments.comparison import Compared, Member, compare
-from experiments.differences import Difference
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
+from experiments.selectors.comparison import Compared, Member, compare
+from experiments.selectors.differences import Difference
 
 
 @require_GET

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.pages.experiment import find_experiment, results_of
 from experiments.access import may_cancel
-from experiments.diagnosis import diagnosis_of
+from experiments.selectors.diagnosis import diagnosis_of
 
 
 @require_GET

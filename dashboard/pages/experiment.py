@@ -21,13 +21,13 @@ from dashboard.new.draft import as_yaml
 from dashboard.pages.home import running_entry
 from experiments import design, workloads
 from experiments.access import may_cancel, visible_experiments
-from experiments.diagnosis import kept_diagnosis
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Cluster, Experiment, State
 from experiments.parameters import known_parameters
 from experiments.revision import differences
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
-from experiments.waiting import Outlook, outlooks
+from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.outlook import Outlook, outlooks
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3

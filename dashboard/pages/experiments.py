@@ -15,7 +15,7 @@ from dashboard.lookup import asked
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Experiment, State, Trial
-from experiments.selectors import experiments as find_experiments
+from experiments.selectors import find_experiments
 
 PER_PAGE = 25
 STATES = (

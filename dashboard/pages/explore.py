@@ -17,11 +17,11 @@ from dashboard.charts import Scale
 from dashboard.explore import ORDERS, STATISTICS, Look, exported, options, panels, panels_left_out, read, table_of
 from dashboard.labels import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
-from experiments.explorer import Counts, Line, counts, flagged, lines, pivot, swept
-from experiments.explorer_export import FORMATS
-from experiments.explorer_query import Query
 from experiments.metrics import described
 from experiments.models import Measurement, SavedView, State
+from experiments.selectors.explorer import Counts, Line, counts, flagged, lines, pivot, swept
+from experiments.selectors.explorer_export import FORMATS
+from experiments.selectors.explorer_query import Query
 
 PER_PAGE = 25
 MOST_VIEWS = 12

@@ -13,9 +13,9 @@ from dashboard.labels import parameters_sentence, workload_title
 from dashboard.lookup import asked
 from dashboard.numbers import percent_change
 from experiments import workloads
-from experiments.histories import FEWEST, METRIC, Kept, histories, standing
 from experiments.metrics import described
 from experiments.models import Cluster
+from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing
 
 PER_PAGE = 10
 FLAGGED_PER_PAGE = 50

@@ -18,9 +18,9 @@ from dashboard.labels import parameter_label, value_words
 from dashboard.lookup import asked
 from dashboard.numbers import percent_change
 from experiments.access import may_submit
-from experiments.history import ConfigurationHistory, counted, expect, history_of
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
+from experiments.selectors.history import ConfigurationHistory, counted, expect, history_of
 
 
 @require_GET

@@ -19,7 +19,7 @@ from dashboard.pages.clusters import cluster_rows
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
-from experiments.waiting import Outlook, outlooks
+from experiments.selectors.outlook import Outlook, outlooks
 
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.

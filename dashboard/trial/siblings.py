@@ -7,8 +7,8 @@ from typing import Any
 
 from dashboard.experiment.diagnosis import observer_words
 from dashboard.labels import flat, trial_role
-from experiments.diagnosis import effect
 from experiments.models import Kind, Measurement, State, Trial
+from experiments.selectors.diagnosis import effect
 
 # Facts that differ in every trial say nothing about it.
 _ALWAYS_DIFFERENT = ("command", "ports")

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from experiments import selectors
-from experiments.diagnosis import diagnosis_of, kept_diagnosis
 from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
 from experiments.models.cluster import TESTBED_HOSTS
 from experiments.parameters import MAX_HOSTS, MAX_RANKS
 from experiments.revision import add_points, plan_points
+from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
 from experiments.spec import parse_yaml
 from tests.experiments import factories
 

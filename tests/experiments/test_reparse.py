@@ -7,10 +7,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from experiments import unread
-from experiments.diagnosis import diagnosis_of, kept_diagnosis
 from experiments.errors import StaleTrial
 from experiments.models import Artifact, Summary, Trial, TrialResult
 from experiments.reparse import candidates, reparse
+from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
 from tests.experiments import factories
 from tests.experiments.workloads.samples import sample
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.findings import find, render
 from experiments.models import Experiment
-from experiments.studies import findings_of, study_of
+from experiments.selectors.study import findings_of, study_of
 
 
 class Command(BaseCommand):

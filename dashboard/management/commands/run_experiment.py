@@ -18,11 +18,11 @@ from analysis.findings import find, render
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
-from experiments.exports import experiment_result
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, State
+from experiments.selectors.result import experiment_result
+from experiments.selectors.study import study_of
 from experiments.spec import parse_yaml
-from experiments.studies import study_of
 from workers import queue
 
 POLL_S: Final = 0.3

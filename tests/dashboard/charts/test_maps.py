@@ -11,9 +11,9 @@ from dashboard.charts import Scale
 from dashboard.charts.maps import apart_map, contour, heat_map, ratio_map
 from dashboard.parts import Measured
 from dashboard.parts.grid import grid_part
-from experiments.certificates import achieved
 from experiments.library import load_defaults, load_published
 from experiments.models import Experiment, Measurement, State, Trial
+from experiments.selectors.certificates import achieved
 from experiments.spec import parse
 
 X, Y = ["0 ms", "4 ms"], ["0 %", "1 %"]

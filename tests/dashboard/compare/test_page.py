@@ -6,9 +6,9 @@ import re
 import pytest
 from django.urls import reverse
 
-from experiments.comparison import compare
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Project, Trial
+from experiments.selectors.comparison import compare
 from tests.dashboard.api.test_access import client_of
 from tests.dashboard.studies_measured import measured
 

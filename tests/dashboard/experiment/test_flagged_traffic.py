@@ -6,13 +6,13 @@ from django.urls import reverse
 
 from analysis.catalogue import METRICS
 from dashboard.experiment.text_report import configurations_table
-from experiments.comparison import compare
-from experiments.explorer import flagged, pivot
-from experiments.explorer_query import Query
-from experiments.history import history_of
 from experiments.models import Configuration, Experiment, Summary, Trial
 from experiments.selectors import configuration_rows
-from experiments.studies import study_of
+from experiments.selectors.comparison import compare
+from experiments.selectors.explorer import flagged, pivot
+from experiments.selectors.explorer_query import Query
+from experiments.selectors.history import history_of
+from experiments.selectors.study import study_of
 from experiments.traffic import in_statistics
 from tests.dashboard.api.test_access import client_of
 

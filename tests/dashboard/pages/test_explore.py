@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.http import QueryDict
 
-from experiments.explorer import pivot
-from experiments.explorer_query import Query
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
+from experiments.selectors.explorer import pivot
+from experiments.selectors.explorer_query import Query
 from tests.dashboard.api.test_access import client_of
 from tests.experiments import factories
 

@@ -7,8 +7,8 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
-from experiments.history import expect, history_of
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.selectors.history import expect, history_of
 from tests.dashboard.api.test_access import client_of
 
 # Seconds of twelve trials: without a step, and with one after the sixth.

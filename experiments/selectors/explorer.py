@@ -32,9 +32,9 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTransform
 from scipy import special  # stdtrit is t.ppf without its checks
 
-from experiments.explorer_query import Query, check, configurations
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Kind, State, Summary
+from experiments.selectors.explorer_query import Query, check, configurations
 from experiments.traffic import FLAGGED, is_traffic
 
 MOST_CELLS: Final = 1500

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from experiments.exports import experiment_result
 from experiments.library import load_published
 from experiments.models import Experiment
+from experiments.selectors.result import experiment_result
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db

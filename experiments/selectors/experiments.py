@@ -94,7 +94,7 @@ class ConfigurationRow:
         return (min(values), max(values)) if values else None
 
 
-def experiments(*, text: str = "", workload: str = "", published: bool | None = None) -> QuerySet[Experiment]:
+def find_experiments(*, text: str = "", workload: str = "", published: bool | None = None) -> QuerySet[Experiment]:
     """Return experiments, newest first, for a list page."""
     found = Experiment.objects.select_related("cluster", "owner", "project")
     if text:

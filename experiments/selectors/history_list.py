@@ -14,8 +14,8 @@ from django.db.models.functions import Cast, Extract
 from analysis.statistics import History, HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.access import visible_experiments
-from experiments.history import MOST_TRIALS, measured
 from experiments.models import Configuration, ExpectedChange, Experiment, Summary
+from experiments.selectors.history import MOST_TRIALS, measured
 
 METRIC: Final = "elapsed_s"
 FEWEST: Final = 2 * SHORTEST

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from experiments import waiting
 from experiments.models import Cluster, Experiment, Trial
-from experiments.selectors import running_trials
+from experiments.selectors import outlook, running_trials
 from experiments.selectors import waiting as waiting_rows
-from experiments.waiting import Outlook, outlooks
+from experiments.selectors.outlook import Outlook, outlooks
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +70,7 @@ def test_a_workload_that_never_ran_here_it_promises_nothing() -> None:
 
 
 def test_its_own_trials_it_remembers_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "LATEST", 2)
+    monkeypatch.setattr(outlook, "LATEST", 2)
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=1)
     ended(factories.finished(), held_s=5)
     factories.experiment(workload="command", parameters={"program": ["true"]}, sweep={"hosts": [1]}, repetitions=3)

@@ -12,9 +12,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from experiments.certificates import QUANTITIES, Standing, standings
-from experiments.explorer import Line, lines
 from experiments.models import Configuration
+from experiments.selectors.certificates import QUANTITIES, Standing, standings
+from experiments.selectors.explorer import Line, lines
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")

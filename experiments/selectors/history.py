@@ -10,8 +10,8 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
-from experiments.differences import flat
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Kind, Measurement, State, Trial
+from experiments.selectors.differences import flat
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300

@@ -9,8 +9,8 @@ from django.core.management import call_command
 
 from experiments.library import load_defaults, load_published
 from experiments.models import Experiment, Measurement, State, Trial
+from experiments.selectors.study import findings_of, study_of
 from experiments.spec import parse
-from experiments.studies import findings_of, study_of
 
 ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
 
@@ -54,7 +54,7 @@ def test_it_computes_findings_again_only_when_trials_changed(
     measured: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = findings_of(measured)
-    monkeypatch.setattr("experiments.studies.study_of", lambda *_, **__: pytest.fail("computed again"))
+    monkeypatch.setattr("experiments.selectors.study.study_of", lambda *_, **__: pytest.fail("computed again"))
     assert findings_of(measured) == first
     measured.trials.filter(repetition=4).update(superseded=True)
     with pytest.raises(pytest.fail.Exception):

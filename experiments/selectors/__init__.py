@@ -1,0 +1,33 @@
+"""What faces read of the repository. Here what is asked most: experiments, their progress, their counted values."""
+
+from experiments.selectors.experiments import (
+    ConfigurationRow,
+    Progress,
+    TrialMark,
+    apart,
+    configuration_rows,
+    find_experiments,
+    neighbours,
+    progress_of,
+    published_like,
+    repetitions_of,
+    running_trials,
+    swept_parameters,
+    waiting,
+)
+
+__all__ = [
+    "ConfigurationRow",
+    "Progress",
+    "TrialMark",
+    "apart",
+    "configuration_rows",
+    "find_experiments",
+    "neighbours",
+    "progress_of",
+    "published_like",
+    "repetitions_of",
+    "running_trials",
+    "swept_parameters",
+    "waiting",
+]
