@@ -74,7 +74,7 @@ class Overlay:
 class Results:
     """An experiment's configurations, and what is published about its workload. Four queries, three more per study.
 
-    `diagnosis` adds its models to the charts (experiments.diagnosis).
+    `diagnosis` adds its models to the charts (experiments.selectors.diagnosis).
     """
 
     def __init__(self, experiment: Experiment, diagnosis: Mapping[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Connections of real traffic: tcptrace and tshark, each where its definition is ours (docstring of analysis.tcp)."""
+"""Connections of real traffic: tcptrace and tshark, each where its definition is ours (docstring of analysis.traffic.tcp)."""
 
 from __future__ import annotations
 

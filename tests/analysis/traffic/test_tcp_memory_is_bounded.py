@@ -81,7 +81,7 @@ def test_memory_does_not_grow_with_the_packets_of_a_connection() -> None:
 RANDOM_PACKETS = """
 import numpy as np
 from analysis.packets import IPV4, REVERSE, TCP, PacketTable
-from analysis.tcp import TcpAccumulator
+from analysis.traffic.tcp import TcpAccumulator
 from tests.analysis.segments import slices
 
 random = np.random.default_rng(11)
