@@ -18,10 +18,10 @@ from experiments import workloads
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement, State
-from experiments.parameters import known_parameters
 from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, swept
 from experiments.selectors.explorer_export import FORMATS, columns, rows
 from experiments.selectors.explorer_query import Query, configurations
+from experiments.spec.parameters import known_parameters
 
 STATISTICS: Final = (("median", "Median, full range"), ("mean", "Mean, 95 % interval"))
 ORDERS: Final = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard import numbers
 from experiments import workloads
-from experiments.parameters import buffer_size, shown
+from experiments.spec.parameters import buffer_size, shown
 
 _LABELS = {
     "hosts": "Hosts",

@@ -9,8 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from experiments.errors import FieldError, InvalidSpec
-from experiments.parameters import sentence
 from experiments.quantities import CLOCK, POWER, Dimension
+from experiments.spec.parameters import sentence
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER}
 

@@ -9,12 +9,11 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
-from experiments import design
 from experiments.errors import InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, State
 from experiments.models.experiment import specification_hash
-from experiments.ranges import expand_values
-from experiments.spec import ExperimentSpec, parse
+from experiments.spec import ExperimentSpec, design, parse
+from experiments.spec.ranges import expand_values
 
 Difference = tuple[str, Any, Any]
 """(path of a field, value before, value after); None where a version does not set it."""

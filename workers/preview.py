@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from django.db.models import QuerySet, Sum
 
-from experiments import design, workloads
-from experiments.design import Design
+from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
-from experiments.spec import ExperimentSpec
+from experiments.spec import ExperimentSpec, design
+from experiments.spec.design import Design
 from workers import launchers
 from workers.launchers import Job, Recording
 from workers.run import BTL_PORTS

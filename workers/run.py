@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from experiments import design, workloads
+from experiments import workloads
 from experiments.models import Kind, Trial
-from experiments.parameters import Capture as CaptureSettings
-from experiments.parameters import Link
-from experiments.spec import ExperimentSpec, restore
+from experiments.spec import ExperimentSpec, design, restore
+from experiments.spec.parameters import Capture as CaptureSettings
+from experiments.spec.parameters import Link
 from workers import launchers
 from workers.capture import QUIET_S, Capture, CaptureReport
 from workers.errors import CaptureUnavailable, TrialFailed

@@ -8,7 +8,7 @@ from typing import IO, Any, NoReturn
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from experiments.yaml_lines import MAX_BYTES
+from experiments.spec.yaml_lines import MAX_BYTES
 
 
 class YamlText(str):

@@ -12,8 +12,8 @@ from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.new.draft import holds_text
 from experiments.models import Experiment, Kind, Measurement, State
-from experiments.ranges import expand_values
 from experiments.selectors import Progress, progress_of
+from experiments.spec.ranges import expand_values
 
 # A line through more points than this says nothing at 112 pixels.
 MOST_SPARK_POINTS = 60

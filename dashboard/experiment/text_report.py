@@ -9,8 +9,8 @@ from rich.table import Table
 from dashboard.numbers import NOTHING, prefix_exponent, prefixed_unit, significant, takes_prefix
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
-from experiments.parameters import shown
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
+from experiments.spec.parameters import shown
 from experiments.traffic import FLAGGED
 
 

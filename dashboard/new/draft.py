@@ -13,9 +13,9 @@ import yaml
 from django.http import QueryDict
 
 from experiments import workloads
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
-from experiments.ranges import expand_values
 from experiments.spec import Capture, ExperimentSpec, Link
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
+from experiments.spec.ranges import expand_values
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts"),

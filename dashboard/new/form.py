@@ -13,9 +13,9 @@ from dashboard.new.proposal import row_values
 from experiments import workloads
 from experiments.errors import FieldError
 from experiments.models import Cluster
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
-from experiments.ranges import expand_values
 from experiments.spec import Capture, ExperimentSpec, Link
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.spec.ranges import expand_values
 
 Texts = Sequence[str]
 Choices = Sequence[tuple[str, str]]

@@ -19,15 +19,16 @@ from dashboard.labels import flat, parameters_sentence, trial_role, workload_tit
 from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml
 from dashboard.pages.home import running_entry
-from experiments import design, workloads
+from experiments import workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Cluster, Experiment, State
-from experiments.parameters import known_parameters
 from experiments.revision import differences
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.selectors.outlook import Outlook, outlooks
+from experiments.spec import design
+from experiments.spec.parameters import known_parameters
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3

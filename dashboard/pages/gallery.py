@@ -18,12 +18,12 @@ from dashboard.experiment.results import Results, published_name
 from dashboard.parts import Measured, summary_of
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
-from experiments.design import expand
 from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, State
 from experiments.selectors import progress_of
 from experiments.spec import ExperimentSpec, parse_yaml
+from experiments.spec.design import expand
 from workers import queue
 
 STUDIES: Final = (

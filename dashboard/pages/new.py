@@ -19,14 +19,14 @@ from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post
 from dashboard.new.form import Form
 from dashboard.new.proposal import starting_draft
-from experiments import design, workloads
+from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.revision import Revision, preview_of
-from experiments.spec import ExperimentSpec, parse, parse_yaml
-from experiments.yaml_lines import YamlDocument
+from experiments.spec import ExperimentSpec, design, parse, parse_yaml
+from experiments.spec.yaml_lines import YamlDocument
 from workers import preview as launch
 from workers import queue
 from workers.errors import ClusterUnavailable

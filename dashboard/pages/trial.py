@@ -33,13 +33,13 @@ from dashboard.lookup import asked
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.trust_panel import trust_rows
-from experiments import design
 from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial
 from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
 from experiments.models import Artifact, Kind, Measurement, State, Trial
 from experiments.selectors import neighbours, published_like, repetitions_of
+from experiments.spec import design
 from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.

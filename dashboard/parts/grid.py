@@ -15,9 +15,9 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.parts.measured import Measured, Source, swept
 from dashboard.parts.steps import steps
 from experiments.metrics import find
-from experiments.parameters import LINK_PARAMETERS
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.certificates import QUANTITIES, achieved_links
+from experiments.spec.parameters import LINK_PARAMETERS
 
 MOST_GROUPS: Final = 6
 LEAST_FILLED: Final = 0.75

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
-from experiments.design import configuration_hash
 from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Project, State, Trial
+from experiments.spec.design import configuration_hash
 
 LIBRARY = Path(__file__).parent
 PUBLISHED_PROJECT = "published"

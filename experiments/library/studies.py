@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from experiments.design import configuration_hash
 from experiments.metrics import find
+from experiments.spec.design import configuration_hash
 
 PUBLISHED = Path(__file__).parent / "published"
 

@@ -12,12 +12,11 @@ from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 from django.utils.text import slugify
 
-from experiments import design
 from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
-from experiments.spec import ExperimentSpec, parse, restore
+from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""

@@ -30,9 +30,9 @@ from analysis.scaling import (
 )
 from analysis.statistics import ratio_interval
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
-from experiments.parameters import MAX_HOSTS, MAX_RANKS
 from experiments.revision import plan_points
 from experiments.selectors.study import study_of
+from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
 
 MODELLED: Final = ("packets", "throughput_Bps", "interarrival_mean_s", "retransmitted_segments", "rtt_median_s")
 """Metrics of the wire whose growth with the hosts is modelled, where they were measured."""

@@ -14,7 +14,7 @@ from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.models import Configuration, Experiment, Summary, Trial
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.\-]{0,79}")
 _CONDITION: Final = re.compile(r"\s*([A-Za-z][\w.\-]{0,79})\s*(<=|>=|!=|=|<|>)\s*(\S(?:.*\S)?)\s*")

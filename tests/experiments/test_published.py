@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from experiments import design
 from experiments.errors import ReadOnly
 from experiments.library import load_published
 from experiments.metrics import HEADLINE
 from experiments.models import Experiment, State, Trial
 from experiments.selectors import configuration_rows
+from experiments.spec import design
 from tests.experiments.specifications import specification
 
 pytestmark = pytest.mark.django_db

@@ -9,11 +9,10 @@ import pytest
 from django.db import IntegrityError
 from django.test.utils import CaptureQueriesContext
 
-from experiments import design
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Experiment, ExperimentVersion, State, Trial
-from experiments.spec import parse
+from experiments.spec import design, parse
 from tests.experiments import factories
 from tests.experiments.specifications import specification, written
 from tests.experiments.test_trial_claim import at_once

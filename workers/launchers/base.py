@@ -42,7 +42,7 @@ def say_nothing(_what: str) -> None:
 
 
 class Link(Protocol):
-    """What a launcher needs to know of `experiments.parameters.Link`; None means not limited, not changed."""
+    """What a launcher needs to know of `experiments.spec.parameters.Link`; None means not limited, not changed."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...

@@ -18,9 +18,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
 from analysis.catalogue import METRICS
-from experiments.design import configuration_hash
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Environment, Experiment, Project
+from experiments.spec.design import configuration_hash
 
 PROJECT: Final = "generated"
 REPETITIONS: Final = 5

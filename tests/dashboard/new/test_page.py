@@ -7,10 +7,10 @@ from django.urls import reverse
 
 from dashboard.new.draft import as_yaml, draft_from_post
 from dashboard.new.form import Form
-from experiments.design import expand
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse, parse_yaml
+from experiments.spec.design import expand
 from tests.dashboard.conftest import specification
 from workers.preview import Estimate, capture_bytes, estimates
 

@@ -5,10 +5,9 @@ import json
 import pytest
 import yaml
 
-from experiments import design
 from experiments.errors import InvalidSpec, OutputError
 from experiments.metrics import find
-from experiments.spec import parse, parse_yaml
+from experiments.spec import design, parse, parse_yaml
 from experiments.workloads import Mismatch, get
 
 from .mpirun import run

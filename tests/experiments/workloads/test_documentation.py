@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from experiments.design import expand
 from experiments.spec import parse_yaml
+from experiments.spec.design import expand
 from experiments.workloads import registry
 
 TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.expressions import Expression
 from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE
+from experiments.spec.expressions import Expression
 
 VALUES = {"hosts": 4, "ranks_per_host": 2, "molecules": 512, "message_bytes": 65536, "algorithm": "ring"}
 VALUES |= {"link.delay": 0.004, "link.bandwidth": 1e8, "link.loss": 0.01, "link.rates": "1 Gbit/s"}

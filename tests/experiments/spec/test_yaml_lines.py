@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.errors import InvalidSpec
-from experiments.yaml_lines import MAX_BYTES, YamlDocument
+from experiments.spec.yaml_lines import MAX_BYTES, YamlDocument
 
 TEXT = """\
 # a comment

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, RANKS, Link, canonical, sentence
-from experiments.spec_fields import ExperimentSpec
+from experiments.spec.fields import ExperimentSpec
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, RANKS, Link, canonical, sentence
 
 ETHERNET_HEADER_BYTES = 14
 Kind = Literal["warmup", "measured", "control"]

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from experiments.design import Design, configuration_hash, expand
 from experiments.spec import ExperimentSpec
+from experiments.spec.design import Design, configuration_hash, expand
 from tests.experiments.specifications import specification
 
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from experiments import design, workloads
+from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
-from experiments.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
-from experiments.spec_fields import ExperimentSpec
+from experiments.spec import design
+from experiments.spec.fields import ExperimentSpec
+from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
+from experiments.spec.yaml_lines import YamlDocument
 from experiments.storable import problems as problems_of_plain_data
-from experiments.yaml_lines import YamlDocument
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 

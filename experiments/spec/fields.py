@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from experiments.expressions import Expression
-from experiments.parameters import (
+from experiments.spec.expressions import Expression
+from experiments.spec.parameters import (
     RANKS,
     Capture,
     Count,
@@ -19,7 +19,7 @@ from experiments.parameters import (
     is_text,
     known_parameters,
 )
-from experiments.ranges import expand_values
+from experiments.spec.ranges import expand_values
 
 
 class ExperimentSpec(Part):

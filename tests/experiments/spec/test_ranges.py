@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE, Dimension
-from experiments.ranges import MAX_VALUES, expand_values
+from experiments.spec.ranges import MAX_VALUES, expand_values
 
 
 @pytest.mark.parametrize(

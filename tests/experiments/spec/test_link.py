@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from experiments.design import expand, link_of
-from experiments.parameters import LINK_PARAMETERS, Link, shown
 from experiments.spec import parse
+from experiments.spec.design import expand, link_of
+from experiments.spec.parameters import LINK_PARAMETERS, Link, shown
 from tests.experiments.specifications import errors_of
 
 
