@@ -11,11 +11,8 @@ from experiments import workloads
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
 from experiments.spec import parse
-from tests.workers.clusters.conftest import eventually
 from tests.workers.pipeline.script_workload import ScriptWorkload
 from workers import pipeline, tasks
-
-__all__ = ["eventually", "run_all", "script_workload", "submit"]
 
 
 @pytest.fixture
