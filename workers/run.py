@@ -16,13 +16,13 @@ from experiments.spec import ExperimentSpec, design, restore
 from experiments.spec.parameters import Capture as CaptureSettings
 from experiments.spec.parameters import Link
 from workers import launchers
-from workers.capture import QUIET_S, Capture, CaptureReport
+from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
+from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.heart import Heart
 from workers.launchers import Job, Process, Session
 from workers.live import LiveTraffic
 from workers.patience import patiently
-from workers.ring_capture import RingCapture
 from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
 from workers.usage import RankUsage, read_rank_usage

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
-from workers.capture import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.environment import describe
 from workers.errors import LaunchFailed
 from workers.processes import LocalKeeper, Process, null_input

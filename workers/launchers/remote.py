@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from workers.capture import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.remote import RemoteCapture
 from workers.environment import describe, unlike
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
-from workers.launchers.remote_capture import RemoteCapture
 from workers.launchers.settings import HostSettings
 from workers.processes import Process
 from workers.remote_keeper import RemoteKeeper

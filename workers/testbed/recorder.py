@@ -1,7 +1,7 @@
 """Record packets with a kernel ring: `python3 -I -S recorder.py PLAN`, run beside the bridges of the test-bed.
 
 The kernel writes the head of every frame into a slot of memory that we share with it (packet_mmap, TPACKET_V2); twenty
-times a second the full slots are handed on to standard output as they are. `workers.ring_capture` makes a pcapng of them.
+times a second the full slots are handed on to standard output as they are. `workers.capture.ring` makes a pcapng of them.
 Nobody is woken per packet and nothing is done per packet outside the kernel: with four busy ranks on two cores dumpcap
 slows them by a quarter to a third, this by a twentieth (docs/benchmarks.md).
 

@@ -10,7 +10,8 @@ import pytest
 from experiments.models import Lease, State, Trial
 from experiments.reparse import candidates, reparse
 from experiments.workloads import Parsed
-from workers import results, ring_capture
+from workers import results
+from workers.capture import ring
 
 GOOD = "print('answer 42')"
 TALK = "from mpi4py import MPI; [MPI.COMM_WORLD.allreduce(1) for _ in range(500)]"
@@ -104,7 +105,7 @@ def test_it_keeps_the_file_of_an_unreadable_capture(
 def test_a_capture_that_reached_its_limit_is_unusable_and_the_run_counts(
     run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ring_capture, "available_memory_bytes", lambda: 64 << 10)  # a quarter of it is 78 packets
+    monkeypatch.setattr(ring, "available_memory_bytes", lambda: 64 << 10)  # a quarter of it is 78 packets
     talk = f"{TALK}; print('answer 42')"
     (trial,) = run_all(workload="script", sweep={"hosts": [2]}, parameters={"script": talk})
     assert trial.state == State.FINISHED, trial.message

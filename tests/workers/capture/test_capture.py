@@ -14,13 +14,13 @@ import psutil
 import pytest
 
 from tests.workers.clusters.trials import PlainLink, capinfos, frame_lengths, output_of, run, unpacked
-from workers import capture as capture_module
 from workers import launchers
-from workers.capture import PacketBlocks
+from workers.capture import dumpcap
+from workers.capture.dumpcap import PacketBlocks
+from workers.capture.ring import RingCapture
+from workers.capture.slot_memory import SlotMemory
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
-from workers.ring_capture import RingCapture
-from workers.slot_memory import SlotMemory
 
 MakeJob = Callable[..., Job]
 
@@ -177,10 +177,10 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
         RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128)
     with pytest.raises(CaptureUnavailable, match=r"^recorder: br9: No such device$"):
         RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128, must_hold=[(0, 0)])
-    monkeypatch.setattr(capture_module, "find_program", lambda _: None)
+    monkeypatch.setattr(dumpcap, "find_program", lambda _: None)
     with pytest.raises(CaptureUnavailable, match="user may not record packets"):
         testbed.capture(capture_filter="icmp")
-    monkeypatch.setattr(capture_module, "search_path", lambda: "/nonexistent")
+    monkeypatch.setattr(dumpcap, "search_path", lambda: "/nonexistent")
     with pytest.raises(CaptureUnavailable, match="install the package wireshark-common"):
         testbed.capture(capture_filter="icmp")
 
@@ -190,8 +190,8 @@ def test_a_refused_permission_names_the_remedy() -> None:
     words = """Capturing on 'Loopback: lo'
 dumpcap: You do not have permission to capture on device "lo".
 (socket: Operation not permitted)"""
-    assert "add the worker's user to the group wireshark" in capture_module.refusal(words)
-    assert capture_module.refusal("Capturing on 'br0'\ndumpcap: no memory\n") == "dumpcap: no memory"
+    assert "add the worker's user to the group wireshark" in dumpcap.refusal(words)
+    assert dumpcap.refusal("Capturing on 'br0'\ndumpcap: no memory\n") == "dumpcap: no memory"
 
 
 def test_a_target_that_cannot_be_written_fails_the_trial_with_the_reason(testbed: Session, tmp_path: Path) -> None:

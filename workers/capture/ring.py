@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from workers.capture import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason, starting
+from workers.capture.dumpcap import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason, starting
+from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
+from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.errors import CaptureUnavailable
 from workers.keeper.table import available_memory_bytes
-from workers.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.processes import Keeper, LocalKeeper, Process
-from workers.slot_memory import SlotMemory, filled_bytes
 from workers.testbed import recorder
 from workers.testbed.probe import search_path
 

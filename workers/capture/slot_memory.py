@@ -18,7 +18,7 @@ _STEP: Final = bytes(1 << 20)
 
 
 class SlotMemory:
-    """Anonymous files for `workers.ring_capture`, taken and given back; they last as long as the hosts do.
+    """Anonymous files for `workers.capture.ring`, taken and given back; they last as long as the hosts do.
 
     A recording's length is the position in its file, which the recorder shares: the file itself is longer.
     """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from workers import slot_memory
-from workers.slot_memory import READY_BYTES, SlotMemory, filled_bytes
+from workers.capture import slot_memory
+from workers.capture.slot_memory import READY_BYTES, SlotMemory, filled_bytes
 
 MIB = 1 << 20
 

@@ -8,15 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from workers.capture import (
-    NICENESS,
-    NOT_PERMITTED,
-    QUIET_S,
-    Capture,
-    CaptureReport,
-    dumpcap_argv,
-    frames_on,
-)
+from workers.capture.dumpcap import NICENESS, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.processes import Process
 from workers.remote_keeper import RemoteKeeper
