@@ -16,8 +16,8 @@ from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import Artifact, TrialResult
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
+from workers.hosts.sampling import shares
 from workers.run import BTL_PORTS, Measured, TrialRun
-from workers.sampling import shares
 from workers.sentences import with_output
 from workers.usage import ranks_on, run_metrics
 

@@ -20,10 +20,10 @@ from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.heart import Heart
+from workers.hosts.sampling import Sample, shares
 from workers.launchers import Job, Process, Session
 from workers.live import LiveTraffic
 from workers.patience import patiently
-from workers.sampling import Sample, shares
 from workers.sentences import tail, timed_out, why_failed, with_output
 from workers.usage import RankUsage, read_rank_usage
 

@@ -1,6 +1,6 @@
 """The stored samples of a trial's hosts, thinned to a bounded number of steps while they are read.
 
-`samples.json` holds the rows of `workers.sampling.shares`: flat objects in the order of time. Hours of 64 hosts are 200 MB,
+`samples.json` holds the rows of `workers.hosts.sampling.shares`: flat objects in the order of time. Hours of 64 hosts are 200 MB,
 so the file is read in pieces and never held as a whole.
 """
 

@@ -22,9 +22,9 @@ from typing import BinaryIO, ClassVar
 import zstandard
 
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
+from workers.hosts.processes import Keeper, LocalKeeper, Process, null_input
+from workers.hosts.programs import find_program, search_path
 from workers.keeper.table import available_memory_bytes
-from workers.processes import Keeper, LocalKeeper, Process, null_input
-from workers.testbed.probe import find_program, search_path
 
 DEFAULT_SNAP_LENGTH = 128  # Ethernet, IP and TCP with options, and MPI's 24-byte handshake
 KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from workers.capture.dumpcap import NICENESS, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.processes import Process
-from workers.remote_keeper import RemoteKeeper
+from workers.hosts.processes import Process
+from workers.hosts.remote_keeper import RemoteKeeper
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30

@@ -13,10 +13,10 @@ from workers.capture.dumpcap import NICENESS, QUIET_S, Capture, CaptureReport, f
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.errors import CaptureUnavailable
+from workers.hosts.processes import Keeper, LocalKeeper, Process
+from workers.hosts.programs import search_path
 from workers.keeper.table import available_memory_bytes
-from workers.processes import Keeper, LocalKeeper, Process
 from workers.testbed import recorder
-from workers.testbed.probe import search_path
 
 PYTHON: Final = "/usr/bin/python3"
 PROGRAM: Final = Path(recorder.__file__)

@@ -1,4 +1,4 @@
-"""One sample of the machine and its hosts, all counters cumulative; `workers.sampling` makes rates of them.
+"""One sample of the machine and its hosts, all counters cumulative; `workers.hosts.sampling` makes rates of them.
 
 On the test-bed the hosts share the machine's cores, so a host's CPU time is the sum over the processes in its network
 namespace. A process that ends between two samples takes its last fraction of a second with it: these are for the

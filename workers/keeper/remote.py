@@ -1,6 +1,6 @@
 """The keeper on another machine: `start()` speaks over standard input and output of an ssh or srun connection.
 
-It arrives as a zip archive over the same connection (`workers.remote_keeper`), so that nothing has to be installed but
+It arrives as a zip archive over the same connection (`workers.hosts.remote_keeper`), so that nothing has to be installed but
 Python 3.9. All it writes lies in one scratch directory, which goes when it ends. When the connection ends, or the worker
 falls silent, everything that runs here is ended.
 """

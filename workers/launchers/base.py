@@ -16,13 +16,13 @@ from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
-from workers.environment import describe
 from workers.errors import LaunchFailed
-from workers.processes import LocalKeeper, Process, null_input
-from workers.sampling import Sample
+from workers.hosts.environment import describe
+from workers.hosts.processes import LocalKeeper, Process, null_input
+from workers.hosts.programs import search_path
+from workers.hosts.sampling import Sample
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
-from workers.testbed.probe import search_path
 
 WRAPPER = Path(__file__).resolve().parent / "rank.py"
 PYTHON = (

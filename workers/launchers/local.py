@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from workers.errors import ClusterUnavailable
+from workers.hosts.processes import LocalKeeper
+from workers.hosts.programs import find_program
 from workers.launchers import openmpi
 from workers.launchers.base import (
     BTL_PORTS,
@@ -19,8 +21,7 @@ from workers.launchers.base import (
     not_made_here,
     say_nothing,
 )
-from workers.processes import LocalKeeper
-from workers.testbed.probe import PROGRAMS, find_program
+from workers.testbed.probe import PROGRAMS
 
 HOST = "localhost"
 INTERFACE = "lo"

@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from workers.hosts.programs import find_program
 from workers.launchers.base import Job
-from workers.testbed.probe import find_program
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 OLDEST = 4  # what a library is taken for that does not tell

@@ -18,14 +18,14 @@ from typing import Any
 
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.remote import RemoteCapture
-from workers.environment import describe, unlike
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
+from workers.hosts.environment import describe, unlike
+from workers.hosts.processes import Process
+from workers.hosts.remote_keeper import RemoteKeeper
+from workers.hosts.sampling import Sample
 from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
 from workers.launchers.settings import HostSettings
-from workers.processes import Process
-from workers.remote_keeper import RemoteKeeper
-from workers.sampling import Sample
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 OUTPUT_LIMIT_BYTES = 256 << 20  # of one file that a run wrote

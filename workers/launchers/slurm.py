@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import ClusterUnavailable
+from workers.hosts.programs import find_program
+from workers.hosts.remote_keeper import RemoteKeeper, start_argv
 from workers.launchers.base import Job, Link, Rehearsal, Session, Tell, not_made_here, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.settings import SlurmSettings
 from workers.launchers.slurm_queue import SlurmQueue, sbatch_argv, srun_argv
-from workers.remote_keeper import RemoteKeeper, start_argv
-from workers.testbed.probe import find_program
 
 KEEPER_WAIT_S = 120
 

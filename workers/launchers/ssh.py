@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from workers.errors import ClusterUnavailable
+from workers.hosts.programs import find_program
+from workers.hosts.remote_keeper import RemoteKeeper, in_shell, start_argv
 from workers.launchers.base import Link, Session, Tell, not_made_here, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession, quoted_script
 from workers.launchers.settings import SshSettings
-from workers.remote_keeper import RemoteKeeper, in_shell, start_argv
-from workers.testbed.probe import find_program
 
 # What ssh says -> what it means, in the order of looking.
 _REFUSALS = (

@@ -10,9 +10,9 @@ from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
+from workers.hosts.processes import LocalKeeper
 from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
-from workers.processes import LocalKeeper
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.errors import ClusterUnavailable
-from workers.processes import LocalKeeper, Process, null_input
+from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.testbed import schedule, verdict
 from workers.testbed.plan import Plan
 from workers.testbed.schedule import Asked, Phase

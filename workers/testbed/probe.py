@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
+from workers.hosts.programs import find_program
 from workers.testbed import emulation
 
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
@@ -41,17 +41,6 @@ def probe() -> list[str]:
         if find_program(program) is None
     ]
     return problems if problems else namespace_problems()
-
-
-def find_program(program: str) -> str | None:
-    """Where a program lies; the sbin directories are searched too, an ordinary user's PATH lacks them."""
-    return shutil.which(program, path=search_path())
-
-
-def search_path() -> str:
-    """PATH with the system's own directories at its end."""
-    parts = os.environ.get("PATH", "").split(":")
-    return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))
 
 
 def unshare_argv() -> list[str]:

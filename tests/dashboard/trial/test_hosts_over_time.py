@@ -17,7 +17,7 @@ CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_b
 
 
 def row(t_s: float, host: str = "n1", user: float = 0.5, **changes: float) -> dict[str, object]:
-    """One row as `workers.sampling.shares` writes it."""
+    """One row as `workers.hosts.sampling.shares` writes it."""
     return {
         "t_s": t_s,
         "host": host,

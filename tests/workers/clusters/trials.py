@@ -9,8 +9,8 @@ from pathlib import Path
 
 import zstandard
 
+from workers.hosts.processes import null_input
 from workers.launchers import Job, Process, Session
-from workers.processes import null_input
 from workers.testbed.plan import Topology
 
 

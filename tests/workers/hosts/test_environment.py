@@ -12,7 +12,7 @@ import pytest
 
 from tests.workers.clusters.trials import PlainLink, output_of
 from workers import launchers
-from workers.environment import coalescing, unlike
+from workers.hosts.environment import coalescing, unlike
 from workers.keeper import machine
 from workers.launchers import Session
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.workers.clusters.trials import start_tool
+from workers.hosts.sampling import HostSample, MachineSample, Sample, shares
 from workers.launchers import Session
-from workers.sampling import HostSample, MachineSample, Sample, shares
 
 MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from workers.errors import ClusterUnavailable, LaunchFailed
+from workers.hosts.processes import ROOT, Keeper, Process, end_all
 from workers.keeper import wire
 from workers.keeper.remote import GREETING
-from workers.processes import ROOT, Keeper, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from workers.errors import ClusterUnavailable, LaunchFailed
+from workers.hosts.programs import search_path
 from workers.keeper import machine, wire
-from workers.testbed.probe import search_path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_LIMIT_S = 30.0
 QUESTION_LIMIT_S = 10.0
 ANSWER_LIMIT_BYTES = 1 << 20

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workers.processes import Keeper
+from workers.hosts.processes import Keeper
 
 TCP_SYSCTLS = (
     "net.core.rmem_max",
