@@ -1,6 +1,6 @@
 """The worker's side of the keeper: start programs on a cluster, wait for them, end them with everything they started.
 
-A `Keeper` owns one child process (`workers.keeper`, on the test-bed inside its own namespaces). Whatever happens to the
+A `Keeper` owns one child process (`workers.testbed.keeper`, on the test-bed inside its own namespaces). Whatever happens to the
 worker, the keeper notices and leaves nothing behind; whatever happens to the keeper, its namespaces die with it and
 `Process` reports the end.
 """
@@ -202,7 +202,7 @@ class LocalKeeper(Keeper):
         owner = os.pidfd_open(os.getpid())
         try:
             process = subprocess.Popen(
-                [*prefix, sys.executable, "-S", "-s", "-m", "workers.keeper", str(theirs.fileno()), str(owner)],
+                [*prefix, sys.executable, "-S", "-s", "-m", "workers.testbed.keeper", str(theirs.fileno()), str(owner)],
                 pass_fds=(theirs.fileno(), owner),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,6 +1,6 @@
 """The keeper's loop: answer requests, collect ended programs, leave nothing of a job alive.
 
-It knows no cluster and no way of transport: `workers.keeper.__main__` speaks with a worker on this machine,
+It knows no cluster and no way of transport: `workers.testbed.keeper` speaks with a worker on this machine,
 `workers.keeper.remote` with one at the other end of an ssh or srun connection.
 """
 

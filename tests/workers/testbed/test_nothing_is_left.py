@@ -18,8 +18,8 @@ import pytest
 import zstandard
 
 import workers
-from tests.workers.clusters import worker_program
 from tests.workers.clusters.trials import PlainLink, output_of
+from tests.workers.testbed import worker_program
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Session

@@ -1,4 +1,4 @@
-"""`python -m workers.keeper SOCKET OWNER`: the keeper of a worker on this machine. Both are inherited descriptors.
+"""`python -m workers.testbed.keeper SOCKET OWNER`: the keeper of a worker on this machine. Both are inherited descriptors.
 
 SOCKET carries the requests; OWNER is a pidfd of the worker. When either says that the worker is gone the keeper kills
 everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal fires when the *thread* that forked ends, and a
