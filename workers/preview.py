@@ -16,7 +16,7 @@ from experiments.spec import ExperimentSpec, design
 from experiments.spec.design import Design
 from workers import launchers
 from workers.launchers import Job, Recording
-from workers.run import BTL_PORTS
+from workers.trial.measure import BTL_PORTS
 
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""

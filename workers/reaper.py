@@ -9,7 +9,7 @@ import structlog
 from experiments.errors import StaleTrial
 from experiments.models import Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
-from workers import leftovers
+from workers.trial import leftovers
 from workers.worker_identity import is_alive_here, is_gone
 
 HUNG_ROUNDS: Final = 6 * MISSED_ROUNDS_UNTIL_LOST

@@ -5,7 +5,8 @@ from __future__ import annotations
 from celery import current_app, shared_task
 
 from experiments.models import Cluster
-from workers import backlog, pipeline, queue, reaper, retention
+from workers import backlog, queue, reaper, retention
+from workers.trial import pipeline
 
 
 @shared_task(name=queue.WORK, ignore_result=True)

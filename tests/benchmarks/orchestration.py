@@ -210,10 +210,10 @@ def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
 def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
     """Watched and decoded as it grows, and neither, in turn."""
     from experiments.models import Measurement
-    from workers import run
-    from workers.live import LiveTraffic
+    from workers.trial import measure
+    from workers.trial.live_traffic import LiveTraffic
 
-    decoding = run._live
+    decoding = measure._live
     pair = ((True, decoding), (False, lambda _capture: LiveTraffic(None)))
     effects = []
     reader = follower()
@@ -221,7 +221,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
         for _ in range(rounds):
             times: dict[bool, list[float]] = {True: [], False: []}
             for watched, look in (*pair, *pair[::-1]) * PAIRS:
-                run._live = look
+                measure._live = look
                 # It lives on while nobody looks: memory that its end frees would be felt by the next trial.
                 reader.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
                 experiment = run_water()
@@ -231,7 +231,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
                 times[watched].append(elapsed.value)
             effects.append(100 * (statistics.median(times[True]) / statistics.median(times[False]) - 1))
     finally:
-        run._live = decoding
+        measure._live = decoding
         reader.kill()
         reader.wait()
     return [row("live view, page followed and capture decoded as it grows", effects, "%", 3.0)]

@@ -2,7 +2,7 @@
 
 On the test-bed the hosts share the machine's cores, so a host's CPU time is the sum over the processes in its network
 namespace. A process that ends between two samples takes its last fraction of a second with it: these are for the
-picture over time; the sums of a trial come from getrusage (`workers.usage`).
+picture over time; the sums of a trial come from getrusage (`workers.trial.rank_usage`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from experiments.models import Experiment, Lease, State, Trial
-from workers import pipeline, tasks
+from workers import tasks
+from workers.trial import pipeline
 
 LIMIT_S = 20.0
 

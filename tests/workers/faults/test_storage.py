@@ -13,8 +13,9 @@ from django.conf import settings
 
 from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, State, Trial
-from workers import pipeline, tasks
-from workers.sentences import storage_failure
+from workers import tasks
+from workers.trial import pipeline
+from workers.trial.failure import storage_failure
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.workers.clusters.trials import PlainLink, output_of, run
 from workers import launchers
 from workers.errors import LaunchFailed
 from workers.launchers import Job, Session
-from workers.usage import read_rank_usage
+from workers.trial.rank_usage import read_rank_usage
 
 MakeJob = Callable[..., Job]
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('up', 'w'); time.sleep(300)"

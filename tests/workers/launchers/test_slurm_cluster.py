@@ -13,7 +13,7 @@ from tests.workers.clusters.trials import PlainLink, run
 from workers import launchers
 from workers.errors import ClusterUnavailable, HostsLost
 from workers.launchers import Job, Session
-from workers.usage import read_rank_usage
+from workers.trial.rank_usage import read_rank_usage
 
 HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); print(MPI.Get_processor_name())"
 

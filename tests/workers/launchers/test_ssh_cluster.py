@@ -15,7 +15,7 @@ from workers import launchers
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
 from workers.launchers.remote import RemoteSession
-from workers.usage import read_rank_usage
+from workers.trial.rank_usage import read_rank_usage
 
 HELLO = (
     "from mpi4py import MPI; c = MPI.COMM_WORLD; n = c.allreduce(1); "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.workers.clusters.trials import capinfos
 from workers.launchers import Job, Session
-from workers.usage import read_rank_usage, run_metrics
+from workers.trial.rank_usage import read_rank_usage, run_metrics
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -19,13 +19,13 @@ from workers import launchers
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
-from workers.heart import Heart
 from workers.hosts.sampling import Sample, shares
 from workers.launchers import Job, Process, Session
-from workers.live import LiveTraffic
-from workers.patience import patiently
-from workers.sentences import tail, timed_out, why_failed, with_output
-from workers.usage import RankUsage, read_rank_usage
+from workers.trial.database_retry import patiently
+from workers.trial.failure import tail, timed_out, why_failed, with_output
+from workers.trial.heartbeat import Heart
+from workers.trial.live_traffic import LiveTraffic
+from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 BTL_PORTS: Final = launchers.BTL_PORTS
 """First port and number of ports of MPI's TCP transport: fixed, so that its traffic can be told from the rest."""

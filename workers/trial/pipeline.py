@@ -13,14 +13,14 @@ import structlog
 from experiments.errors import StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
-from workers import leftovers
 from workers.errors import HostsLost, TrialFailed
-from workers.heart import Heart, Stopped
 from workers.launchers import SessionPool
-from workers.patience import patiently
-from workers.results import Unread, collect
-from workers.run import TrialRun
-from workers.sentences import storage_failure
+from workers.trial import leftovers
+from workers.trial.database_retry import patiently
+from workers.trial.failure import storage_failure
+from workers.trial.heartbeat import Heart, Stopped
+from workers.trial.measure import TrialRun
+from workers.trial.results import Unread, collect
 from workers.worker_identity import identity
 
 POOL: Final = SessionPool()

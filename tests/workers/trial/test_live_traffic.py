@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.capture_files import Frame, enhanced, interface, section
 from tests.analysis.frames import ethernet, ipv4, tcp
-from workers.live import LiveTraffic
+from workers.trial.live_traffic import LiveTraffic
 
 HOSTS = [{"tx_pps": 10.0, "tx_Bps": 700.0}, {"tx_pps": 5.0, "tx_Bps": 300.0}]
 

@@ -10,8 +10,8 @@ import pytest
 from experiments.models import Lease, State, Trial
 from experiments.reparse import candidates, reparse
 from experiments.workloads import Parsed
-from workers import results
 from workers.capture import ring
+from workers.trial import results
 
 GOOD = "print('answer 42')"
 TALK = "from mpi4py import MPI; [MPI.COMM_WORLD.allreduce(1) for _ in range(500)]"

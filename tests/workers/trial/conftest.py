@@ -11,8 +11,9 @@ from experiments import workloads
 from experiments.library import load_defaults
 from experiments.models import Experiment, Trial
 from experiments.spec import parse
-from tests.workers.pipeline.script_workload import ScriptWorkload
-from workers import pipeline, tasks
+from tests.workers.trial.script_workload import ScriptWorkload
+from workers import tasks
+from workers.trial import pipeline
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from workers.usage import RankUsage
+from workers.trial.rank_usage import RankUsage
 
 TAIL_LINES: Final = 12
 TAIL_BYTES: Final = 8192

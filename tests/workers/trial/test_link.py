@@ -10,8 +10,8 @@ import pytest
 
 from experiments.models import State, Trial
 from tests.config.processes import called
-from workers import pipeline
 from workers.testbed import verdict
+from workers.trial import pipeline
 
 GOOD = "print('answer 42')"
 # Rank 0 ends only when rank 1 does, long after the test has cut the wire between them.

@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from experiments.models import Experiment, Trial
-from workers import heart
-from workers.heart import Heart
+from workers.trial import heartbeat
+from workers.trial.heartbeat import Heart
 
 
 def test_what_is_shown_reaches_the_database_without_waiting_for_the_next_beat(
     submit: Callable[..., Experiment], eventually: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(heart, "BEAT_S", 1000.0)
+    monkeypatch.setattr(heartbeat, "BEAT_S", 1000.0)
     experiment = submit(workload="water")
     assert experiment.cluster is not None
     trial = Trial.claim_next(experiment.cluster, "host:1:1")

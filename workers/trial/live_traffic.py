@@ -44,7 +44,7 @@ class LiveTraffic:
     def progress(self, hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """``packets`` so far (None: nothing is recorded), ``pps`` and ``Bps`` of the last second, and where they are from.
 
-        ``hosts`` are the rows of workers.sampling.shares.
+        ``hosts`` are the rows of workers.hosts.sampling.shares.
         """
         if self._tally is not None:
             return self._tallied(self._tally)

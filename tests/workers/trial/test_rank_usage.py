@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.usage import RankUsage, ranks_on, read_rank_usage, run_metrics
+from workers.trial.rank_usage import RankUsage, ranks_on, read_rank_usage, run_metrics
 
 
 def usage(rank: int, user_s: float, system_s: float, **other: int) -> RankUsage:
