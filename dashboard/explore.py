@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
+from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
-from dashboard.experiment.results import Chart
 from dashboard.labels import parameter_label, value_words
 from experiments import workloads
 from experiments.errors import CannotExplore

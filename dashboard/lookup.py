@@ -1,8 +1,26 @@
-"""What a query string asks, safe to give to the database."""
+"""What an address asks for: values of its query string, the trial or experiment it names, where the reader may see it."""
+
+from __future__ import annotations
 
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from experiments.access import visible_experiments, visible_trials
+from experiments.models import Experiment, Trial
 
 
 def asked(request: HttpRequest, name: str) -> str:
     """The value of `name`, trimmed and without NUL, which PostgreSQL refuses in text; '' when it is not there."""
     return request.GET.get(name, "").replace("\x00", "").strip()
+
+
+def find_trial(request: HttpRequest, pk: int) -> Trial:
+    """The trial of this number, where the reader may see it; 404 otherwise."""
+    related = ("experiment__project", "configuration", "cluster", "environment")
+    return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
+
+
+def find_experiment(request: HttpRequest, slug: str) -> Experiment:
+    """The experiment under this address, where the reader may see it; 404 otherwise."""
+    visible = visible_experiments(request.user)
+    return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)

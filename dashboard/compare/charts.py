@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, change_over
+from dashboard.charts.panel import Chart
 from dashboard.charts.parts import axis_title
 from dashboard.compare.sentences import Changed, amount, lower_first, point_name
-from dashboard.experiment.results import Chart
 from dashboard.labels import parameter_label
 from dashboard.numbers import MANY_TIMES
 from experiments.metrics import described

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard import numbers
-from dashboard.experiment.results import Results, Section
+from dashboard.charts.panel import Section
+from dashboard.experiment.results import Results
 from dashboard.experiment.scaling import SHORT
 from dashboard.experiment.time_breakdown import breakdown
 from dashboard.labels import parameter_label, parameters_sentence, value_words

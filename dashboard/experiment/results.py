@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard import numbers
-from dashboard.charts import MOST_SERIES, Figure, Line, Published, over_parameter
+from dashboard.charts import MOST_SERIES, Line, Published, over_parameter
+from dashboard.charts.panel import Chart, Section
 from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.experiment.scaling import ScalingCharts, breakdown_metrics, fits_of
 from dashboard.experiment.tables import Column, squares
@@ -28,38 +29,6 @@ TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
 # An own experiment shows its workload's first figures of merit; the trial pages hold them all.
 OWN_FIGURES = 3
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A panel: `element` names it in the page, `published` is None (nothing to show), True or False (shown or not)."""
-
-    element: str
-    title: str
-    figure: Figure
-    published: bool | None = None
-    left_out: int = 0
-    """Series beyond the six that a chart can tell apart."""
-    subtitle: str = ""
-    views: Sequence[tuple[str, Figure]] = ()
-    """Other figures of the same panel under the words of their buttons; the first is `figure` itself."""
-    logarithm: bool = True
-    log_first: bool = False
-    """Whether the switch between linear and logarithmic stands at logarithmic to begin with."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """A row of charts under one heading; `element` is its anchor."""
-
-    element: str
-    title: str
-    charts: Sequence[Chart]
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether two panels make a row, else three do."""
-        return len(self.charts) in (1, 2, 4)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.experiment.diagnosis import suggested
+from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
-from dashboard.pages.experiment import find_experiment
 from dashboard.pages.new import form_context, no_cluster
 from experiments.access import may_cancel, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError

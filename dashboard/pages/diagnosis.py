@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from dashboard.pages.experiment import find_experiment, results_of
+from dashboard.lookup import find_experiment
+from dashboard.pages.experiment import results_of
 from experiments.access import may_cancel
 from experiments.selectors.diagnosis import diagnosis_of
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
@@ -16,7 +16,7 @@ from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
 from dashboard.labels import flat, parameters_sentence, trial_role, workload_title
-from dashboard.lookup import asked
+from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
 from dashboard.pages.home import running_entry
 from experiments import workloads
@@ -72,12 +72,6 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.info(request, f"Cancelled {count} trial{'s' if count != 1 else ''}; running ones stop within seconds.")
     return redirect(found)
-
-
-def find_experiment(request: HttpRequest, slug: str) -> Experiment:
-    """The experiment under this address, where the reader may see it; 404 otherwise."""
-    visible = visible_experiments(request.user)
-    return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)
 
 
 def _repeatable(configurations: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.charts.history import Level, over_time
-from dashboard.experiment.results import Chart
+from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.lookup import asked
 from dashboard.numbers import percent_change

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard.charts.hosts import HostLine, hosts_over_time
-from dashboard.pages.trial import find_trial
+from dashboard.lookup import find_trial
 from dashboard.trial.host_samples import QUANTITIES, HostSamples, read_samples
 from experiments.models import Artifact, Trial
 

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_GET
 
 from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
-from dashboard.lookup import asked
-from dashboard.pages.trial import find_trial
+from dashboard.lookup import asked, find_trial
 from dashboard.trial.packets import protocol, row
 from experiments.models import Artifact, Trial
 

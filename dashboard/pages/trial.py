@@ -29,7 +29,7 @@ from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import published_name
 from dashboard.experiment.tables import metric_rows
 from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
-from dashboard.lookup import asked
+from dashboard.lookup import asked, find_trial
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.trust_panel import trust_rows
@@ -130,12 +130,6 @@ def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
     return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
-
-
-def find_trial(request: HttpRequest, pk: int) -> Trial:
-    """The trial of this number, where the reader may see it; 404 otherwise."""
-    related = ("experiment__project", "configuration", "cluster", "environment")
-    return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
 
 
 def _allowed(user: Any, found: Trial) -> dict[str, bool]:
