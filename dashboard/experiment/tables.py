@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
-from typing import Any
 
-from analysis.catalogue import METRICS
 from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.labels import trial_role
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, TrialMark
 from experiments.traffic import FLAGGED
-
-_SECTIONS = {
-    "run": "Run",
-    "volume": "Volume and rate",
-    "interarrival": "Inter-arrival",
-    "tcp": "TCP",
-    "matrices": "Matrices",
-    "trust": "Trust of the capture",
-    "legacy": "As in the report of 2011",
-}
 
 
 @dataclass(frozen=True)
@@ -63,27 +51,3 @@ def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
         name = trial_role(mark.kind, mark.repetition)
         found.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
     return found
-
-
-def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Values by id with label, unit and definition, in the catalogue's order, the workload's own first."""
-    order = {identifier: number for number, identifier in enumerate(METRICS)}
-    rows = []
-    for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
-        row: dict[str, Any] = {
-            "id": identifier,
-            "value": values[identifier],
-            "label": identifier,
-            "unit": "",
-            "definition": "",
-        }
-        try:
-            metric = find(identifier)
-        except KeyError:  # measured by an earlier version that had another name for it
-            rows.append(row | {"section": "No longer in the catalogue"})
-            continue
-        section = _SECTIONS[metric.section] if identifier in order else f"Figures of merit of {metric.source}"
-        rows.append(
-            row | {"label": metric.label, "unit": metric.unit, "definition": metric.definition, "section": section}
-        )
-    return rows

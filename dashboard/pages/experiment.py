@@ -15,10 +15,10 @@ from dashboard.experiment.diagnosis import shown
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
+from dashboard.experiment.running import running_entry
 from dashboard.labels import flat, parameters_sentence, trial_role, workload_title
 from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
-from dashboard.pages.home import running_entry
 from experiments import workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly

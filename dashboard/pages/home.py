@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from dashboard.experiment.list_rows import summaries
-from dashboard.labels import parameters_sentence, trial_role
+from dashboard.experiment.running import running_entry
 from dashboard.pages.clusters import cluster_rows
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
@@ -94,13 +94,6 @@ def _running(trials: Sequence[Trial], found: Mapping[int, Outlook]) -> list[dict
         }
         for pk, experiment in experiments.items()
     ]
-
-
-def running_entry(trial: Trial) -> dict[str, Any]:
-    """A running trial with its point of the sweep in words."""
-    swept = list(trial.experiment.specification.get("sweep", {}))
-    point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
-    return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
 
 
 def _marks(experiments: list[int]) -> dict[int, list[str]]:

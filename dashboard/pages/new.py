@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -14,10 +13,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import trigger_client_event
 
 from dashboard.experiment.not_counted import Stale, stale_points
-from dashboard.labels import command_lines, parameter_label, value_words
 from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post
 from dashboard.new.form import Form
+from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
@@ -27,11 +26,7 @@ from experiments.models import Cluster, Experiment, Project
 from experiments.revision import Revision, preview_of
 from experiments.spec import ExperimentSpec, design, parse, parse_yaml
 from experiments.spec.yaml_lines import YamlDocument
-from workers import preview as launch
 from workers import queue
-from workers.errors import ClusterUnavailable
-
-MOST_ROWS = 200
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -173,116 +168,3 @@ def form_context(
         "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
         "clusters": clusters,
     }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One configuration of the preview: values of the swept parameters as text."""
-
-    number: int
-    values: list[str]
-    ranks: int
-    estimate: launch.Estimate
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a valid form will do."""
-
-    names: list[str]
-    rows: list[Row]
-    configurations: int
-    trials: int
-    warmups: int
-    controls: int
-    most_ranks: int
-    seconds: float
-    capture_bytes: float | None
-    preparation: list[str]
-    command: str
-    command_notes: list[str]
-    files: list[tuple[str, int]]
-    recording: str
-    capture_filter: str
-    chosen: int
-    link: str
-    notes: list[str]
-
-    @property
-    def everything(self) -> int:
-        return self.trials + self.warmups + self.controls
-
-    @property
-    def hidden_rows(self) -> int:
-        return self.configurations - len(self.rows)
-
-
-def make_preview(spec: ExperimentSpec, chosen: int, cluster: Cluster) -> Preview:
-    """The same expansion that is stored at the start, with times and the exact command of configuration `chosen`."""
-    plan = design.expand(spec)
-    chosen = min(max(chosen, 0), len(plan.configurations) - 1)
-    times = launch.estimates(spec, plan)
-    kinds = [trial.kind for trial in plan.trials]
-    rows = [
-        Row(
-            i,
-            [value_words(name, point.parameters[name]) for name in spec.sweep],
-            point.ranks,
-            times[i - 1],
-            i - 1 == chosen,
-        )
-        for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
-    ]
-    dry, problems = _dry_run(spec, plan, chosen)
-    kept = spec.capture.enabled and spec.capture.keep
-    return Preview(
-        names=[parameter_label(name) for name in spec.sweep],
-        rows=rows,
-        configurations=len(plan.configurations),
-        trials=kinds.count("measured"),
-        warmups=kinds.count("warmup"),
-        controls=kinds.count("control"),
-        most_ranks=max(point.ranks for point in plan.configurations),
-        seconds=launch.total_s(plan, times),
-        capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,
-        preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
-        command=command_lines(dry.argv) if dry else "",
-        command_notes=dry.notes if dry else [],
-        files=list(dry.files.items()) if dry else [],
-        recording=dry.recording.place if dry and spec.capture.enabled else "",
-        capture_filter=(dry.recording.capture_filter or "") if dry else "",
-        chosen=chosen + 1,
-        link=design.link_of(plan.configurations[chosen].parameters).describe(),
-        notes=[*problems, *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)],
-    )
-
-
-def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:
-    """What a trial would do; or nothing, and why the cluster cannot be used as it is set up."""
-    try:
-        return launch.dry_run(spec, plan, chosen), []
-    except ClusterUnavailable as error:
-        return None, [str(error)]
-
-
-def _too_large(cluster: Cluster, wanted: int) -> list[str]:
-    """What to know before Slurm is asked for more hosts than it is known to have; other clusters refuse them at once."""
-    has = cluster.hosts_to_suggest
-    if has is None or wanted <= has:
-        return []
-    return [f"{cluster.name} is known to have {has} host{'s'[: has != 1]}: Slurm may refuse trials with {wanted}."]
-
-
-def _notes(spec: ExperimentSpec) -> list[str]:
-    notes = []
-    if spec.repetitions < 5:
-        notes.append("Fewer than 5 repetitions: the spread will be shown, intervals will not.")
-    if not spec.capture.enabled:
-        notes.append("Nothing is captured: the trials will have no network metrics.")
-    missing = workloads.missing_packages(workloads.get(spec.workload))
-    if missing:
-        notes.append(
-            f"This machine lacks {', '.join(missing)}: trials on it would fail until the package is installed."
-        )
-    return notes

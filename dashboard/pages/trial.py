@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from django.contrib import messages
@@ -15,36 +13,25 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from dashboard import numbers
-from dashboard.charts import (
-    Dots,
-    dot_strip,
-    interarrival_ccdf,
-    packet_sizes,
-    size_classes,
-    throughput_over_time,
-    traffic_matrix,
-)
 from dashboard.experiment.not_counted import swept_of, why_apart
-from dashboard.experiment.results import published_name
-from dashboard.experiment.tables import metric_rows
 from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.lookup import asked, find_trial
 from dashboard.trial.link_panel import link_panel
+from dashboard.trial.metric_rows import metric_rows
 from dashboard.trial.siblings import environment_beside, observer_of
+from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
+from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial
-from experiments.files import read_analysis
 from experiments.metrics import HEADLINE, find
-from experiments.models import Artifact, Kind, Measurement, State, Trial
-from experiments.selectors import neighbours, published_like, repetitions_of
+from experiments.models import Artifact, Kind, State, Trial
+from experiments.selectors import neighbours, repetitions_of
 from experiments.spec import design
 from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
-MOST_FLOWS = 10
 LIVE_FIELDS = ("state", "progress", "worker", "queued_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
@@ -163,25 +150,13 @@ def _parameters(found: Trial) -> dict[str, Any]:
     return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One headline metric of this trial among its repetitions."""
-
-    label: str
-    definition: str
-    value: str
-    unit: str
-    dots: Dots | None
-    words: str
-
-
 def _measured(found: Trial) -> dict[str, Any]:
     values = dict(found.measurements.filter(scope="all").values_list("metric", "value"))
-    published = _published_here(found)
+    published = published_here(found)
     repetitions = repetitions_of(found, HEADLINE)
-    tiles = [_tile(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
+    tiles = [tile_of(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
     missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if _known(metric)]
-    wire, observer = _wire(found, values), observer_of(found)
+    wire, observer = wire_of(found, values), observer_of(found)
     return {
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
@@ -201,88 +176,6 @@ def _known(metric: str) -> bool:
     except KeyError:
         return False
     return True
-
-
-def _tile(
-    found: Trial,
-    metric: str,
-    values: Mapping[str, float],
-    repetitions: list[tuple[int, float]],
-    published: float | None,
-) -> Tile:
-    description = find(metric)
-    value = values.get(metric)
-    number, unit = numbers.quantity(value, description.unit)
-    if value is None:
-        reason = found.not_available.get(metric, "not measured")
-        return Tile(description.label, description.definition, number, unit, None, reason)
-    others = [other for pk, other in repetitions if pk != found.pk]
-    # A full-size published value beside a miniature would press all repetitions into one dot.
-    near = published if published is not None and value / 4 < published < value * 4 else None
-    words = "the only counted repetition"
-    if others:
-        middle = median([other for _, other in repetitions])
-        apart = numbers.percent_apart(value, middle)
-        words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
-    return Tile(description.label, description.definition, number, unit, dot_strip(value, others, near), words)
-
-
-def _published_here(found: Trial) -> dict[str, Any]:
-    """Published values of the six metrics at the same number of hosts."""
-    study = published_like(found.experiment).first()
-    if study is None:
-        return {}
-    rows = Measurement.objects.filter(
-        trial__experiment=study, trial__configuration__hosts=found.configuration.hosts, metric__in=HEADLINE, scope="all"
-    )
-    return {"name": published_name(study), **dict(rows.values_list("metric", "value"))}
-
-
-def _wire(found: Trial, values: Mapping[str, float]) -> dict[str, Any]:
-    """Charts and trust of the stored analysis; nothing where the trial has no capture."""
-    analysis = read_analysis(found)
-    counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
-    series = (analysis or {}).get("series") or {}
-    if analysis is None or not series.get("wire_bytes"):
-        return {"analysis": False, "counters": counters}
-    sizes = analysis.get("size_histogram") or {}
-    mean = values.get("throughput_Bps")
-    wire = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
-    gaps = analysis.get("interarrival") or {}
-    ccdf = gaps.get("ccdf") or {}
-    return {
-        "analysis": True,
-        "bin_words": f"{1000 * (series.get('bin_s') or 0):g}{numbers.NARROW}ms",
-        "mean_throughput": mean,
-        "throughput": wire,
-        "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
-        "small_share": values.get("small_packet_share"),
-        "gaps": interarrival_ccdf(ccdf.get("gap_s") or [], ccdf.get("share_longer") or [], gaps.get("fits") or []),
-        "fits": gaps.get("fits") or [],
-        **_matrix(analysis.get("matrices") or {}),
-        **_flows(analysis.get("flows") or []),
-        "counters": counters,
-        "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
-        "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],
-    }
-
-
-def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
-    """Rank to rank where the handshakes told the ranks, else host to host."""
-    of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
-    chosen = matrices.get(f"{of}s") or {}
-    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of)
-    return {"matrix": figure, "matrix_of": of, "matrix_omitted": chosen.get("omitted") or 0}
-
-
-def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The connections that carried most, with their share of all bytes in percent."""
-    total = sum(flow["wire_bytes"] for flow in flows) or 1
-    largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
-    return {
-        "flows": [{**flow, "percent": 100 * flow["wire_bytes"] / total} for flow in largest],
-        "flow_count": len(flows),
-    }
 
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:

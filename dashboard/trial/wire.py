@@ -1,0 +1,66 @@
+"""The wire of a trial: charts, matrices and the largest connections of its stored analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard import numbers
+from dashboard.charts import (
+    interarrival_ccdf,
+    packet_sizes,
+    size_classes,
+    throughput_over_time,
+    traffic_matrix,
+)
+from experiments.files import read_analysis
+from experiments.models import Trial
+
+MOST_FLOWS = 10
+
+
+def wire_of(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
+    """Charts and trust of the stored analysis; nothing where the trial has no capture."""
+    analysis = read_analysis(trial)
+    counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
+    series = (analysis or {}).get("series") or {}
+    if analysis is None or not series.get("wire_bytes"):
+        return {"analysis": False, "counters": counters}
+    sizes = analysis.get("size_histogram") or {}
+    mean = values.get("throughput_Bps")
+    throughput = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
+    gaps = analysis.get("interarrival") or {}
+    ccdf = gaps.get("ccdf") or {}
+    return {
+        "analysis": True,
+        "bin_words": f"{1000 * (series.get('bin_s') or 0):g}{numbers.NARROW}ms",
+        "mean_throughput": mean,
+        "throughput": throughput,
+        "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
+        "small_share": values.get("small_packet_share"),
+        "gaps": interarrival_ccdf(ccdf.get("gap_s") or [], ccdf.get("share_longer") or [], gaps.get("fits") or []),
+        "fits": gaps.get("fits") or [],
+        **_matrix(analysis.get("matrices") or {}),
+        **_flows(analysis.get("flows") or []),
+        "counters": counters,
+        "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
+        "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],
+    }
+
+
+def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
+    """Rank to rank where the handshakes told the ranks, else host to host."""
+    of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
+    chosen = matrices.get(f"{of}s") or {}
+    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of)
+    return {"matrix": figure, "matrix_of": of, "matrix_omitted": chosen.get("omitted") or 0}
+
+
+def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The connections that carried most, with their share of all bytes in percent."""
+    total = sum(flow["wire_bytes"] for flow in flows) or 1
+    largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
+    return {
+        "flows": [{**flow, "percent": 100 * flow["wire_bytes"] / total} for flow in largest],
+        "flow_count": len(flows),
+    }
