@@ -16,7 +16,6 @@ from experiments import unread, workloads
 from experiments.errors import OutputError
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.selectors.diagnosis import forget_diagnosis
-from experiments.selectors.study import forget_findings
 from experiments.storable import storable
 from experiments.workloads import Parsed
 
@@ -73,7 +72,6 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             counts.unchanged += 1
             continue
         forget_diagnosis(trial.experiment)
-        forget_findings(trial.experiment)
     return counts
 
 

@@ -6,17 +6,24 @@ order in which findings are listed within their group.
 
 from analysis.findings import scaling_rules  # noqa: I001  (the order is the order of the findings)
 from analysis.findings import balance_rules, network_rules, traffic_rules, trust_rules
+from analysis.findings.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
 from analysis.findings.registry import RULES, Evidence, Finding
 from analysis.findings.report import Report, find, render
 from analysis.findings.verdict import Verdict
 
 __all__ = [
     "RULES",
+    "Curve",
+    "Diagnosis",
     "Evidence",
     "Finding",
+    "FittedModel",
+    "Model",
     "Report",
+    "Slice",
     "Verdict",
     "balance_rules",
+    "diagnose",
     "find",
     "network_rules",
     "render",

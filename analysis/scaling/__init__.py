@@ -4,6 +4,7 @@ from analysis.scaling.breakdown import TimeRow, WireRow, time_breakdown, wire_pa
 from analysis.scaling.choice import ModelChoice, fit_models
 from analysis.scaling.laws import amdahl, gustafson, usl
 from analysis.scaling.models import Fit, Misfit, Prediction
+from analysis.scaling.observer import ObserverEffect, observer_effect
 from analysis.scaling.pmnf import pmnf
 from analysis.scaling.points import Suggestion, suggest_points
 from analysis.scaling.speedup import Estimate, ScalingRow, karp_flatt, scaling_table
@@ -14,6 +15,7 @@ __all__ = [
     "Fit",
     "Misfit",
     "ModelChoice",
+    "ObserverEffect",
     "Point",
     "Prediction",
     "ScalingRow",
@@ -25,6 +27,7 @@ __all__ = [
     "fit_models",
     "gustafson",
     "karp_flatt",
+    "observer_effect",
     "pmnf",
     "scaling_table",
     "suggest_points",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -47,16 +47,6 @@ class ModelChoice:
 
     def fit(self, model: str) -> Fit | None:
         return next((f for f in self.fits if f.model == model), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "metric": self.metric,
-            "chosen": self.chosen.model,
-            "criterion": self.criterion,
-            "reason": self.reason,
-            "extrapolated": self.extrapolated,
-            "fits": [f.to_dict() for f in self.fits],
-        }
 
 
 def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESAMPLES) -> ModelChoice | None:

@@ -106,16 +106,6 @@ class Fit:
             for i, size in enumerate(x)
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, without the arrays behind it."""
-        names = ("model", "title", "metric", "formula", "aicc", "cv_error", "measured", "values")
-        plain: dict[str, Any] = {name: getattr(self, name) for name in names}
-        plain["measured"] = list(self.measured)
-        plain["parameters"] = {name: estimate_dict(e) for name, e in self.parameters.items()}
-        plain["best_size"] = estimate_dict(self.best_size)
-        plain["misfit"] = {name: getattr(self.misfit, name) for name in ("size", "residual", "relative", "p_value")}
-        return plain
-
 
 def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:
     """JSON-ready estimate: value, low, high, method."""

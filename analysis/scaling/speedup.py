@@ -19,6 +19,14 @@ class Estimate:
     value: float
     interval: Interval | None = None
 
+    @property
+    def low(self) -> float | None:
+        return None if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float | None:
+        return None if self.interval is None else self.interval.high
+
     def through(self, change: Callable[[float], float]) -> Estimate:
         """The estimate of a monotone function of this one: its ends are the function of the ends."""
         if self.interval is None:

@@ -30,7 +30,6 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, Experiment, Project
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.result import experiment_result
-from experiments.selectors.study import findings_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from workers import queue
 
@@ -123,13 +122,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["get"])
     def findings(self, request: Request, slug: str) -> Response:
         """What the experiment shows, in words with evidence: verdict, findings, and what it cannot tell."""
-        return Response(findings_of(self.get_object()))
+        return Response(diagnosis_of(self.get_object()).study.report.to_dict())
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def diagnosis(self, request: Request, slug: str) -> Response:
         """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
-        return Response(diagnosis_of(self.get_object()))
+        return Response(diagnosis_of(self.get_object()).to_dict())
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Final
 
+from analysis.findings import Diagnosis, Finding, FittedModel, Model
+from analysis.scaling import Estimate, ObserverEffect
+from analysis.statistics import Interval
 from dashboard import numbers
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
@@ -13,6 +17,7 @@ from dashboard.experiment.scaling import SHORT
 from dashboard.experiment.time_breakdown import breakdown
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import find
+from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
 
 _PANELS: Final = {
     "time": ("time", "elapsed"),
@@ -46,44 +51,45 @@ class Find:
     href: str
 
 
-def shown(diagnosis: Mapping[str, Any], results: Results, sections: Sequence[Section]) -> dict[str, Any]:
+def shown(diagnosis: KeptDiagnosis, results: Results, sections: Sequence[Section]) -> dict[str, Any]:
     """Everything that the fragments of the page ask for; findings point to the panels of `sections`."""
-    report = diagnosis["report"]
+    study = diagnosis.study
+    report = study.report
     titles = {chart.element: chart.title for section in sections for chart in section.charts}
     return {
-        "verdict": report["verdict"],
-        "finds": [_find(finding, results, titles) for finding in report["findings"]],
-        "cannot_tell": report["cannot_tell"],
-        "predicted": _predicted(diagnosis),
-        "confidence": _confidence(report["findings"]),
-        "misfit": _misfit(diagnosis),
-        "next": _next(diagnosis),
-        "next_queued": diagnosis["next_queued"],
-        "stamp": diagnosis["stamp"],
-        "models": _models(diagnosis),
-        "sizes": _sizes(diagnosis),
-        "breakdown": breakdown(diagnosis),
-        "observer": [_observer(row, results) for row in diagnosis["observer"]],
-        "trials": diagnosis["trials"],
-        "slices_left_out": diagnosis["slices_left_out"],
+        "verdict": report.verdict,
+        "finds": [_find(finding, results, titles) for finding in report.findings],
+        "cannot_tell": report.cannot_tell,
+        "predicted": _predicted(study),
+        "confidence": _confidence(report.findings),
+        "misfit": _misfit(study),
+        "next": _next(study),
+        "next_queued": diagnosis.next_queued,
+        "stamp": diagnosis.stamp,
+        "models": _models(study),
+        "sizes": _sizes(study),
+        "breakdown": breakdown(study),
+        "observer": [_observer(row, results) for row in diagnosis.observer],
+        "trials": study.trials,
+        "slices_left_out": study.slices_left_out,
     }
 
 
-def _find(finding: Mapping[str, Any], results: Results, titles: Mapping[str, str]) -> Find:
+def _find(finding: Finding, results: Results, titles: Mapping[str, str]) -> Find:
     words, href = _evidence(finding, results, titles)
     return Find(
-        statement=finding["statement"],
-        at=where_words(finding["where"]),
-        caveat=finding["caveat"],
-        next_step=finding["next_step"],
-        weak=_STRENGTH[finding["strength"]],
+        statement=finding.statement,
+        at=where_words(finding.where),
+        caveat=finding.caveat,
+        next_step=finding.next_step,
+        weak=_STRENGTH[finding.strength],
         words=words,
         href=href,
     )
 
 
-def _evidence(finding: Mapping[str, Any], results: Results, titles: Mapping[str, str]) -> tuple[str, str]:
-    chart = finding["chart"]
+def _evidence(finding: Finding, results: Results, titles: Mapping[str, str]) -> tuple[str, str]:
+    chart = finding.chart
     if chart == "link":
         return "Setup", "#setup"
     if chart == "matrix":
@@ -92,14 +98,14 @@ def _evidence(finding: Mapping[str, Any], results: Results, titles: Mapping[str,
     return (titles[panel], f"#c-{panel}") if panel is not None else ("Configurations", "#configurations")
 
 
-def _traffic_of_a_trial(finding: Mapping[str, Any], results: Results) -> tuple[str, str]:
+def _traffic_of_a_trial(finding: Finding, results: Results) -> tuple[str, str]:
     """Matrices are drawn per trial: the first counted one of the size that the finding speaks of."""
-    sizes = {evidence["size"] for evidence in finding["evidence"]} - {None}
+    sizes = {evidence.size for evidence in finding.evidence} - {None}
     for row in results.rows:
         trials = row.trial_ids.get("packets") or row.trial_ids.get(
             "elapsed_s", []
         )  # flagged captures are not among the first
-        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, finding["where"]):
+        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, finding.where):
             return f"Traffic of trial {trials[0]}", f"/trials/{trials[0]}/"
     return "Configurations", "#configurations"
 
@@ -113,166 +119,153 @@ def where_words(where: Mapping[str, Any]) -> str:
     return parameters_sentence(where, list(where))
 
 
-def _chosen(model: Mapping[str, Any]) -> Mapping[str, Any]:
-    fit: Mapping[str, Any] = next(fit for fit in model["fits"] if fit["model"] == model["chosen"])
-    return fit
-
-
-def _time_models(diagnosis: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
     """(slice in words, model of the elapsed time) of every slice that has one."""
     return [
-        (where_words(part["where"]), part["models"]["elapsed_s"])
-        for part in diagnosis["slices"]
-        if "elapsed_s" in part["models"]
+        (where_words(part.where), part.models["elapsed_s"]) for part in diagnosis.slices if "elapsed_s" in part.models
     ]
 
 
-def _predicted(diagnosis: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _predicted(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Key figures that only a model gives, of a study with one curve; several are told apart in the table of models."""
-    if len(diagnosis["slices"]) != 1:
+    if len(diagnosis.slices) != 1:
         return []
     figures = []
-    part = diagnosis["slices"][0]
-    best = diagnosis["report"]["verdict"]["best_size"]
-    row = next((r for r in part["rows"] if r["size"] == best), None)
-    if row is not None and row["size"] != row["reference"]:
-        ideal = numbers.significant(row["ideal"], 3)
-        figures.append(("Speed-up at best", f"{_interval(row['speedup'], '×')}, ideal {ideal}×"))
+    part = diagnosis.slices[0]
+    best = diagnosis.report.verdict.best_size
+    row = next((r for r in part.rows if r.size == best), None)
+    if row is not None and row.size != row.reference:
+        ideal = numbers.significant(row.ideal, 3)
+        figures.append(("Speed-up at best", f"{_interval(row.speedup, '×')}, ideal {ideal}×"))
     for _, model in _time_models(diagnosis):
-        chosen = _chosen(model)
-        if chosen["best_size"] is not None:
-            name = f"Best predicted ({SHORT[chosen['model']]})"
-            figures.append((name, _best_words(chosen["best_size"], diagnosis["axis"], model["extrapolated"])))
-        usl = next((fit for fit in model["fits"] if fit["model"] == "usl"), None)
+        chosen = model.chosen
+        if chosen.best_size is not None:
+            name = f"Best predicted ({SHORT[chosen.model]})"
+            figures.append((name, _best_words(chosen.best_size, diagnosis.axis, model.extrapolated)))
+        usl = model.fit("usl")
         if usl is not None:
             for label, parameter in (("Contention σ (USL)", "sigma"), ("Crosstalk κ (USL)", "kappa")):
-                figures.append((label, _interval_of(usl["parameters"][parameter])))
+                figures.append((label, _interval_of(usl.parameters[parameter])))
     return figures
 
 
-def _best_words(best: Mapping[str, Any], axis: str, extrapolated: bool) -> str:
-    if best["value"] is None:
+def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
+    if not isfinite(best.value):
         return f"more {axis} than were measured: the model has no optimum"
-    words = f"{numbers.significant(best['value'], 2)} {axis}"
-    if best["low"] is not None and best["high"] is not None:
-        low, high = (numbers.significant(best[end], 2) for end in ("low", "high"))
+    words = f"{numbers.significant(best.value, 2)} {axis}"
+    if best.low is not None and best.high is not None:
+        low, high = (numbers.significant(end, 2) for end in (best.low, best.high))
         words += f", 95 % CI {low}–{high}"
-    elif best["low"] is not None:
-        words += f", at least {numbers.significant(best['low'], 2)}"
+    elif best.low is not None:
+        words += f", at least {numbers.significant(best.low, 2)}"
     return f"{words}; extrapolated" if extrapolated else words
 
 
-def _confidence(findings: Sequence[Mapping[str, Any]]) -> tuple[str, str, str] | None:
+def _confidence(findings: Sequence[Finding]) -> tuple[str, str, str] | None:
     """(tone, word, why) for the best size; None where no best size was found."""
-    best = next((f for f in findings if f["rule"] == "best_size"), None)
+    best = next((f for f in findings if f.rule == "best_size"), None)
     if best is None:
         return None
-    tone, word, why = _CONFIDENCE[best["strength"]]
-    return tone, word, best["caveat"] or why
+    tone, word, why = _CONFIDENCE[best.strength]
+    return tone, word, best.caveat or why
 
 
-def _misfit(diagnosis: Mapping[str, Any]) -> str:
+def _misfit(diagnosis: Diagnosis) -> str:
     """Where the chosen model of the time misses by more than the repetitions scatter."""
     for where, model in _time_models(diagnosis):
-        misfit = _chosen(model)["misfit"]
-        if misfit["p_value"] is not None and misfit["p_value"] < 0.05:
-            by = _amount(abs(misfit["residual"]), "s")
-            at = f"{misfit['size']:g} {diagnosis['axis']}" + (f", {where}" if where else "")
+        misfit = model.chosen.misfit
+        if misfit.significant:
+            by = _amount(abs(misfit.residual), "s")
+            at = f"{misfit.size:g} {diagnosis.axis}" + (f", {where}" if where else "")
             return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
     return ""
 
 
-def _next(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     return [
         {
-            "point": parameters_sentence(point["parameters"], [diagnosis["axis"], *part["where"]]),
-            "repetitions": point["repetitions"],
-            "reason": point["reason"],
+            "point": parameters_sentence(point.parameters, [diagnosis.axis, *part.where]),
+            "repetitions": point.repetitions,
+            "reason": point.reason,
         }
-        for part in diagnosis["slices"]
-        for point in part["next"]
+        for part in diagnosis.slices
+        for point in part.next
     ]
 
 
-def suggested(diagnosis: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
-    """The suggested points as (parameters, repetitions)."""
-    return [(point["parameters"], point["repetitions"]) for part in diagnosis["slices"] for point in part["next"]]
-
-
-def _models(diagnosis: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
     """One entry per slice and metric: the chosen model, why, and the others."""
     entries = []
-    for part in diagnosis["slices"]:
-        for metric, model in part["models"].items():
+    for part in diagnosis.slices:
+        for metric, model in part.models.items():
             entries.append(
                 {
                     "metric": find(metric).label,
-                    "at": where_words(part["where"]),
-                    "reason": model["reason"],
-                    "criterion": model["criterion"],
-                    "fits": [_fit(fit, model, find(metric).unit, diagnosis["axis"]) for fit in model["fits"]],
+                    "at": where_words(part.where),
+                    "reason": model.reason,
+                    "criterion": model.criterion,
+                    "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
                 }
             )
     return entries
 
 
-def _fit(fit: Mapping[str, Any], model: Mapping[str, Any], unit: str, axis: str) -> dict[str, Any]:
-    timed = unit == "s" and fit["best_size"] is not None and model["metric"] == "elapsed_s"
-    extrapolated = model["extrapolated"] and fit["model"] == model["chosen"]
+def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
+    best = fit.best_size if unit == "s" and model.metric == "elapsed_s" else None
+    extrapolated = model.extrapolated and fit.model == model.chosen.model
     return {
-        "title": fit["title"],
-        "chosen": fit["model"] == model["chosen"],
-        "formula": fit["formula"],
+        "title": fit.title,
+        "chosen": fit.model == model.chosen.model,
+        "formula": fit.formula,
         "unit": "" if unit in ("", "1") else unit,
-        "aicc": numbers.NOTHING if fit["aicc"] is None else numbers.grouped(fit["aicc"], 1),
-        "cv": numbers.NOTHING if fit["cv_error"] is None else f"{numbers.significant(100 * fit['cv_error'], 3)} %",
-        "best": _best_words(fit["best_size"], axis, extrapolated) if timed else "",
+        "aicc": numbers.NOTHING if fit.aicc is None else numbers.grouped(fit.aicc, 1),
+        "cv": numbers.NOTHING if fit.cv_error is None else f"{numbers.significant(100 * fit.cv_error, 3)} %",
+        "best": _best_words(best, axis, extrapolated) if best is not None else "",
     }
 
 
-def _sizes(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
     """Speed-up, efficiency, serial fraction and cost of every size with their intervals."""
-    parts = diagnosis["slices"]
-    names = list(dict.fromkeys(name for part in parts for name in part["where"]))
+    parts = diagnosis.slices
+    names = list(dict.fromkeys(name for part in parts for name in part.where))
     rows = [
         {
-            "where": [value_words(name, part["where"].get(name)) for name in names],
-            "size": value_words(diagnosis["axis"], int(row["size"])),
-            "elapsed": _amount(row["elapsed"]["median"], "s"),
-            "interval": _ends(row["elapsed"]["interval"]),
-            "speedup": _interval(row["speedup"]),
-            "efficiency": _interval(row["efficiency"], " %", 100.0),
-            "karp_flatt": _interval(row["serial_fraction"]) if row["serial_fraction"] else numbers.NOTHING,
-            "cost": numbers.significant(row["cost"]["value"]),
+            "where": [value_words(name, part.where.get(name)) for name in names],
+            "size": value_words(diagnosis.axis, int(row.size)),
+            "elapsed": _amount(row.elapsed.median, "s"),
+            "interval": _ends(row.elapsed.interval),
+            "speedup": _interval(row.speedup),
+            "efficiency": _interval(row.efficiency, " %", 100.0),
+            "karp_flatt": _interval(row.serial_fraction) if row.serial_fraction else numbers.NOTHING,
+            "cost": numbers.significant(row.cost.value),
         }
         for part in parts
-        for row in part["rows"]
+        for row in part.rows
     ]
-    first = next((row for part in parts for row in part["rows"]), None)
+    first = next((row for part in parts for row in part.rows), None)
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
-        "cost_unit": first["cost_unit"] if first else "",
-        "reference": value_words(diagnosis["axis"], int(first["reference"])) if first else "",
+        "cost_unit": first.cost_unit if first else "",
+        "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
     }
 
 
-def _observer(row: Mapping[str, Any], results: Results) -> dict[str, Any]:
-    return {"point": parameters_sentence(row["parameters"], results.swept or ["hosts"]), **observer_words(row)}
+def _observer(point: ObservedPoint, results: Results) -> dict[str, Any]:
+    return {"point": parameters_sentence(point.parameters, results.swept or ["hosts"]), **observer_words(point.effect)}
 
 
-def observer_words(effect: Mapping[str, Any]) -> dict[str, str]:
+def observer_words(effect: ObserverEffect) -> dict[str, str]:
     """An observer effect in words: difference with its interval, both times, and what it means."""
-    relative = effect["relative"]
-    difference = f"{'+' if relative >= 0 else numbers.MINUS}{abs(100 * relative):.1f} %"
-    if effect["low"] is not None and effect["high"] is not None:
-        ends = [f"{100 * effect[end]:.1f}".replace("-", numbers.MINUS) for end in ("low", "high")]
+    difference = f"{'+' if effect.relative >= 0 else numbers.MINUS}{abs(100 * effect.relative):.1f} %"
+    if effect.low is not None and effect.high is not None:
+        ends = [f"{100 * end:.1f}".replace("-", numbers.MINUS) for end in (effect.low, effect.high)]
         difference += f" (95 % CI {ends[0]} to {ends[1]})"
     return {
         "difference": difference,
-        "with": _amount(effect["with_s"], "s"),
-        "without": f"{_amount(effect['without_s'], 's')}, n = {effect['controls']}",
-        "means": "within the scatter of the repetitions" if effect["within_scatter"] else "outside of their scatter",
+        "with": _amount(effect.with_s, "s"),
+        "without": f"{_amount(effect.without_s, 's')}, n = {effect.controls}",
+        "means": "within the scatter of the repetitions" if effect.within_scatter else "outside of their scatter",
     }
 
 
@@ -281,24 +274,20 @@ def _amount(value: float, unit: str) -> str:
     return f"{number}{numbers.NARROW}{prefixed}" if prefixed else number
 
 
-def _ends(interval: Mapping[str, Any] | None) -> str:
-    if interval is None or interval["low"] is None or interval["high"] is None:
+def _ends(interval: Interval | None, factor: float = 1.0) -> str:
+    if interval is None or interval.low is None or interval.high is None:
         return ""
-    return f"{numbers.significant(interval['low'], 3)}–{numbers.significant(interval['high'], 3)}"
+    return f"{numbers.significant(factor * interval.low, 3)}–{numbers.significant(factor * interval.high, 3)}"
 
 
-def _interval(estimate: Mapping[str, Any], unit: str = "", factor: float = 1.0) -> str:
+def _interval(estimate: Estimate, unit: str = "", factor: float = 1.0) -> str:
     """'1.25× (1.21–1.29)'."""
-    words = f"{numbers.significant(factor * estimate['value'], 3)}{unit}"
-    interval = estimate["interval"]
-    if interval is None:
-        return words
-    scaled = {end: None if interval[end] is None else factor * interval[end] for end in ("low", "high")}
-    ends = _ends(scaled)
+    words = f"{numbers.significant(factor * estimate.value, 3)}{unit}"
+    ends = _ends(estimate.interval, factor)
     return f"{words} ({ends})" if ends else words
 
 
-def _interval_of(parameter: Mapping[str, Any]) -> str:
-    ends = _ends(parameter)
-    value = numbers.significant(parameter["value"], 2)
+def _interval_of(parameter: Estimate) -> str:
+    ends = _ends(parameter.interval)
+    value = numbers.significant(parameter.value, 2)
     return f"{value}, 95 % CI {ends}" if ends else value

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.findings import Diagnosis
 from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Line, Published, over_parameter
 from dashboard.charts.panel import Chart, Section
@@ -46,7 +47,7 @@ class Results:
     `diagnosis` adds its models to the charts (experiments.selectors.diagnosis).
     """
 
-    def __init__(self, experiment: Experiment, diagnosis: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
         self.figures = figures_of_merit(experiment)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
+from analysis.findings import Curve, Diagnosis, Model
 from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
 from dashboard.experiment.axes import groups_beside
 from dashboard.labels import value_words
@@ -32,28 +33,26 @@ def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
     return tuple(getattr(workload, "breakdown", ()))
 
 
-def fits_of(diagnosis: Mapping[str, Any] | None, metric: str) -> list[Fitted]:
+def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:
     """The chosen model of a metric as a curve; nothing where there are several slices, or only a constant was chosen."""
-    found = _model(diagnosis, metric)
-    if found is None:
+    model = _model(diagnosis, metric)
+    if model is None:
         return []
     return [
-        _fitted(c, f"Model ({SHORT[c['model']]})")
-        for c in found["curves"]
-        if c["model"] == found["chosen"] and c["model"] != "constant"
+        _fitted(curve, f"Model ({SHORT[curve.model]})")
+        for curve in model.curves
+        if curve.model == model.chosen.model and curve.model != "constant"
     ]
 
 
-def _model(diagnosis: Mapping[str, Any] | None, metric: str) -> Mapping[str, Any] | None:
-    if diagnosis is None or len(diagnosis["slices"]) != 1:
+def _model(diagnosis: Diagnosis | None, metric: str) -> Model | None:
+    if diagnosis is None or len(diagnosis.slices) != 1:
         return None
-    model: Mapping[str, Any] | None = diagnosis["slices"][0]["models"].get(metric)
-    return model
+    return diagnosis.slices[0].models.get(metric)
 
 
-def _fitted(curve: Mapping[str, Any], name: str) -> Fitted:
-    first, last = curve["measured"]
-    return Fitted(name, curve["x"], curve["y"], curve["low"], curve["high"], (first, last))
+def _fitted(curve: Curve, name: str) -> Fitted:
+    return Fitted(name, curve.x, curve.y, curve.low, curve.high, curve.measured)
 
 
 class ScalingCharts:
@@ -66,7 +65,7 @@ class ScalingCharts:
         *,
         name: str,
         weak: bool = False,
-        diagnosis: Mapping[str, Any] | None = None,
+        diagnosis: Diagnosis | None = None,
         published: Mapping[str, Sequence[ConfigurationRow]] | None = None,
     ) -> None:
         self.diagnosis = diagnosis
@@ -132,41 +131,39 @@ class ScalingCharts:
 
     def _model_speed_ups(self) -> list[Fitted]:
         """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
-        found = _model(self.diagnosis, TIME)
-        if found is None or not self.rows:
+        model = _model(self.diagnosis, TIME)
+        if model is None or not self.rows:
             return []
         rows = next(iter(self.groups.values()))
         base, smallest = median(rows[0].values[TIME]), rows[0].hosts
-        curves = [c for c in found["curves"] if c["model"] == found["chosen"] or c["model"] in _SHOWN_LAWS]
-        curves.sort(key=lambda c: c["model"] != found["chosen"])
+        chosen = model.chosen.model
+        curves = [curve for curve in model.curves if curve.model == chosen or curve.model in _SHOWN_LAWS]
+        curves.sort(key=lambda curve: curve.model != chosen)
         return [
             self._as_speed_up(
-                c, base, smallest, f"{SHORT[c['model']]}{', chosen' if c['model'] == found['chosen'] else ''}"
+                curve, base, smallest, f"{SHORT[curve.model]}{', chosen' if curve.model == chosen else ''}"
             )
-            for c in curves[:3]
+            for curve in curves[:3]
         ]
 
-    def _as_speed_up(self, curve: Mapping[str, Any], base: float, smallest: int, name: str) -> Fitted:
-        factors = [base * (x / smallest if self.weak else 1.0) for x in curve["x"]]
+    def _as_speed_up(self, curve: Curve, base: float, smallest: int, name: str) -> Fitted:
+        factors = [base * (x / smallest if self.weak else 1.0) for x in curve.x]
 
         def through(times: Sequence[float | None]) -> list[float | None]:
             return [None if t is None or t <= 0 else f / t for t, f in zip(times, factors, strict=True)]
 
-        first, last = curve["measured"]
-        middle = [f / t for t, f in zip(curve["y"], factors, strict=True)]
-        low, high = through(curve["high"]), through(curve["low"])  # the slowest is the smallest speed-up
-        return Fitted(name, curve["x"], middle, low, high, (first, last))
+        middle = [f / t for t, f in zip(curve.y, factors, strict=True)]
+        low, high = through(curve.high), through(curve.low)  # the slowest is the smallest speed-up
+        return Fitted(name, curve.x, middle, low, high, curve.measured)
 
     def _best(self) -> Best | None:
-        found = _model(self.diagnosis, TIME)
-        if found is None:
+        model = _model(self.diagnosis, TIME)
+        if model is None:
             return None
-        chosen = next(fit for fit in found["fits"] if fit["model"] == found["chosen"])
-        best = chosen["best_size"]
-        drawn = max(found["curves"][0]["x"])
-        if best is None or best["value"] is None or best["value"] > drawn:
+        best, drawn = model.chosen.best_size, max(model.curves[0].x)
+        if best is None or best.value > drawn:  # an infinite one too
             return None
-        return Best(best["value"], best["low"], best["high"])
+        return Best(best.value, best.low, best.high)
 
     def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
         """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dashboard.experiment.diagnosis import suggested
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context, no_cluster
@@ -51,8 +50,8 @@ def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     found = _changeable(request, slug)
     kept, fresh = kept_diagnosis(found)
     # Queued trials end its being fresh, so that a second press of the button queues nothing more.
-    same = kept is not None and fresh and kept["stamp"] == request.POST.get("stamp")
-    more = plan_points(found, suggested(kept)) if kept is not None and same else None
+    same = kept is not None and fresh and kept.stamp == request.POST.get("stamp")
+    more = plan_points(found, kept.study.suggested) if kept is not None and same else None
     if more is None:
         messages.error(request, "The suggestion has changed since: look at the new one below.", extra_tags="bad")
         return redirect(found)

@@ -150,7 +150,7 @@ def _took_s(progress: Progress) -> float | None:
 def results_of(found: Experiment) -> dict[str, Any]:
     """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results."""
     kept, fresh = kept_diagnosis(found)
-    results = Results(found, kept)
+    results = Results(found, kept.study if kept else None)
     sections = results.sections()
     return {
         "results": results,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analysis.scaling import observer_effect
 from dashboard.experiment.diagnosis import observer_words
 from dashboard.labels import flat, trial_role
 from experiments.models import Kind, Measurement, State, Trial
-from experiments.selectors.diagnosis import effect
 
 # Facts that differ in every trial say nothing about it.
 _ALWAYS_DIFFERENT = ("command", "ports")
@@ -60,4 +60,4 @@ def observer_of(found: Trial) -> dict[str, str] | None:
     for kind, value in rows.values_list("trial__kind", "value"):
         times[kind].append(value)
     captured, control = times[Kind.MEASURED], times[Kind.CONTROL]
-    return observer_words(effect(captured, control)) if captured and control else None
+    return observer_words(observer_effect(captured, control)) if captured and control else None

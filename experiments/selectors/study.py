@@ -1,22 +1,18 @@
-"""From the repository's rows to what the scaling library reads, and its findings kept until another trial ends."""
+"""From the repository's rows to what the scaling library reads."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
-from django.core.cache import cache
-
 from analysis.scaling import Point, Study
 from experiments.files import read_analysis
-from experiments.models import UNFINISHED, Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.traffic import FLAGGED
 
 _SHARED_CORES: Final = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
-_CACHE_S: Final = 30 * 24 * 3600
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 
 
@@ -46,33 +42,6 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         link_certified=_kept(trials),
         capture_at="bridge" if kind == Cluster.Kind.TESTBED else "host" if kind else "",
     )
-
-
-def findings_of(experiment: Experiment) -> dict[str, Any]:
-    """Return the findings as plain data: ``verdict``, ``findings``, ``cannot_tell``, ``slices`` (analysis.findings.Report).
-
-    They are computed once per set of ended trials; bootstrap intervals take seconds, pages must not.
-    """
-    key = _findings_key(experiment)
-    found: dict[str, Any] | None = cache.get(key)
-    if found is None:
-        from analysis.findings import find
-
-        found = find(study_of(experiment)).to_dict()
-        cache.set(key, found, _CACHE_S)
-    return found
-
-
-def forget_findings(experiment: Experiment) -> None:
-    """Drop what is kept: the values of trials that had ended have changed."""
-    cache.delete(_findings_key(experiment))
-
-
-def _findings_key(experiment: Experiment) -> str:
-    ended = Trial.objects.filter(experiment=experiment).exclude(state__in=UNFINISHED).order_by("pk")
-    has = experiment.cluster.hosts_to_suggest if experiment.cluster else None
-    stamp = hashlib.sha256(repr((has, *ended.values_list("pk", "state", "superseded"))).encode()).hexdigest()
-    return f"findings:{experiment.pk}:{experiment.version}:{stamp}"
 
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:

@@ -39,25 +39,21 @@ def still_falling(cluster: Cluster, sizes: list[int], conditions: dict[str, Any]
     return Experiment.objects.select_related("cluster").get(pk=experiment.pk)
 
 
-def points_of(diagnosis: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-    return [(point["parameters"], point["repetitions"]) for part in diagnosis["slices"] for point in part["next"]]
-
-
 def most(experiment: Experiment) -> int:
     """The largest number of hosts that is suggested; 0 where nothing is."""
-    return max((parameters["hosts"] for parameters, _ in points_of(diagnosis_of(experiment))), default=0)
+    return max((parameters["hosts"] for parameters, _ in diagnosis_of(experiment).study.suggested), default=0)
 
 
 def next_step(experiment: Experiment) -> str:
-    findings = diagnosis_of(experiment)["report"]["findings"]
-    return next(f["next_step"] for f in findings if f["rule"] == "best_size")
+    findings = diagnosis_of(experiment).study.report.findings
+    return next(f.next_step for f in findings if f.rule == "best_size")
 
 
 def test_with_hosts_to_spare_it_suggests_sizes_beyond_the_measured_ones_and_they_can_be_queued() -> None:
     experiment = still_falling(cluster_of("ssh", 6), [1, 2, 4])
     assert 4 < most(experiment) <= 6
     assert "Measure beyond 4 hosts" in next_step(experiment)
-    more = plan_points(experiment, points_of(diagnosis_of(experiment)))
+    more = plan_points(experiment, diagnosis_of(experiment).study.suggested)
     assert more is not None
     assert add_points(experiment, more) == more.queued > 0
 
@@ -118,10 +114,10 @@ def test_a_suggestion_falls_when_the_cluster_loses_the_hosts_for_it() -> None:
     cluster.save()
     experiment = Experiment.objects.get(pk=experiment.pk)
     kept, fresh = kept_diagnosis(experiment)
-    assert (kept is not None and kept["stamp"]) == before["stamp"]
+    assert (kept is not None and kept.stamp) == before.stamp
     assert not fresh
     assert most(experiment) <= 3
-    assert plan_points(experiment, points_of(before)) is None, "what was suggested before can no longer be queued"
+    assert plan_points(experiment, before.study.suggested) is None, "what was suggested before can no longer be queued"
 
 
 def test_a_cluster_without_hosts_is_suggested_nothing() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.findings import find, render
+from analysis.findings import render
 from experiments.models import Experiment
-from experiments.selectors.study import findings_of, study_of
+from experiments.selectors.diagnosis import diagnosis_of
 
 
 class Command(BaseCommand):
@@ -26,8 +26,9 @@ class Command(BaseCommand):
         experiment = Experiment.objects.filter(slug=slug).select_related("cluster").first()
         if experiment is None:
             raise CommandError(f"there is no experiment {slug!r}", returncode=2)
+        report = diagnosis_of(experiment).study.report
         if options["json"]:
-            self.stdout.write(json.dumps(findings_of(experiment), indent=1))
+            self.stdout.write(json.dumps(report.to_dict(), indent=1))
             return
-        for line in render(find(study_of(experiment))):
+        for line in render(report):
             self.stdout.write(line)

@@ -14,14 +14,14 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from analysis.findings import find, render
+from analysis.findings import render
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, State
+from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.result import experiment_result
-from experiments.selectors.study import study_of
 from experiments.spec import parse_yaml
 from workers import queue
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
                 f"interrupted: {cancelled} trials cancelled, finished ones are kept", returncode=130
             ) from None
         console.print(configurations_table(experiment))
-        for line in render(find(study_of(experiment))):
+        for line in render(diagnosis_of(experiment).study.report):
             console.print(line, markup=False, highlight=False)
         if json is not None:
             _write(json, experiment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from analysis.findings import Model
 from analysis.scaling import Study, fit_models
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 
@@ -63,7 +64,9 @@ def test_it_is_json_and_the_same_every_time() -> None:
     first, second = fit_models(study), fit_models(study)
     assert first is not None
     assert second is not None
-    assert json.dumps(first.to_dict(), allow_nan=False) == json.dumps(second.to_dict(), allow_nan=False)
+    assert json.dumps(Model.of(first).to_dict(), allow_nan=False) == json.dumps(
+        Model.of(second).to_dict(), allow_nan=False
+    )
 
 
 def test_nothing_to_fit_is_no_choice() -> None:

@@ -32,7 +32,7 @@ def fragment(page, measured) -> str:
 
 
 def test_the_page_it_does_not_wait_for_models(page, measured, monkeypatch):
-    monkeypatch.setattr("experiments.selectors.diagnosis.find", lambda *_: pytest.fail("computed in the page"))
+    monkeypatch.setattr("experiments.selectors.diagnosis.diagnose", lambda *_: pytest.fail("computed in the page"))
     html = page.get(measured.get_absolute_url()).content.decode()
     assert 'aria-busy="true"' in html
     assert 'hx-trigger="load, rankwire:diagnose' in html

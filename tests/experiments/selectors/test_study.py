@@ -9,7 +9,8 @@ from django.core.management import call_command
 
 from experiments.library import load_defaults, load_published
 from experiments.models import Experiment, Measurement, State, Trial
-from experiments.selectors.study import findings_of, study_of
+from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.study import study_of
 from experiments.spec import parse
 
 ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
@@ -45,20 +46,20 @@ def test_a_link_is_certified_by_every_counted_trial_that_uses_one(measured: Expe
 
 
 def test_it_finds_where_scaling_stops(measured: Experiment) -> None:
-    report = findings_of(measured)
-    assert report["verdict"]["verdict"] == "limited"
-    assert report["verdict"]["best_size"] == 2
+    report = diagnosis_of(measured).study.report
+    assert report.verdict.verdict == "limited"
+    assert report.verdict.best_size == 2
 
 
 def test_it_computes_findings_again_only_when_trials_changed(
     measured: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = findings_of(measured)
-    monkeypatch.setattr("experiments.selectors.study.study_of", lambda *_, **__: pytest.fail("computed again"))
-    assert findings_of(measured) == first
+    first = diagnosis_of(measured)
+    monkeypatch.setattr("experiments.selectors.diagnosis.study_of", lambda *_, **__: pytest.fail("computed again"))
+    assert diagnosis_of(measured) == first
     measured.trials.filter(repetition=4).update(superseded=True)
     with pytest.raises(pytest.fail.Exception):
-        findings_of(measured)
+        diagnosis_of(measured)
 
 
 def test_it_says_of_the_published_table_what_its_reader_must_conclude(

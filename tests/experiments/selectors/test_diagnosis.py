@@ -1,0 +1,31 @@
+"""The kept diagnosis: typed, in one form, and never read in another."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from dataclasses import fields
+
+from analysis.findings import Curve, Diagnosis, Evidence, Finding, FittedModel, Model, Report, Slice, Verdict
+from analysis.scaling import Estimate, Misfit, ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
+from analysis.statistics import Interval, Summary
+from experiments.selectors import diagnosis as module
+from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
+
+KEPT = (
+    KeptDiagnosis, ObservedPoint, Diagnosis, Slice, Model, FittedModel, Curve, Report, Finding, Evidence, Verdict,
+    ScalingRow, TimeRow, WireRow, Suggestion, ObserverEffect, Estimate, Interval, Summary, Misfit,
+)  # fmt: skip
+
+
+def test_a_change_of_what_is_kept_is_a_new_form() -> None:
+    named = [(kind.__name__, [f.name for f in fields(kind)]) for kind in KEPT]
+    digest = hashlib.sha256(repr(named).encode()).hexdigest()[:8]
+    assert (module._FORM, digest) == (4, "aef6492d"), "count _FORM up: old answers lie in caches under its number"
+
+
+def test_it_survives_being_kept() -> None:
+    estimate = Estimate(2.0, Interval(1.0, None, 0.95, "t"))
+    effect = ObserverEffect(1.1, 1.0, 2, 0.1, None, None, within_scatter=True)
+    point = ObservedPoint({"hosts": 2}, effect)
+    assert pickle.loads(pickle.dumps((estimate, point))) == (estimate, point)
