@@ -10,7 +10,7 @@ from analysis.economics import ClusterFacts, rate
 from dashboard import numbers
 from dashboard.labels import parameters_sentence
 from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
-from experiments.cluster_facts import fields as cluster_facts_by_name
+from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
 
 _NEEDED = {
     "hosts": "hosts",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from django.db import models
 
-from experiments import machines
+from experiments.cluster_kinds import machines
 from experiments.errors import FieldError, InvalidSpec
 
 TESTBED_HOSTS: Final = 250
@@ -36,7 +36,7 @@ class Cluster(models.Model):
         return self.name
 
     def describe(self, facts: Mapping[str, Any]) -> None:
-        """Replace what is stated about this cluster (experiments.cluster_facts); results are held against it from now on."""
+        """Replace what is stated about this cluster (experiments.cluster_kinds.facts); results are held against it from now on."""
         self.facts = dict(facts)
         self.save(update_fields=["facts"])
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 from django.db import IntegrityError, connection, connections
 
-from experiments import machines
+from experiments.cluster_kinds import machines
 from experiments.models import Cluster, Lease, State, Trial
 from tests.experiments import factories
 
@@ -104,7 +104,7 @@ def test_it_knows_this_machine_by_its_boot_and_not_only_by_a_name_that_container
 def test_it_knows_a_host_by_its_address_too(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"node1": "192.0.2.7", "node1.lab.example": "192.0.2.7", "node2": "192.0.2.8"}
     known = {name: (float("inf"), frozenset({address})) for name, address in names.items()}
-    monkeypatch.setattr("experiments.machines._remembered", known)
+    monkeypatch.setattr("experiments.cluster_kinds.machines._remembered", known)
     taken = {name: machines.hosts([name]) for name in names}
     assert taken["node1"] & taken["node1.lab.example"] == taken["node1"] & machines.hosts(["192.0.2.7"])
     assert taken["node1"] & taken["node1.lab.example"] == {"address:192.0.2.7"}

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from experiments import cluster_facts
+from experiments.cluster_kinds import facts as cluster_facts
 from experiments.models import Cluster
 from tests.dashboard.pages.test_pages import text_of
 from tests.dashboard.parts.test_parts import LADDER, solve, words_of
