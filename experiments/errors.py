@@ -2,6 +2,7 @@
 
 RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
+├── InvalidSettings    the settings of a cluster are not what its kind takes
 ├── ReadOnly           a published experiment was to be changed
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
@@ -45,6 +46,10 @@ class InvalidSpec(RepositoryError):
         for error in self.errors:
             grouped.setdefault(error.path, []).append(error.message)
         return grouped
+
+
+class InvalidSettings(RepositoryError):
+    """The cluster cannot be used as it is set up."""
 
 
 class ReadOnly(RepositoryError):

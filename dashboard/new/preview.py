@@ -106,11 +106,12 @@ def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[la
 
 
 def _too_large(cluster: Cluster, wanted: int) -> list[str]:
-    """What to know before Slurm is asked for more hosts than it is known to have; other clusters refuse them at once."""
+    """What to know before a scheduler is asked for more hosts than it is known to have; other clusters refuse them at once."""
     has = cluster.hosts_to_suggest
     if has is None or wanted <= has:
         return []
-    return [f"{cluster.name} is known to have {has} host{'s'[: has != 1]}: Slurm may refuse trials with {wanted}."]
+    known = f"{cluster.name} is known to have {has} host{'s'[: has != 1]}"
+    return [f"{known}: {cluster.traits.noun} may refuse trials with {wanted}."]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

@@ -51,10 +51,8 @@ class ClusterRow:
 
     @property
     def hosts(self) -> str:
-        """Named hosts of real clusters; the virtual ones are made for each trial, and Slurm has what it is said to have."""
-        if self.cluster.kind == Cluster.Kind.SLURM:
-            return str(self.cluster.facts.get("hosts", "as allotted"))
-        return "as asked" if self.cluster.kind == Cluster.Kind.TESTBED else str(self.cluster.most_hosts)
+        """How many there are, in words."""
+        return self.cluster.traits.hosts_in_words(self.cluster)
 
     @property
     def facts(self) -> list[tuple[str, str]]:

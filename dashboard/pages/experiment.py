@@ -22,7 +22,7 @@ from dashboard.new.draft import as_yaml
 from experiments import workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
-from experiments.models import Cluster, Experiment, State
+from experiments.models import Experiment, State
 from experiments.revision import differences
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
@@ -168,7 +168,7 @@ def results_of(found: Experiment) -> dict[str, Any]:
 
 def _oversubscription(found: Experiment, results: Results) -> str:
     """What must stand wherever elapsed times of virtual hosts do: 'up to 12 virtual hosts on 2 cores'; '' for real hosts."""
-    if found.cluster is None or found.cluster.kind != Cluster.Kind.TESTBED:
+    if found.cluster is None or not found.cluster.traits.hosts_are_virtual:
         return ""
     ended = [(row.hosts, mark.pk) for row in results.rows for mark in row.trials if mark.state == State.FINISHED]
     if not ended:

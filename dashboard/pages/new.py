@@ -14,7 +14,7 @@ from django_htmx.http import trigger_client_event
 
 from dashboard.experiment.not_counted import Stale, stale_points
 from dashboard.lookup import asked
-from dashboard.new.draft import as_yaml, draft_from_post
+from dashboard.new.draft import as_yaml, default_of, draft_from_post
 from dashboard.new.form import Form
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
@@ -128,7 +128,8 @@ def _project(user: Any, spec: ExperimentSpec) -> Project:
 
 def no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:
     """The error at the field of a cluster that cannot be used."""
-    return InvalidSpec([FieldError("cluster", f"{draft.get('cluster', 'testbed')!r} is unknown or switched off")])
+    wanted = draft.get("cluster", default_of(ExperimentSpec, "cluster"))
+    return InvalidSpec([FieldError("cluster", f"{wanted!r} is unknown or switched off")])
 
 
 def _page(

@@ -10,11 +10,9 @@ from analysis.economics import ClusterFacts
 from dashboard.experiment.results import published_name
 from experiments import workloads
 from experiments.metrics import find
-from experiments.models import Cluster, Experiment, Measurement
+from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
 from experiments.workloads import Workload
-
-_SAME_MACHINE = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Measured:
     @property
     def hosts_share_a_machine(self) -> bool:
         cluster = self.own.experiment.cluster
-        return cluster is not None and cluster.kind in _SAME_MACHINE
+        return cluster is not None and cluster.traits.hosts_share_cores
 
     @property
     def deciding(self) -> str | None:

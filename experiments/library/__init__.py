@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from experiments import cluster_kinds
 from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Project, State, Trial
 from experiments.spec.design import configuration_hash
@@ -24,8 +25,9 @@ def built_in() -> list[Path]:
 def load_defaults() -> Project:
     """Make the default project and the clusters that every machine has; return the project. Idempotent."""
     project, _ = Project.objects.get_or_create(slug=DEFAULT_PROJECT, defaults={"name": "Laboratory"})
-    for kind in (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL):
-        Cluster.objects.get_or_create(slug=kind.value, defaults={"name": str(kind.label), "kind": kind})
+    for kind in cluster_kinds.registry():
+        if kind.exists_everywhere:
+            Cluster.objects.get_or_create(slug=kind.name, defaults={"name": kind.title, "kind": kind.name})
     return project
 
 

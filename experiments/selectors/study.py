@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from analysis.scaling import Point, Study
 from experiments.files import read_analysis
-from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.traffic import FLAGGED
 
-_SHARED_CORES: Final = (Cluster.Kind.TESTBED, Cluster.Kind.LOCAL)
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 
 
@@ -29,18 +28,18 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
     points = [_point(c, by_configuration[c.pk], values, with_traffic=with_traffic) for c in configurations]
     conditions = next((t.conditions for t in trials if t.conditions), {})
-    kind = experiment.cluster.kind if experiment.cluster else ""
+    traits = experiment.cluster.traits if experiment.cluster else None
     most_hosts = experiment.cluster.hosts_to_suggest if experiment.cluster else None
     return Study(
         points,
         name=experiment.name,
         published=experiment.published,
         kind=experiment.specification.get("scaling", "strong"),
-        cores=conditions.get("cores") if kind in _SHARED_CORES else None,
+        cores=conditions.get("cores") if traits and traits.hosts_share_cores else None,
         most_hosts=most_hosts,
         link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
         link_certified=_kept(trials),
-        capture_at="bridge" if kind == Cluster.Kind.TESTBED else "host" if kind else "",
+        capture_at=traits.capture_at if traits else "",
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from experiments import selectors
+from experiments.cluster_kinds.testbed import MOST_HOSTS
 from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
-from experiments.models.cluster import TESTBED_HOSTS
 from experiments.revision import add_points, plan_points
 from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
 from experiments.spec import parse_yaml
@@ -95,8 +95,8 @@ def test_the_machine_itself_has_one_host() -> None:
 
 def test_no_more_virtual_hosts_than_have_addresses() -> None:
     factories.load_defaults()
-    experiment = still_falling(Cluster.objects.get(slug="testbed"), [50, 125, TESTBED_HOSTS])
-    assert 0 < most(experiment) <= TESTBED_HOSTS
+    experiment = still_falling(Cluster.objects.get(slug="testbed"), [50, 125, MOST_HOSTS])
+    assert 0 < most(experiment) <= MOST_HOSTS
 
 
 @pytest.mark.parametrize(("ranks_per_host", "limit"), [(1, MAX_HOSTS), (128, MAX_RANKS // 128)])

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 
 
 def find_program(program: str) -> str | None:
     """Where a program lies; the sbin directories are searched too, an ordinary user's PATH lacks them."""
     return shutil.which(program, path=search_path())
+
+
+def missing_programs(needed: Mapping[str, str]) -> list[str]:
+    """A sentence for every program that is not here; `needed` has the package of each."""
+    return [
+        f"The program {program} is missing: install the package {package}."
+        for program, package in needed.items()
+        if find_program(program) is None
+    ]
 
 
 def search_path() -> str:

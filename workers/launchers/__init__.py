@@ -1,8 +1,8 @@
-"""Where trials run: a small registry of kinds of cluster, one class each, argv lists and never shell strings."""
+"""Where trials run: one class for each kind of cluster (experiments.cluster_kinds), argv lists and never shell strings."""
 
 from workers.hosts.processes import Process
 from workers.launchers.base import BTL_PORTS, Job, Launcher, Link, Recording, Session
 from workers.launchers.pool import SessionPool
-from workers.launchers.registry import get, kinds
+from workers.launchers.registry import get
 
-__all__ = ["BTL_PORTS", "Job", "Launcher", "Link", "Process", "Recording", "Session", "SessionPool", "get", "kinds"]
+__all__ = ["BTL_PORTS", "Job", "Launcher", "Link", "Process", "Recording", "Session", "SessionPool", "get"]

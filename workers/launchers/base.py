@@ -1,6 +1,6 @@
 """What every kind of cluster offers: a launcher (pure) opens a session (real), a session runs jobs.
 
-A variant is one class and one entry in the registry of `workers.launchers`.
+A variant is one class in a module of this package that is called as its kind (`experiments.cluster_kinds`) is.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
+from experiments.cluster_kinds.settings import Settings
+from experiments.errors import InvalidSettings
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
-from workers.errors import LaunchFailed
+from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.environment import describe
 from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.hosts.programs import search_path
@@ -41,17 +44,11 @@ def say_nothing(_what: str) -> None:
     """Nobody listens."""
 
 
-class Link(Protocol):
+class Link(AskedLink, Protocol):
     """What a launcher needs to know of `experiments.spec.parameters.Link`; None means not limited, not changed."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...
-    @property
-    def delay_s(self) -> float: ...
-    @property
-    def jitter_s(self) -> float: ...
-    @property
-    def loss(self) -> float: ...
     @property
     def mtu(self) -> int | None: ...
     @property
@@ -59,15 +56,7 @@ class Link(Protocol):
     @property
     def loss_burst(self) -> float: ...
     @property
-    def queue_bytes(self) -> int | None: ...
-    @property
     def topology(self) -> Topology: ...
-    @property
-    def rates_bps(self) -> tuple[float, ...]: ...
-    @property
-    def congestion_control(self) -> str | None: ...
-    @property
-    def tcp_buffer_bytes(self) -> int | None: ...
     @property
     def emulator(self) -> str: ...
 
@@ -99,8 +88,6 @@ class Job:
 
 class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
-
-    on_this_machine: ClassVar[bool] = True
 
     def __init__(self, launcher: Launcher, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         self.launcher = launcher
@@ -266,13 +253,17 @@ class Rehearsal:
 
 
 class Launcher(ABC):
-    """A kind of cluster."""
+    """How clusters of one kind run jobs."""
 
-    kind: ClassVar[str]
+    kind: ClassVar[ClusterKind]
+    settings: Settings
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         """`settings` are the cluster's own (Cluster.settings). Raises ClusterUnavailable when they make no sense."""
-        self.given = dict(settings or {})
+        try:
+            self.settings = self.kind.read_settings(settings or {})
+        except InvalidSettings as error:
+            raise ClusterUnavailable(str(error)) from None
 
     @property
     def mpirun(self) -> str:
@@ -282,6 +273,10 @@ class Launcher(ABC):
     @abstractmethod
     def probe(self) -> list[str]:
         """What keeps this kind from working here, in sentences; [] when nothing does."""
+
+    def refusals(self, link: Link) -> list[str]:
+        """Why the hosts cannot be joined by this link, in sentences; [] when they can. Pure."""
+        return refusals(self.kind, link)
 
     @abstractmethod
     def host_names(self, host_count: int) -> tuple[str, ...]:
@@ -305,25 +300,6 @@ class Launcher(ABC):
 
         Raises ClusterUnavailable.
         """
-
-
-def not_made_here(link: Link) -> list[str]:
-    """Where the network is taken as it is: a sentence that names what the link asks of it, if anything.
-
-    Bandwidth and MTU are not told: every link has them, and they may just say what the network is.
-    """
-    asked = {
-        "delay": link.delay_s,
-        "jitter": link.jitter_s,
-        "loss": link.loss,
-        "topology": link.topology != "one site",
-        "rates": link.rates_bps,
-        "queue": link.queue_bytes,
-        "TCP congestion control": link.congestion_control,
-        "TCP buffer": link.tcp_buffer_bytes,
-    }
-    names = ", ".join(name for name, value in asked.items() if value)
-    return [f"Only the test-bed can set this of a link, here the network is as it is: {names}."] if names else []
 
 
 def find(program: str, workdir: Path) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from experiments.cluster_kinds.local import Local
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalKeeper
-from workers.hosts.programs import find_program
+from workers.hosts.programs import missing_programs
 from workers.launchers import openmpi
 from workers.launchers.base import (
     BTL_PORTS,
@@ -18,7 +19,6 @@ from workers.launchers.base import (
     Recording,
     Session,
     Tell,
-    not_made_here,
     say_nothing,
 )
 from workers.testbed.probe import PROGRAMS
@@ -38,14 +38,10 @@ class LocalSession(MachineSession):
 class LocalLauncher(Launcher):
     """mpirun without remote hosts."""
 
-    kind = "local"
+    kind = Local()
 
     def probe(self) -> list[str]:
-        return [
-            f"The program {program} is missing: install the package {PROGRAMS[program]}."
-            for program in ("mpirun", PYTHON)
-            if find_program(program) is None
-        ]
+        return missing_programs({program: PROGRAMS[program] for program in ("mpirun", PYTHON)})
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return (HOST,) if host_count == 1 else ()
@@ -67,7 +63,7 @@ class LocalLauncher(Launcher):
         problems = self.probe()
         if host_count != 1:
             problems.append(f"The cluster local is one host, not {host_count}: put the ranks on it.")
-        problems += not_made_here(link)
+        problems += self.refusals(link)
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         cores = len(os.sched_getaffinity(0))

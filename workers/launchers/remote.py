@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from experiments.cluster_kinds.settings import HostSettings
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.remote import RemoteCapture
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
@@ -25,7 +26,6 @@ from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
-from workers.launchers.settings import HostSettings
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 OUTPUT_LIMIT_BYTES = 256 << 20  # of one file that a run wrote
@@ -91,7 +91,6 @@ class HostsLauncher(Launcher):
 class RemoteSession(Session):
     """Hosts with a keeper on each, the first one in front."""
 
-    on_this_machine = False
     launcher: HostsLauncher
 
     def __init__(

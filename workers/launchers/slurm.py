@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
 from workers.errors import ClusterUnavailable
-from workers.hosts.programs import find_program
+from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, start_argv
-from workers.launchers.base import Job, Link, Rehearsal, Session, Tell, not_made_here, say_nothing
+from workers.launchers.base import Job, Link, Rehearsal, Session, Tell, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession
-from workers.launchers.settings import SlurmSettings
 from workers.launchers.slurm_queue import SlurmQueue, sbatch_argv, srun_argv
 
 KEEPER_WAIT_S = 120
@@ -26,22 +26,16 @@ KEEPER_WAIT_S = 120
 class SlurmLauncher(HostsLauncher):
     """mpirun on the first node; `srun` from there to the others."""
 
-    kind = "slurm"
+    kind = Slurm()
+    settings: SlurmSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
-        self.settings: SlurmSettings = SlurmSettings.of(self.given, self.kind)
         self.queue = SlurmQueue(self.settings)
 
     def probe(self) -> list[str]:
-        needed = (
-            {"ssh": "openssh-client"} if self.settings.login else {"sbatch": "slurm-client", "srun": "slurm-client"}
-        )
-        return [
-            f"The program {program} is missing: install the package {package}."
-            for program, package in needed.items()
-            if find_program(program) is None
-        ]
+        here = {"sbatch": "slurm-client", "srun": "slurm-client"}
+        return missing_programs({"ssh": "openssh-client"} if self.settings.login else here)
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         """Placeholders: Slurm names the nodes when it allots them."""
@@ -60,7 +54,7 @@ class SlurmLauncher(HostsLauncher):
         return self.queue.wrap([*srun_argv(job, node), *start_argv(self.settings.python)])
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        if problems := [*self.probe(), *not_made_here(link)]:
+        if problems := [*self.probe(), *self.refusals(link)]:
             raise ClusterUnavailable(" ".join(problems))
         scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
         job = self.queue.submit(host_count, holding_script(scratch))

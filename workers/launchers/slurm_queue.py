@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.cluster_kinds.slurm import SlurmSettings
 from workers.errors import ClusterUnavailable
-from workers.launchers.settings import SlurmSettings
 
 COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
-from workers.hosts.programs import find_program
+from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, in_shell, start_argv
-from workers.launchers.base import Link, Session, Tell, not_made_here, say_nothing
+from workers.launchers.base import Link, Session, Tell, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession, quoted_script
-from workers.launchers.settings import SshSettings
 
 # What ssh says -> what it means, in the order of looking.
 _REFUSALS = (
@@ -30,15 +28,12 @@ _REFUSALS = (
 class SshLauncher(HostsLauncher):
     """mpirun on the first host; `ssh` from there to the others."""
 
-    kind = "ssh"
-
-    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
-        super().__init__(settings)
-        self.settings: SshSettings = SshSettings.of(self.given, self.kind)
+    kind = Ssh()
+    settings: SshSettings
 
     def probe(self) -> list[str]:
         """Programs here; whether the hosts answer, a trial finds out."""
-        return [] if find_program("ssh") else ["The program ssh is missing: install the package openssh-client."]
+        return missing_programs({"ssh": "openssh-client"})
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return self.settings.hosts[:host_count]
@@ -48,7 +43,7 @@ class SshLauncher(HostsLauncher):
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
-        problems = [*self.probe(), *not_made_here(link)]
+        problems = [*self.probe(), *self.refusals(link)]
         if host_count > len(self.settings.hosts):
             problems.append(f"This cluster has {len(self.settings.hosts)} hosts, not {host_count}.")
         if problems:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
@@ -15,7 +16,7 @@ from workers.launchers import openmpi
 from workers.launchers.base import Job, Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
-from workers.testbed.plan import DEFAULT_MTU, HOST_LIMIT, Plan, host_names
+from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
 from workers.testbed.probe import emulators, probe, unshare_argv
 
 FAR_SITE = "site-2"
@@ -92,7 +93,7 @@ class TestbedSession(MachineSession):
 class TestbedLauncher(Launcher):
     """mpirun in n1's namespace; a remote shell that enters the other hosts'."""
 
-    kind = "testbed"
+    kind = Testbed()
 
     def probe(self) -> list[str]:
         return probe()
@@ -117,8 +118,8 @@ class TestbedLauncher(Launcher):
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         problems = self.probe()
-        if not 1 <= host_count <= HOST_LIMIT:
-            problems.append(f"A test-bed has 1 to {HOST_LIMIT} hosts, not {host_count}.")
+        if not 1 <= host_count <= MOST_HOSTS:
+            problems.append(f"A test-bed has 1 to {MOST_HOSTS} hosts, not {host_count}.")
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         plan = plan_of(host_count, link)

@@ -10,7 +10,6 @@ Topology = Literal["one site", "two sites", "star"]
 Emulator = Literal["none", "nftables", "netem", "relay", "wirefilter"]
 
 DEFAULT_MTU = 1500
-HOST_LIMIT = 250  # the last octet of the addresses
 
 
 @dataclass(frozen=True)
@@ -92,5 +91,5 @@ def host_names(count: int) -> tuple[str, ...]:
 
 
 def address(number: int) -> str:
-    """The address of host nK."""
+    """The address of host nK; how many there can be is said in experiments.cluster_kinds.testbed."""
     return f"10.77.0.{number}"

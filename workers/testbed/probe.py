@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from workers.hosts.programs import find_program
+from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
 
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
@@ -35,12 +35,7 @@ NO_NUMGEN = "This kernel's nftables cannot drop frames at random (module nft_num
 
 def probe() -> list[str]:
     """Everything that keeps the test-bed from running here; [] when nothing does."""
-    problems = [
-        f"The program {program} is missing: install the package {package}."
-        for program, package in PROGRAMS.items()
-        if find_program(program) is None
-    ]
-    return problems if problems else namespace_problems()
+    return missing_programs(PROGRAMS) or namespace_problems()
 
 
 def unshare_argv() -> list[str]:

@@ -78,7 +78,7 @@ class TrialRun:
     def measure(self, session: Session) -> Measured:
         """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped or StaleTrial."""
         missing = workloads.missing_packages(self.workload)
-        if missing and session.on_this_machine:
+        if missing and session.launcher.kind.on_this_machine:
             raise TrialFailed(
                 f"{self.workload.title} needs the package {' and '.join(missing)}, "
                 f"which is not installed on {socket.gethostname()}."

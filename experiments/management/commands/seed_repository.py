@@ -18,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
 from analysis.catalogue import METRICS
+from experiments import cluster_kinds
 from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Environment, Experiment, Project
 from experiments.spec.design import configuration_hash
@@ -149,7 +150,8 @@ def _environment(release: str) -> Environment:
 
 def _experiments(project: Project, count: int) -> list[Experiment]:
     """Experiments of three sizes of water on both clusters, over nine months."""
-    clusters = list(Cluster.objects.filter(kind__in=["testbed", "local"]).order_by("slug"))
+    everywhere = [kind.name for kind in cluster_kinds.registry() if kind.exists_everywhere]
+    clusters = list(Cluster.objects.filter(kind__in=everywhere).order_by("slug"))
     already = Experiment.objects.filter(project=project).count()
     rows = []
     for number in range(already, already + count):

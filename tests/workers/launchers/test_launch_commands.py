@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 from pathlib import Path
 
 import pytest
 
-from experiments.models.cluster import TESTBED_HOSTS
+from experiments import cluster_kinds
+from experiments.cluster_kinds.testbed import MOST_HOSTS
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
@@ -15,7 +17,7 @@ from workers.launchers.base import WRAPPER
 from workers.launchers.slurm import SlurmLauncher, agent_script
 from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
-from workers.testbed.plan import HOST_LIMIT
+from workers.testbed.plan import address
 
 WATER = Job(
     program=("lmp", "-in", "in.water"),
@@ -153,9 +155,9 @@ def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
 
 
 def test_the_registry_knows_its_kinds_and_says_so() -> None:
-    assert launchers.kinds() == ("testbed", "local", "ssh", "slurm")
     settings = {"ssh": SSH}
-    assert [launchers.get(kind, settings.get(kind)).kind for kind in launchers.kinds()] == list(launchers.kinds())
+    for kind in cluster_kinds.registry():
+        assert isinstance(launchers.get(kind.name, settings.get(kind.name)).kind, type(kind))
     with pytest.raises(ClusterUnavailable, match="“cloud”, only testbed, local, ssh, slurm"):
         launchers.get("cloud")
 
@@ -167,5 +169,6 @@ def test_host_names_follow_the_kind() -> None:
     assert launchers.get("slurm").host_names(2) == ("node1", "node2")
 
 
-def test_the_repository_knows_how_many_hosts_a_test_bed_can_have() -> None:
-    assert TESTBED_HOSTS == HOST_LIMIT
+def test_a_test_bed_has_an_address_for_every_host_that_it_may_have() -> None:
+    broadcast = ipaddress.ip_interface(f"{address(1)}/24").network.broadcast_address
+    assert ipaddress.ip_address(address(1)) < ipaddress.ip_address(address(MOST_HOSTS)) < broadcast

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from experiments.cluster_kinds.slurm import SlurmSettings
 from workers.errors import ClusterUnavailable
-from workers.launchers.settings import SlurmSettings
 from workers.launchers.slurm_queue import (
     END_LIMIT_S,
     Answer,

@@ -20,7 +20,8 @@ def test_it_has_no_complaint_on_this_machine() -> None:
 
 
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MODULE, "find_program", lambda program: None if program == "ethtool" else f"/usr/bin/{program}")
+    programs = "workers.hosts.programs.find_program"
+    monkeypatch.setattr(programs, lambda program: None if program == "ethtool" else f"/usr/bin/{program}")
     assert probe() == ["The program ethtool is missing: install the package ethtool."]
     with pytest.raises(ClusterUnavailable, match="install the package ethtool"):
         launchers.get("testbed").open(host_count=1, link=PlainLink())

@@ -1,0 +1,50 @@
+"""Real hosts that are listed by name and reached with ssh."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pydantic import Field, field_validator
+
+from experiments.cluster_kinds import machines
+from experiments.cluster_kinds.base import ClusterKind, StoredCluster
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word
+
+
+class SshSettings(HostSettings, Login):
+    """Hosts that are reached with ssh; `agent` is how they reach each other."""
+
+    hosts: tuple[Name, ...] = Field(min_length=1)
+    agent: tuple[Word, ...] | None = Field(None, min_length=1)
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_different(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        if twice := [host for host, count in Counter(hosts).items() if count > 1]:
+            raise ValueError(f"named more than once: {', '.join(twice)}")
+        return hosts
+
+    @property
+    def between_hosts(self) -> tuple[str, ...]:
+        """How a host reaches another: as the hosts' own ssh is set up, with our user and port."""
+        if self.agent is not None:
+            return self.agent
+        port = ("-p", str(self.port)) if self.port is not None else ()
+        user = ("-l", self.user) if self.user is not None else ()
+        return ("ssh", "-x", "-o", "BatchMode=yes", *port, *user)
+
+
+class Ssh(ClusterKind):
+    """The hosts of a list, in its order."""
+
+    name = "ssh"
+    title = "Hosts over ssh"
+    noun = "hosts over ssh"
+    settings_type = SshSettings
+
+    def most_hosts(self, cluster: StoredCluster) -> int | None:
+        return len(cluster.settings.get("hosts", []))
+
+    def resources(self, cluster: StoredCluster) -> frozenset[str]:
+        """Every host of the list, as whatever trial names it; of an empty list the cluster, which can run nothing."""
+        return machines.hosts(cluster.settings.get("hosts", [])) or super().resources(cluster)

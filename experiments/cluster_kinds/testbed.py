@@ -1,0 +1,31 @@
+"""The virtual test-bed: hosts that are made of this machine for each trial, joined by the network that is asked for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from experiments.cluster_kinds.base import MachineKind, StoredCluster
+from experiments.cluster_kinds.links import EVERYTHING
+from experiments.cluster_kinds.settings import NoSettings
+
+MOST_HOSTS: Final = 250
+"""The last octet of the virtual hosts' addresses."""
+
+
+class Testbed(MachineKind):
+    """As many hosts as are asked for, on one bridge or two."""
+
+    name = "testbed"
+    title = "Virtual test-bed"
+    noun = "the test-bed"
+    settings_type = NoSettings
+    exists_everywhere = True
+    hosts_are_virtual = True
+    capture_at = "bridge"
+    emulates = EVERYTHING
+
+    def most_hosts(self, cluster: StoredCluster) -> int | None:
+        return MOST_HOSTS
+
+    def hosts_in_words(self, cluster: StoredCluster) -> str:
+        return "as asked"
