@@ -162,6 +162,11 @@ def test_the_registry_knows_its_kinds_and_says_so() -> None:
         launchers.get("cloud")
 
 
+@pytest.mark.parametrize("kind", ["testbed", "local"])
+def test_a_machine_is_used_as_it_is_whatever_its_settings_say(kind: str) -> None:
+    assert launchers.get(kind, {"hosts": ["n9"]}).host_names(1) == launchers.get(kind).host_names(1)
+
+
 def test_host_names_follow_the_kind() -> None:
     assert launchers.get("testbed").host_names(3) == ("n1", "n2", "n3")
     assert launchers.get("local").host_names(1) == ("localhost",)

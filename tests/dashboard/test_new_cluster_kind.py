@@ -1,0 +1,157 @@
+"""A kind of cluster that is added is treated right everywhere, though only its own two modules and the registry know it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.parts.measured import Measured
+from experiments.library import load_defaults
+from experiments.models import Cluster, Experiment, Project, Trial
+from experiments.selectors.study import study_of
+from experiments.spec import parse
+from tests.dashboard.api.test_access import EXPERIMENTS, client_of
+from tests.dashboard.conftest import specification
+from tests.new_kinds.registration import register
+from tests.workers.clusters.trials import PlainLink
+from workers import launchers
+from workers.errors import ClusterUnavailable
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+REGION = {"region": "north", "quota": 2}
+
+
+@pytest.fixture(autouse=True)
+def new_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    register(monkeypatch)
+
+
+@pytest.fixture
+def rented(library: Project) -> Cluster:
+    return Cluster.objects.create(slug="rented", name="Rented", kind="cloud", settings=REGION)
+
+
+@pytest.fixture
+def pods(library: Project) -> Cluster:
+    """As `load_library` makes it on every machine."""
+    load_defaults()
+    return Cluster.objects.get(slug="pods")
+
+
+def submitted(cluster: Cluster, hosts: list[int]) -> Experiment:
+    spec = parse(specification(cluster=cluster.slug, sweep={"hosts": hosts}, repetitions=1))
+    return Experiment.submit(spec, project=Project.objects.get(slug="default"))
+
+
+def preview(page: Client, **changes: Any) -> str:
+    asked = {"name": "Water", "workload": "water", "cluster": "rented", "sweep_name": "hosts", "sweep_values": "1, 2"}
+    return page.post(reverse("new-preview"), {**asked, **changes}).content.decode()
+
+
+def test_it_exists_from_the_start_where_its_class_says_so(pods: Cluster) -> None:
+    assert (pods.kind, pods.name) == ("pods", "Pods")
+    assert not Cluster.objects.filter(kind="cloud").exists()
+
+
+def test_the_clusters_are_listed_with_their_kind_and_their_hosts(page: Client, rented: Cluster, pods: Cluster) -> None:
+    html = page.get(reverse("clusters")).content.decode()
+    rows = re.findall(r'<span class="faint mono">([\w-]+)</span>.*?</td><td>([^<]*)</td><td class="num">([^<]*)<', html)
+    assert {("rented", "Rented hosts", "up to 2"), ("pods", "Pods", "3")} <= set(rows)
+
+
+def test_the_form_offers_it_and_proposes_no_more_hosts_than_it_has(
+    page: Client, rented: Cluster, pods: Cluster
+) -> None:
+    response = page.get(reverse("new"), {"cluster": "rented"})
+    assert "Rented (rented hosts)" in response.content.decode()
+    assert response.context["form"].draft["sweep"] == {"hosts": "1, 2"}
+    assert page.get(reverse("new"), {"cluster": "pods"}).context["form"].draft["sweep"] == {"hosts": "1, 2"}
+
+
+def test_the_preview_shows_the_command_of_its_launcher_and_what_is_recorded(page: Client, rented: Cluster) -> None:
+    html = preview(page)
+    assert "cloudrun" in html
+    assert "north-1" in html
+    assert "of every packet on the gateway." in html
+
+
+def test_the_preview_warns_of_more_hosts_than_it_is_known_to_have(page: Client, rented: Cluster) -> None:
+    assert "Rented is known to have 2 hosts: the cloud may refuse trials with 3." in preview(page, sweep_values="1, 3")
+
+
+def test_the_preview_says_which_of_its_settings_is_wrong(page: Client, rented: Cluster) -> None:
+    Cluster.objects.filter(pk=rented.pk).update(settings={**REGION, "zone": "a"})
+    assert "The settings of this cloud cluster are wrong: zone: Extra inputs are not permitted." in preview(page)
+
+
+def test_rest_refuses_more_hosts_than_it_has_at_the_field_and_takes_what_it_has(pods: Cluster, person: User) -> None:
+    client = client_of(person)
+    wanted = specification(cluster="pods", sweep={"hosts": [2, 4]})
+    answer = client.post(EXPERIMENTS, json.dumps(wanted), "application/json")
+    assert answer.status_code == 400
+    (error,) = answer.json()["errors"]
+    assert (error["path"], error["message"]) == ("sweep.hosts", "the cluster Pods has 3 hosts, not 4")
+    wanted["sweep"] = {"hosts": [2, 3]}
+    answer = client.post(EXPERIMENTS, json.dumps(wanted), "application/json")
+    assert (answer.status_code, answer.json()["cluster"]) == (201, "pods")
+
+
+def test_the_administration_offers_it(client: Client, library: Project) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    html = client.get("/admin/experiments/cluster/add/").content.decode()
+    assert '<option value="cloud">Rented hosts</option>' in html
+
+
+def test_trials_take_what_its_hosts_share(rented: Cluster, pods: Cluster) -> None:
+    assert pods.resources() == Cluster.objects.get(slug="testbed").resources()
+    assert rented.resources() == ["cluster:rented"]
+    assert pods.cores_to_suggest == len(os.sched_getaffinity(0))
+    assert rented.cores_to_suggest is None
+
+
+def test_elapsed_times_of_its_virtual_hosts_are_told_with_the_cores_that_they_share(
+    page: Client, pods: Cluster
+) -> None:
+    experiment = submitted(pods, [2])
+    conditions = {"cores": 2, "oversubscription": "2 pods on 2 cores"}
+    Trial.objects.filter(experiment=experiment).update(state="finished", conditions=conditions)
+    assert "2 pods on 2 cores" in page.get(experiment.get_absolute_url()).content.decode()
+    assert Measured.alone(experiment).hosts_share_a_machine
+    study = study_of(experiment)
+    assert (study.cores, study.most_hosts, study.capture_at) == (2, 3, "bridge")
+
+
+def test_findings_take_hosts_with_cores_of_their_own_for_such(rented: Cluster) -> None:
+    experiment = submitted(rented, [2])
+    Trial.objects.filter(experiment=experiment).update(state="finished", conditions={"cores": 64})
+    assert not Measured.alone(experiment).hosts_share_a_machine
+    study = study_of(experiment)
+    assert (study.cores, study.most_hosts, study.capture_at) == (None, 2, "host")
+
+
+def test_it_makes_of_a_link_what_its_class_says_and_refuses_the_rest() -> None:
+    launcher = launchers.get("cloud", REGION)
+    delayed = dataclasses.replace(PlainLink(), delay_s=0.004)
+    assert launcher.refusals(delayed) == []
+    with pytest.raises(ClusterUnavailable) as refused:
+        launcher.open(host_count=1, link=dataclasses.replace(delayed, loss=0.01))
+    assert str(refused.value) == "Only the test-bed can set this of a link, here the network is as it is: loss."
+
+
+def test_the_other_kinds_name_it_among_those_that_can_make_a_link() -> None:
+    delayed = dataclasses.replace(PlainLink(), delay_s=0.004)
+    (sentence,) = launchers.get("local").refusals(delayed)
+    assert sentence.startswith("Only the test-bed and the cloud can set this of a link")
+
+
+def test_its_launcher_is_found_by_its_name() -> None:
+    assert type(launchers.get("cloud", REGION)).__name__ == "CloudLauncher"
+    assert type(launchers.get("pods")).__name__ == "PodsLauncher"
