@@ -14,21 +14,20 @@ import re
 import signal
 import struct
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
 import zstandard
 
+from workers.capture.options import CaptureOptions
+from workers.capture.start import end_at_once, frames_on, started
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.processes import Keeper, LocalKeeper, Process, null_input
+from workers.hosts.processes import Keeper, LocalKeeper, Process
 from workers.hosts.programs import find_program, search_path
 from workers.keeper.table import available_memory_bytes
 
-DEFAULT_SNAP_LENGTH = 128  # Ethernet, IP and TCP with options, and MPI's 24-byte handshake
 KERNEL_BUFFER_MIB = 64  # seconds of headers, should the writer not get a core
-NICENESS = 10  # the measured program goes first; the kernel buffer bridges the wait
 START_LIMIT_S = 10.0
 STILL_S = 0.3  # the kernel hands over a partly filled block of its ring after 250 ms
 QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledgements are on their way
@@ -94,33 +93,16 @@ class Capture:
         self._report: CaptureReport | None = None
 
     @classmethod
-    def start(
-        cls,
-        keeper: LocalKeeper,
-        interface: str,
-        *,
-        snap_length: int = DEFAULT_SNAP_LENGTH,
-        capture_filter: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Capture:
-        """Record from `interface` as the keeper sees it; returns once packets are being recorded.
+    def start(cls, keeper: LocalKeeper, options: CaptureOptions) -> Capture:
+        """Record from an interface as the keeper sees it; returns once packets are being recorded.
 
-        At `max_bytes` (default: a quarter of the free memory) the recording ends by itself. Raises CaptureUnavailable.
+        Without a limit it ends by itself at a quarter of the free memory. Raises CaptureUnavailable.
         """
-        program = recorder()
-        limit = max_bytes or available_memory_bytes() // 4
-        argv = dumpcap_argv(program, interface, snap_length, capture_filter, limit)
-        files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        with starting(*files) as nothing:
-            baseline = None if capture_filter else frames_on(keeper, interface)
-            process = keeper.spawn(
-                argv,
-                environment={"PATH": search_path(), "LANG": "C.UTF-8"},
-                directory=Path("/"),
-                descriptors=(nothing, *files),
-                niceness=NICENESS,
-            )
-            capture = cls(keeper, process, interface, files, baseline, limit)
+        limit = options.max_bytes or available_memory_bytes() // 4
+        argv = dumpcap_argv(recorder(), options, limit)
+        counted = None if options.capture_filter else options.interface
+        with started(keeper, argv, counted=counted) as start:
+            capture = cls(keeper, start.process, options.interface, start.files, start.baseline, limit)
             capture._wait_until_recording()
         return capture
 
@@ -182,8 +164,7 @@ class Capture:
         """Free the memory; end the recording at once if it still runs. Idempotent."""
         if self._packets < 0:
             return
-        with contextlib.suppress(ClusterUnavailable):
-            self._process.terminate(0.0)
+        end_at_once(self._process)
         os.close(self._packets)
         os.close(self._messages)
         self._packets = self._messages = -1
@@ -193,7 +174,6 @@ class Capture:
         while not self._is_recording():
             status = self._process.wait(0.002)
             if status is not None or time.monotonic() > deadline:
-                self._process.terminate(0.0)
                 raise LaunchFailed(self._refusal())
 
     def _refusal(self) -> str:
@@ -297,38 +277,13 @@ class PacketBlocks:
         return self._packets
 
 
-def dumpcap_argv(program: str, interface: str, snap_length: int, capture_filter: str | None, limit: int) -> list[str]:
+def dumpcap_argv(program: str, options: CaptureOptions, limit: int) -> list[str]:
     """The exact command; pcapng to standard output."""
     return [
-        *(program, "-i", interface, "-s", str(snap_length), "-B", str(KERNEL_BUFFER_MIB)),
+        *(program, "-i", options.interface, "-s", str(options.snap_length), "-B", str(KERNEL_BUFFER_MIB)),
         *("-a", f"filesize:{max(limit // 1000, 1)}", "-w", "-"),
-        *(("-f", capture_filter) if capture_filter else ()),
+        *(("-f", options.capture_filter) if options.capture_filter else ()),
     ]
-
-
-@contextlib.contextmanager
-def starting(*files: int) -> Iterator[int]:
-    """The start of a recording: a standard input for it. What fails closes the `files` and becomes CaptureUnavailable."""
-    nothing = null_input()
-    try:
-        yield nothing
-    except (LaunchFailed, ClusterUnavailable, OSError) as error:
-        for descriptor in files:
-            os.close(descriptor)
-        raise CaptureUnavailable(reason(error)) from error
-    finally:
-        os.close(nothing)
-
-
-def frames_on(keeper: Keeper, interface: str) -> int:
-    """Frames that an interface has received and sent so far, by its own counters."""
-    frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
-    return frames
-
-
-def reason(error: Exception) -> str:
-    """An error's own sentence, without the number that an OSError puts in front."""
-    return str(getattr(error, "strerror", None) or error)
 
 
 def recorder() -> str:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from workers.capture.dumpcap import NICENESS, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv, frames_on
+from workers.capture.dumpcap import NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
+from workers.capture.options import CaptureOptions
+from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import Process
 from workers.hosts.remote_keeper import RemoteKeeper
@@ -32,18 +34,9 @@ class RemoteCapture(Capture):
         self._here = False
 
     @classmethod
-    def on_host(
-        cls,
-        keeper: RemoteKeeper,
-        interface: str,
-        *,
-        command: Sequence[str],
-        snap_length: int,
-        capture_filter: str | None,
-        max_bytes: int | None,
-    ) -> RemoteCapture:
+    def on_host(cls, keeper: RemoteKeeper, options: CaptureOptions, *, command: Sequence[str]) -> RemoteCapture:
         """Record from an interface of the host; returns once packets are being recorded. Raises CaptureUnavailable."""
-        limit = max_bytes or REMOTE_LIMIT_BYTES
+        limit = options.max_bytes or REMOTE_LIMIT_BYTES
         path = keeper.search_path()
         try:
             found, _ = keeper.ask("find", program=command[0], path=path, directory="/")
@@ -53,9 +46,9 @@ class RemoteCapture(Capture):
                     if found["there"]
                     else f"the program {command[0]} is missing on host {keeper.host}"
                 )
-            baseline = None if capture_filter else frames_on(keeper, interface)
+            baseline = None if options.capture_filter else frames_on(keeper, options.interface)
             process = keeper.spawn(
-                [*command, *dumpcap_argv("", interface, snap_length, capture_filter, limit)[1:]],
+                [*command, *dumpcap_argv("", options, limit)[1:]],
                 environment={"PATH": path, "LANG": "C.UTF-8"},
                 directory=Path("/"),
                 files=(os.devnull, PACKETS, MESSAGES),
@@ -63,7 +56,7 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(keeper, process, interface, baseline, limit, keeper.host)
+        capture = cls(keeper, process, options.interface, baseline, limit, keeper.host)
         try:
             capture._wait_until_recording()
         except (LaunchFailed, ClusterUnavailable) as error:

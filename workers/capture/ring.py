@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from workers.capture.dumpcap import NICENESS, QUIET_S, Capture, CaptureReport, frames_on, reason, starting
+from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
+from workers.capture.options import CaptureOptions
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
+from workers.capture.start import Start, reason, started
 from workers.errors import CaptureUnavailable
-from workers.hosts.processes import Keeper, LocalKeeper, Process
-from workers.hosts.programs import search_path
+from workers.hosts.processes import Keeper, LocalKeeper
 from workers.keeper.table import available_memory_bytes
 from workers.testbed import recorder
 
@@ -29,43 +30,33 @@ class RingCapture(Capture):
     """A recording whose pcapng is made here, piece by piece, of what the recorder hands over."""
 
     def __init__(
-        self,
-        keeper: Keeper,
-        process: Process,
-        interface: str,
-        memory: SlotMemory,
-        files: tuple[int, int, int],
-        baseline: int | None,
-        limit: int,
-        snap_length: int,
+        self, keeper: Keeper, start: Start, slots: int, memory: SlotMemory, options: CaptureOptions, limit: int
     ) -> None:
         self._memory = memory
-        self._slots, packets, messages = files
-        self._slot_bytes = recorder.slot_bytes(snap_length)
+        self._slots = slots
+        self._slot_bytes = recorder.slot_bytes(options.snap_length)
         self._taken = self._tallied = self._wire_bytes = 0
-        super().__init__(keeper, process, interface, (packets, messages), baseline, limit)
+        super().__init__(keeper, start.process, options.interface, start.files, start.baseline, limit)
 
     @classmethod
     def on_bridge(
         cls,
         keeper: LocalKeeper,
-        interface: str,
+        options: CaptureOptions,
         memory: SlotMemory,
         *,
-        snap_length: int,
         must_hold: Sequence[tuple[int, int]] = (),
-        max_bytes: int | None = None,
     ) -> RingCapture:
         """Record from a bridge of the keeper's network; returns once packets are being recorded.
 
-        `must_hold`: offsets and values of bytes; frames where one differs are left out. At `max_bytes` (default: a
-        quarter of the free memory) the recording ends by itself. Raises CaptureUnavailable.
+        It knows no filters; `must_hold`: offsets and values of bytes; frames where one differs are left out. Without a
+        limit it ends by itself at a quarter of the free memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
-        limit = max_bytes or free // 4
+        limit = options.max_bytes or free // 4
         plan = {
-            "interface": interface,
-            "snap_length": snap_length,
+            "interface": options.interface,
+            "snap_length": options.snap_length,
             "ring_bytes": min(RING_BYTES, free // 8),
             "most_bytes": limit,
             "must_hold": [list(pair) for pair in must_hold],
@@ -74,18 +65,11 @@ class RingCapture(Capture):
             slots = memory.take()
         except OSError as error:
             raise CaptureUnavailable(reason(error)) from error
-        files = (os.memfd_create("packets"), os.memfd_create("messages"))
-        os.write(files[0], file_header(interface, snap_length))
-        with starting(slots, *files) as nothing:
-            baseline = None if must_hold else frames_on(keeper, interface)
-            process = keeper.spawn(
-                [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)],
-                environment={"PATH": search_path(), "LANG": "C.UTF-8"},
-                directory=Path("/"),
-                descriptors=(nothing, slots, files[1]),
-                niceness=NICENESS,
-            )
-            capture = cls(keeper, process, interface, memory, (slots, *files), baseline, limit, snap_length)
+        argv = [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)]
+        counted = None if must_hold else options.interface
+        with started(keeper, argv, counted=counted, output=slots) as start:
+            os.write(start.files[0], file_header(options.interface, options.snap_length))
+            capture = cls(keeper, start, slots, memory, options, limit)
             capture._wait_until_recording()
         return capture
 

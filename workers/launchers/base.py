@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Protocol, Self
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
-from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.dumpcap import Capture
+from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.environment import describe
 from workers.hosts.processes import LocalKeeper, Process, null_input
@@ -138,14 +139,7 @@ class Session(ABC):
         """Whether it can run another job."""
 
     @abstractmethod
-    def capture(
-        self,
-        *,
-        host: str | None = None,
-        snap_length: int = DEFAULT_SNAP_LENGTH,
-        capture_filter: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Capture:
+    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
         """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable."""
 
     @abstractmethod
@@ -179,21 +173,8 @@ class MachineSession(Session):
     def alive(self) -> bool:
         return self.keeper.alive()
 
-    def capture(
-        self,
-        *,
-        host: str | None = None,
-        snap_length: int = DEFAULT_SNAP_LENGTH,
-        capture_filter: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Capture:
-        return Capture.start(
-            self.keeper,
-            self.capture_interface,
-            snap_length=snap_length,
-            capture_filter=capture_filter or self.capture_filter,
-            max_bytes=max_bytes,
-        )
+    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
+        return Capture.start(self.keeper, options.on(self.capture_interface, self.capture_filter))
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cluster_kinds.settings import HostSettings
-from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.dumpcap import Capture
+from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.hosts.environment import describe, unlike
@@ -135,22 +136,12 @@ class RemoteSession(Session):
         found, _ = self.first.ask("find", program=program, path=self._path(), directory=str(self.scratch / "work"))
         return None if found["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
-    def capture(
-        self,
-        *,
-        host: str | None = None,
-        snap_length: int = DEFAULT_SNAP_LENGTH,
-        capture_filter: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Capture:
+    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
         try:
             return RemoteCapture.on_host(
-                self.keepers[host or self.hosts[0]],
-                self.interface,
+                self.keepers[options.host or self.hosts[0]],
+                options.on(self.interface, self.launcher.capture_filter()),
                 command=self.settings.capture_command,
-                snap_length=snap_length,
-                capture_filter=capture_filter or self.launcher.capture_filter(),
-                max_bytes=max_bytes,
             )
         except ClusterUnavailable as error:
             raise CaptureUnavailable(str(error)) from error

@@ -7,7 +7,8 @@ import os
 from typing import Any
 
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
-from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
+from workers.capture.dumpcap import Capture
+from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
@@ -54,28 +55,16 @@ class TestbedSession(MachineSession):
     def _far_hosts(self) -> int:
         return sum(self.plan.second_site(number) for number in range(1, len(self.hosts) + 1))
 
-    def capture(
-        self,
-        *,
-        host: str | None = None,
-        snap_length: int = DEFAULT_SNAP_LENGTH,
-        capture_filter: str | None = None,
-        max_bytes: int | None = None,
-    ) -> Capture:
-        far = host == FAR_SITE
-        bridge = commands.FAR_BRIDGE if far else commands.BRIDGE
-        if capture_filter is not None:
-            return Capture.start(
-                self.keeper,
-                bridge,
-                snap_length=snap_length,
-                capture_filter=f"({commands.WITHIN_FAR_SITE}) and ({capture_filter})" if far else capture_filter,
-                max_bytes=max_bytes,
-            )
-        must_hold = commands.SITE_BYTES if far else ()
-        return RingCapture.on_bridge(
-            self.keeper, bridge, self._memory, snap_length=snap_length, must_hold=must_hold, max_bytes=max_bytes
-        )
+    def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
+        far = options.host == FAR_SITE
+        place = options.on(commands.FAR_BRIDGE if far else commands.BRIDGE)
+        if place.capture_filter is None:
+            must_hold = commands.SITE_BYTES if far else ()
+            return RingCapture.on_bridge(self.keeper, place, self._memory, must_hold=must_hold)
+        if far:
+            within = f"({commands.WITHIN_FAR_SITE}) and ({place.capture_filter})"
+            place = dataclasses.replace(place, capture_filter=within)
+        return Capture.start(self.keeper, place)
 
     def certify(self) -> Certificate | None:
         """What the link was measured to be; once, since the fabric does not change while it lives."""

@@ -17,6 +17,7 @@ from experiments.spec.parameters import Capture as CaptureSettings
 from experiments.spec.parameters import Link
 from workers import launchers
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
+from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
@@ -173,8 +174,8 @@ class TrialRun:
         if not settings.enabled:
             return None, "the experiment captures no packets"
         try:
-            first = session.recorded_hosts[0]
-            return stack.enter_context(session.capture(host=first, snap_length=settings.snap_length)), ""
+            asked = CaptureOptions(host=session.recorded_hosts[0], snap_length=settings.snap_length)
+            return stack.enter_context(session.capture(asked)), ""
         except CaptureUnavailable as error:
             return None, str(error)
 
@@ -191,7 +192,8 @@ class TrialRun:
             if host is None:
                 continue
             try:
-                recordings[host] = stack.enter_context(session.capture(host=host, snap_length=snap_length))
+                asked = CaptureOptions(host=host, snap_length=snap_length)
+                recordings[host] = stack.enter_context(session.capture(asked))
             except CaptureUnavailable as error:
                 unseen.append(f"host {host} was not recorded: {error}")
         return recordings, tuple(unseen)

@@ -16,10 +16,11 @@ import pytest
 from tests.workers.clusters.trials import PlainLink, capinfos, frame_lengths, output_of, run, unpacked
 from workers import launchers
 from workers.capture import dumpcap
-from workers.capture.dumpcap import PacketBlocks
+from workers.capture.dumpcap import Capture, PacketBlocks
+from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
-from workers.errors import CaptureUnavailable, TrialFailed
+from workers.errors import CaptureUnavailable, LaunchFailed, TrialFailed
 from workers.launchers import Job, Session
 
 MakeJob = Callable[..., Job]
@@ -28,6 +29,24 @@ MakeJob = Callable[..., Job]
 def ping(session: Session, count: int, *options: str) -> None:
     """So many echo requests and as many replies between n1 and n2."""
     assert f"{count} received" in output_of(session, "ping", "-c", str(count), "-i", "0.002", *options, "n2", host="n1")
+
+
+def programs_of(session: Session, name: str) -> list[psutil.Process]:
+    """What runs under that name beneath the session's keeper."""
+    family = psutil.Process(session.keeper.pid).children(recursive=True)
+    return [process for process in family if not is_over(process) and process.name() == name]
+
+
+def is_over(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def open_files() -> list[str]:
+    """The targets of this process' descriptors; of memory their names."""
+    return sorted(str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink())
 
 
 def test_the_last_packets_are_not_lost(testbed: Session, tmp_path: Path) -> None:
@@ -61,7 +80,7 @@ def test_progress_and_the_growing_file_can_be_read_while_it_runs(
 
 
 def test_packets_and_bytes_can_be_told_while_it_runs(testbed: Session, eventually: Callable[..., object]) -> None:
-    with testbed.capture(snap_length=96) as capture:
+    with testbed.capture(CaptureOptions(snap_length=96)) as capture:
         assert isinstance(capture, RingCapture)
         ping(testbed, 50, "-s", "1400")
         eventually(lambda: capture.tally()[0] >= 100)
@@ -86,7 +105,7 @@ def test_the_stored_file_is_complete_and_its_hash_is_true(testbed: Session, tmp_
 
 
 def test_only_the_snap_length_is_kept_and_the_wire_length_is_true(testbed: Session, tmp_path: Path) -> None:
-    with testbed.capture(snap_length=96) as capture:
+    with testbed.capture(CaptureOptions(snap_length=96)) as capture:
         ping(testbed, 20, "-s", "1400")
         capture.stop()
         stored = capture.save(tmp_path / "capture.pcapng.zst")
@@ -95,7 +114,7 @@ def test_only_the_snap_length_is_kept_and_the_wire_length_is_true(testbed: Sessi
 
 
 def test_a_filter_keeps_the_rest_out(testbed: Session, tmp_path: Path) -> None:
-    with testbed.capture(capture_filter="icmp[icmptype] == icmp-echo") as capture:
+    with testbed.capture(CaptureOptions(capture_filter="icmp[icmptype] == icmp-echo")) as capture:
         ping(testbed, 20)
         report = capture.stop()
         assert report.captured == 20
@@ -111,7 +130,7 @@ def test_the_local_cluster_records_mpi_alone(make_job: MakeJob, tmp_path: Path) 
 
 
 def test_at_its_limit_a_recording_ends_and_says_so(testbed: Session) -> None:
-    with testbed.capture(max_bytes=20_000) as capture:
+    with testbed.capture(CaptureOptions(max_bytes=20_000)) as capture:
         ping(testbed, 300)
         report = capture.stop()
     assert report.limit_reached
@@ -123,7 +142,7 @@ def test_at_its_limit_a_recording_ends_and_says_so(testbed: Session) -> None:
 def test_a_killed_recorder_is_reported_and_what_it_had_is_kept(
     program: str, capture_filter: str | None, testbed: Session, tmp_path: Path, eventually: Callable[..., object]
 ) -> None:
-    with testbed.capture(capture_filter=capture_filter) as capture:
+    with testbed.capture(CaptureOptions(capture_filter=capture_filter)) as capture:
         ping(testbed, 50)
 
         def kept() -> bool:
@@ -131,10 +150,9 @@ def test_a_killed_recorder_is_reported_and_what_it_had_is_kept(
             return capture.file.stat().st_size > 100 * 132
 
         eventually(kept)
-        family = psutil.Process(testbed.keeper.pid).children(recursive=True)
-        (victim,) = [process for process in family if process.name() == program]
+        (victim,) = programs_of(testbed, program)
         victim.send_signal(signal.SIGKILL)
-        eventually(lambda: not victim.is_running() or victim.status() == psutil.STATUS_ZOMBIE)
+        eventually(lambda: is_over(victim))
         report = capture.stop()
         path = capture.save(tmp_path / "capture.pcapng.zst").path
     assert report.died
@@ -145,7 +163,7 @@ def test_a_killed_recorder_is_reported_and_what_it_had_is_kept(
 def test_it_records_as_dumpcap_does(testbed: Session, tmp_path: Path) -> None:
     """Frame by frame: lengths and bytes are those of an independent tool that records at the same time."""
     paths = []
-    with testbed.capture() as ours, testbed.capture(capture_filter="len > 0") as theirs:
+    with testbed.capture() as ours, testbed.capture(CaptureOptions(capture_filter="len > 0")) as theirs:
         for size in (0, 1, 2, 3, 56, 85, 86, 87, 88, 1400):
             ping(testbed, 20, "-s", str(size))
         for name, capture in (("ours", ours), ("theirs", theirs)):
@@ -172,17 +190,41 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
     testbed: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(CaptureUnavailable, match="filter"):
-        testbed.capture(capture_filter="no such filter")
+        testbed.capture(CaptureOptions(capture_filter="no such filter"))
     with pytest.raises(CaptureUnavailable, match="there is no interface br9"):
-        RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128)
+        RingCapture.on_bridge(testbed.keeper, CaptureOptions(interface="br9"), SlotMemory())
     with pytest.raises(CaptureUnavailable, match=r"^recorder: br9: No such device$"):
-        RingCapture.on_bridge(testbed.keeper, "br9", SlotMemory(), snap_length=128, must_hold=[(0, 0)])
+        RingCapture.on_bridge(testbed.keeper, CaptureOptions(interface="br9"), SlotMemory(), must_hold=[(0, 0)])
     monkeypatch.setattr(dumpcap, "find_program", lambda _: None)
     with pytest.raises(CaptureUnavailable, match="user may not record packets"):
-        testbed.capture(capture_filter="icmp")
+        testbed.capture(CaptureOptions(capture_filter="icmp"))
     monkeypatch.setattr(dumpcap, "search_path", lambda: "/nonexistent")
     with pytest.raises(CaptureUnavailable, match="install the package wireshark-common"):
-        testbed.capture(capture_filter="icmp")
+        testbed.capture(CaptureOptions(capture_filter="icmp"))
+
+
+@pytest.mark.parametrize(("program", "capture_filter"), [("recorder", None), ("dumpcap", "icmp")])
+@pytest.mark.parametrize("error", [LaunchFailed("too late"), KeyboardInterrupt()])
+def test_a_recording_that_cannot_begin_leaves_no_file_and_no_program(
+    program: str,
+    capture_filter: str | None,
+    error: BaseException,
+    testbed: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    eventually: Callable[..., object],
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Capture, "_wait_until_recording", fail)
+    opened = open_files()
+    memory = SlotMemory()
+    monkeypatch.setattr(testbed, "_memory", memory)
+    with pytest.raises((CaptureUnavailable, KeyboardInterrupt)):
+        testbed.capture(CaptureOptions(capture_filter=capture_filter))
+    memory.close()
+    assert open_files() == opened
+    eventually(lambda: not programs_of(testbed, program))
 
 
 def test_a_refused_permission_names_the_remedy() -> None:

@@ -12,6 +12,7 @@ import pytest
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
+from workers.capture.options import CaptureOptions
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
 from workers.launchers.remote import RemoteSession
@@ -92,7 +93,7 @@ def test_it_runs_mpich_too(ssh_hosts: SshHosts, make_job: Callable[..., Job]) ->
 def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
-        captures = [session.capture(host=host) for host in session.recorded_hosts]
+        captures = [session.capture(CaptureOptions(host=host)) for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0
         reports = [capture.stop() for capture in captures]

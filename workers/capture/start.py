@@ -1,0 +1,88 @@
+"""How a recording begins, whatever records it: its files, its program, and an end to both when that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
+from workers.hosts.processes import Keeper, LocalKeeper, Process, null_input
+from workers.hosts.programs import search_path
+
+NICENESS: Final = 10
+"""The measured program goes first; the kernel's buffer bridges the wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A program that begins to record: its files of packets and of messages, and the interface's count of frames before."""
+
+    process: Process
+    files: tuple[int, int]
+    baseline: int | None
+
+
+@contextlib.contextmanager
+def started(
+    keeper: LocalKeeper, argv: Sequence[str], *, counted: str | None, output: int | None = None
+) -> Iterator[Start]:
+    """Start a program that records; the body waits until it does. What fails ends the program and closes all files.
+
+    `counted` is the interface whose frames are to be compared with the recording's; `output`, a descriptor, gets what the
+    program prints in place of the file of packets. Raises CaptureUnavailable, also for what fails in the body.
+    """
+    with contextlib.ExitStack() as opened:
+        if output is not None:
+            opened.callback(os.close, output)
+        try:
+            packets, messages = files = (_memory(opened, "packets"), _memory(opened, "messages"))
+            baseline = None if counted is None else frames_on(keeper, counted)
+            with _nothing() as nothing:
+                process = keeper.spawn(
+                    argv,
+                    environment={"PATH": search_path(), "LANG": "C.UTF-8"},
+                    directory=Path("/"),
+                    descriptors=(nothing, packets if output is None else output, messages),
+                    niceness=NICENESS,
+                )
+            opened.callback(end_at_once, process)
+            yield Start(process, files, baseline)
+        except (LaunchFailed, ClusterUnavailable, OSError) as error:
+            raise CaptureUnavailable(reason(error)) from error
+        opened.pop_all()
+
+
+def _memory(opened: contextlib.ExitStack, name: str) -> int:
+    descriptor = os.memfd_create(name)
+    opened.callback(os.close, descriptor)
+    return descriptor
+
+
+@contextlib.contextmanager
+def _nothing() -> Iterator[int]:
+    descriptor = null_input()
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def end_at_once(process: Process) -> None:
+    """At once; where its keeper is gone it has ended."""
+    with contextlib.suppress(ClusterUnavailable):
+        process.terminate(0.0)
+
+
+def frames_on(keeper: Keeper, interface: str) -> int:
+    """Frames that an interface has received and sent so far, by its own counters."""
+    frames: int = keeper.ask("frames", interface=interface)[0]["frames"]
+    return frames
+
+
+def reason(error: Exception) -> str:
+    """An error's own sentence, without the number that an OSError puts in front."""
+    return str(getattr(error, "strerror", None) or error)
