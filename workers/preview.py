@@ -15,8 +15,8 @@ from experiments.models import Artifact, Cluster, Measurement
 from experiments.spec import ExperimentSpec, design
 from experiments.spec.design import Design
 from workers import launchers
-from workers.launchers import Job, Recording
-from workers.trial.measure import BTL_PORTS
+from workers.launchers import Recording
+from workers.trial.job import job_for
 
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""
@@ -63,20 +63,9 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     cluster = Cluster.objects.get(slug=spec.cluster)
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
-    own = design.workload_parameters(spec.workload, point.parameters)
-    texts = workloads.get(spec.workload, point.parameters).files(own, ranks=point.ranks)
-    rehearsal = launcher.rehearse(
-        Job(
-            program=plan.argv(spec, index),
-            ranks=point.ranks,
-            ranks_per_host=int(point.parameters["ranks_per_host"]),
-            hosts=launcher.host_names(point.hosts),
-            workdir=Path("TRIAL/work"),
-            report_dir=Path("TRIAL/ranks"),
-            environment={"OMP_NUM_THREADS": "1"},
-            btl_ports=BTL_PORTS,
-        )
-    )
+    names = launcher.host_names(point.hosts)
+    rehearsal = launcher.rehearse(job_for(spec.workload, point.parameters, hosts=names, directory=Path("TRIAL")))
+    texts = design.input_files(spec.workload, point.parameters)
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,

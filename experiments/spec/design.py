@@ -40,7 +40,7 @@ class ConfigurationPlan:
 
     @property
     def ranks(self) -> int:
-        return self.hosts * int(self.parameters["ranks_per_host"])
+        return ranks_of(self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,6 @@ class Design:
 
     configurations: tuple[ConfigurationPlan, ...]
     trials: tuple[TrialPlan, ...]
-
-    def argv(self, spec: ExperimentSpec, index: int) -> tuple[str, ...]:
-        """Return the ranks' program of one configuration."""
-        plan = self.configurations[index]
-        return workloads.get(spec.workload, plan.parameters).command(
-            workload_parameters(spec.workload, plan.parameters), ranks=plan.ranks
-        )
 
 
 def expand(spec: ExperimentSpec) -> Design:
@@ -143,6 +136,23 @@ def workload_parameters(workload: str, parameters: Mapping[str, Any]) -> Any:
     """Return the workload's own typed parameters out of a configuration's."""
     model = workloads.get(workload, parameters).parameters_type
     return model.model_validate({name: parameters[name] for name in model.model_fields if name in parameters})
+
+
+def ranks_of(parameters: Mapping[str, Any]) -> int:
+    """Return on how many ranks a configuration runs."""
+    return int(parameters["hosts"]) * int(parameters["ranks_per_host"])
+
+
+def program(workload: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the argv of one rank of a configuration."""
+    own = workload_parameters(workload, parameters)
+    return workloads.get(workload, parameters).command(own, ranks=ranks_of(parameters))
+
+
+def input_files(workload: str, parameters: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the texts of a configuration's input files by name."""
+    own = workload_parameters(workload, parameters)
+    return workloads.get(workload, parameters).files(own, ranks=ranks_of(parameters))
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:

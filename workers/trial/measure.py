@@ -15,21 +15,19 @@ from experiments.models import Kind, Trial
 from experiments.spec import ExperimentSpec, design, restore
 from experiments.spec.parameters import Capture as CaptureSettings
 from experiments.spec.parameters import Link
-from workers import launchers
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
-from workers.launchers import Job, Process, Session
+from workers.launchers import Process, Session
 from workers.trial.database_retry import patiently
 from workers.trial.failure import tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
+from workers.trial.job import job_for
 from workers.trial.live_traffic import LiveTraffic
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
-BTL_PORTS: Final = launchers.BTL_PORTS
-"""First port and number of ports of MPI's TCP transport: fixed, so that its traffic can be told from the rest."""
 TERM_GRACE_S: Final = 5.0
 
 
@@ -62,7 +60,6 @@ class TrialRun:
         self.spec: ExperimentSpec = restore(trial.experiment.specification)
         self.parameters = trial.configuration.parameters
         self.workload = workloads.get(self.spec.workload, self.parameters)
-        self.own_parameters = design.workload_parameters(self.spec.workload, self.parameters)
         self.link: Link = design.link_of(self.parameters)
         self.launcher_kind: str = trial.cluster.kind
         self.cluster_settings: dict[str, Any] = trial.cluster.settings
@@ -86,7 +83,7 @@ class TrialRun:
             )
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
-        job = self._job(session)
+        job = job_for(self.spec.workload, self.parameters, hosts=session.hosts, directory=self.directory)
         environment = session.environment(Path(job.program[0]), job.program[1:])
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
@@ -149,23 +146,10 @@ class TrialRun:
         work = self.directory / "work"
         work.mkdir()
         written = []
-        for name, text in self.workload.files(self.own_parameters, ranks=self.ranks).items():
+        for name, text in design.input_files(self.spec.workload, self.parameters).items():
             (work / name).write_text(text)
             written.append(work / name)
         return written
-
-    def _job(self, session: Session) -> Job:
-        program = self.workload.command(self.own_parameters, ranks=self.ranks)
-        return Job(
-            program=program,
-            ranks=self.ranks,
-            ranks_per_host=int(self.parameters["ranks_per_host"]),
-            hosts=tuple(session.hosts[: self.hosts]),
-            workdir=self.directory / "work",
-            report_dir=self.directory / "ranks",
-            environment={"OMP_NUM_THREADS": "1"},
-            btl_ports=BTL_PORTS,
-        )
 
     def _start_capture(self, session: Session, stack: ExitStack) -> tuple[Capture | None, str]:
         settings: CaptureSettings = self.spec.capture

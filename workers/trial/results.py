@@ -17,8 +17,9 @@ from experiments.models import Artifact, TrialResult
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
+from workers.launchers import BTL_PORTS
 from workers.trial.failure import with_output
-from workers.trial.measure import BTL_PORTS, Measured, TrialRun
+from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")

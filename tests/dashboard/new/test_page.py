@@ -10,7 +10,7 @@ from dashboard.new.form import Form
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse, parse_yaml
-from experiments.spec.design import expand
+from experiments.spec.design import expand, program
 from tests.dashboard.conftest import specification
 from workers.preview import Estimate, capture_bytes, estimates
 
@@ -100,7 +100,7 @@ def test_words_that_look_like_numbers_it_keeps_from_the_form_to_the_command():
     assert form.sweep_rows[0].expanded == "007  1.10  1..3"
     for spec in (parse(again), parse_yaml(as_yaml(again))):
         plan = expand(spec)
-        given = [plan.argv(spec, index) for index in range(3)]
+        given = [program(spec.workload, point.parameters) for point in plan.configurations]
         assert given == [("program", "--build=007", version) for version in ("007", "1.10", "1..3")]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from experiments.spec import ExperimentSpec
-from experiments.spec.design import Design, configuration_hash, expand
+from experiments.spec.design import Design, configuration_hash, expand, program
 from tests.experiments.specifications import specification
 
 
@@ -125,8 +125,8 @@ def test_it_makes_every_trial_exactly_once(how: str) -> None:
 
 
 def test_it_gives_the_ranks_program() -> None:
-    spec = specification()
-    assert expand(spec).argv(spec, 1) == ("lmp", "-in", "in.water", "-log", "none")
+    second = expand(specification()).configurations[1]
+    assert program("water", second.parameters) == ("lmp", "-in", "in.water", "-log", "none")
 
 
 def test_it_hashes_equal_points_equally_however_they_are_written() -> None:

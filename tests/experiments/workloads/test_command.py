@@ -71,7 +71,7 @@ def test_words_that_look_like_numbers_it_hands_over_as_they_are_written():
     for swept in ("['007', '1.10', '1..3', 1e3, 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
         spec = parse_yaml(VERSIONS % ("'010'", swept))
         plan = design.expand(spec)
-        given = [plan.argv(spec, index) for index in range(6)]
+        given = [design.program(spec.workload, point.parameters) for point in plan.configurations]
         assert given == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
         assert design.expand(parse(json.loads(json.dumps(spec.to_dict())))) == plan
         assert design.expand(parse_yaml(yaml.safe_dump(spec.to_dict()))) == plan
@@ -88,7 +88,15 @@ def test_a_definition_it_sweeps_like_any_workload():
     spec = parse_yaml(MOLDY)
     plan = design.expand(spec)
     assert [c.parameters["steps"] for c in plan.configurations] == [10, 20]
-    assert plan.argv(spec, 1) == ("moldy", "control.tip4p", "--steps=20", "--on=2", "fast", "{raw}")
+    (_, second) = plan.configurations
+    assert design.program("command", second.parameters) == (
+        "moldy",
+        "control.tip4p",
+        "--steps=20",
+        "--on=2",
+        "fast",
+        "{raw}",
+    )
     assert parse(spec.to_dict()) == spec
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.spec import parse_yaml
-from experiments.spec.design import expand
+from experiments.spec.design import expand, program
 from experiments.workloads import registry
 
 TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
@@ -15,4 +15,5 @@ def test_every_workload_it_lists():
 
 def test_its_example_it_writes_as_a_valid_specification():
     spec = parse_yaml(TEXT.partition("```yaml\n")[2].partition("```")[0])
-    assert expand(spec).argv(spec, 2) == ("moldy", "control.tip4p", "--steps=400")
+    third = expand(spec).configurations[2]
+    assert program(spec.workload, third.parameters) == ("moldy", "control.tip4p", "--steps=400")

@@ -1,0 +1,23 @@
+"""What a trial launches: one place for the preview, which shows the command, and the run, which runs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.spec import design
+from workers.launchers import Job
+
+
+def job_for(workload: str, parameters: Mapping[str, Any], *, hosts: Sequence[str], directory: Path) -> Job:
+    """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts``."""
+    return Job(
+        program=design.program(workload, parameters),
+        ranks=design.ranks_of(parameters),
+        ranks_per_host=int(parameters["ranks_per_host"]),
+        hosts=tuple(hosts[: int(parameters["hosts"])]),
+        workdir=directory / "work",
+        report_dir=directory / "ranks",
+        environment={"OMP_NUM_THREADS": "1"},
+    )
