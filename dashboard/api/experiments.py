@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from dashboard.api import schema
 from dashboard.api.filtering import StrictFilterBackend
 from dashboard.api.parsers import YamlText
+from dashboard.api.result import experiment_result
 from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
@@ -29,7 +30,6 @@ from experiments import access, selectors
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, Experiment, Project
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.selectors.result import experiment_result
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from workers import queue
 
@@ -134,7 +134,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["get"])
     def result(self, request: Request, slug: str) -> Response:
         """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
-        return Response(experiment_result(self.get_object()))
+        return Response(experiment_result(self.get_object(), request))
 
     def _editable(self, request: Request) -> Experiment:
         """Return the experiment for a change: published results refuse, and so does the caller's role."""

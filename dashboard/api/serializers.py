@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypedDict, cast
 
+from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.experiment.not_counted import why_apart
-from experiments.models import Artifact, Experiment, Measurement, Trial
+from experiments.models import Artifact, Experiment, Kind, Measurement, Trial
 
 Values = dict[str, float]
 
@@ -108,7 +109,10 @@ class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
 
 
 class TrialDetailSerializer(TrialSerializer):
-    """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only."""
+    """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
+
+    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count.
+    """
 
     metrics = serializers.SerializerMethodField()
     mpi_metrics = serializers.SerializerMethodField()
@@ -137,11 +141,35 @@ class TrialDetailSerializer(TrialSerializer):
         return _values(trial, Measurement.Scope.MPI)
 
     def get_apart(self, trial: Trial) -> str | None:
-        return why_apart(trial.experiment, [trial]).get(trial.pk)
+        known: dict[int, str] | None = self.context.get("apart")
+        return (why_apart(trial.experiment, [trial]) if known is None else known).get(trial.pk)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:
         return trial.environment.facts if trial.environment else None
+
+
+class ResultTrialSerializer(TrialDetailSerializer):
+    """A trial of a whole result. Beside what a trial is everywhere, names from before it was: they repeat ``kind``,
+    ``running_at`` and the environment by its hash."""
+
+    warmup = serializers.SerializerMethodField()
+    control = serializers.SerializerMethodField()
+    environment_hash = serializers.CharField(source="environment.hash", read_only=True, default=None)
+    started_at = serializers.DateTimeField(source="running_at", read_only=True)
+
+    class Meta(TrialDetailSerializer.Meta):
+        fields: ClassVar = [
+            *TrialDetailSerializer.Meta.fields,
+            *("warmup", "control", "environment_hash", "started_at"),
+        ]
+        read_only_fields = fields
+
+    def get_warmup(self, trial: Trial) -> bool:
+        return trial.kind == Kind.WARMUP
+
+    def get_control(self, trial: Trial) -> bool:
+        return trial.kind == Kind.CONTROL
 
 
 class QueuedSerializer(serializers.Serializer[Any]):
@@ -174,6 +202,13 @@ class ErrorsSerializer(serializers.Serializer[Any]):
     """The body of every error."""
 
     errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
+
+
+def with_everything(trials: QuerySet[Trial]) -> QuerySet[Trial]:
+    """Return the trials with what TrialDetailSerializer reads of each, in three queries."""
+    measurements = Prefetch("measurements", Measurement.objects.order_by("metric"))
+    beside = ("experiment", "configuration", "cluster", "environment")
+    return trials.select_related(*beside).prefetch_related(measurements, "artifacts")
 
 
 def _values(trial: Trial, scope: str) -> Values:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -18,10 +17,10 @@ from rest_framework.response import Response
 
 from dashboard.api import schema
 from dashboard.api.filtering import StrictFilterBackend
-from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer
+from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
 from dashboard.filters import TrialFilter
 from experiments import access
-from experiments.models import Measurement, Trial
+from experiments.models import Trial
 
 
 class Gone(APIException):
@@ -96,10 +95,5 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
 
     def get_object(self) -> Trial:
         if self.action == "retrieve":
-            return get_object_or_404(self._with_everything(), pk=self.kwargs["pk"])
+            return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()
-
-    def _with_everything(self) -> QuerySet[Trial]:
-        measurements = Prefetch("measurements", Measurement.objects.order_by("metric"))
-        found: QuerySet[Trial] = self.get_queryset()
-        return found.select_related("environment").prefetch_related(measurements, "artifacts")

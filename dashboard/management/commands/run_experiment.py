@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from analysis.findings import render
+from dashboard.api.result import experiment_result
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, State
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.selectors.result import experiment_result
 from experiments.spec import parse_yaml
 from workers import queue
 

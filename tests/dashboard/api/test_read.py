@@ -192,7 +192,7 @@ def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert
     factories.experiment()
     factories.finished()
     client.get(TRIALS)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(6):  # token, experiment, progress, trials, their values, their files
         told = client.get(f"{EXPERIMENTS}water/result/").json()
     assert told["experiment"]["slug"] == "water"
     assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from dashboard.api.result import experiment_result
 from experiments.files import read_analysis, trial_directory
 from experiments.models import Artifact, Lease, State, Trial
-from experiments.selectors.result import experiment_result
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
 

@@ -1,0 +1,89 @@
+"""The full result of an experiment: in one shape with its trials, for REST and for files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.api.result import experiment_result
+from experiments.library import load_published
+from experiments.models import Experiment
+from tests.dashboard.api.test_access import EXPERIMENTS, TRIALS, client_of
+from tests.experiments import factories
+from tests.experiments.factories import RESULT
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_queries: Any) -> None:
+    experiment = Experiment.objects.select_related("cluster", "owner", "project").get(
+        pk=factories.experiment(warmups=1).pk
+    )
+    factories.finished()
+    factories.running().mark_lost("Gone.")
+    factories.running().fail("It exited with status 1.")
+    with django_assert_num_queries(4):
+        result = experiment_result(experiment)
+    assert result["experiment"]["specification"] == experiment.specification
+    assert [(t["state"], t["warmup"], t["repetition"], t["attempt"]) for t in result["trials"]] == [
+        ("finished", True, 1, 1),
+        ("failed", True, 1, 2),
+        *[("queued", False, k, 1) for k in (1, 1, 2, 2)],
+    ]
+    first, second = result["trials"][:2]
+    assert first["metrics"] == {"elapsed_s": 1.5, "packets": 1200.0}
+    assert first["mpi_metrics"] == {"packets": 1000.0}
+    assert first["not_available"] == {"retransmissions": "the capture has no TCP"}
+    assert first["parameters"]["molecules"] == 64
+    assert first["trust"] == "good"
+    assert (second["metrics"], second["message"]) == ({}, "It exited with status 1.")
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_it_tells_experiment_and_trials_as_their_own_addresses_do() -> None:
+    client = client_of(factories.person("ada", "viewer"))
+    experiment = factories.experiment(warmups=1, control=True)
+    trial = factories.analysing()
+    trial.finish(replace(RESULT, artifacts=[factories.stored_file(trial)], tables={"Phases": [{"step": 1}]}))
+    factories.running().fail("It exited with status 1.")
+    result = client.get(f"{EXPERIMENTS}{experiment.slug}/result/").json()
+    assert result["experiment"] == client.get(f"{EXPERIMENTS}{experiment.slug}/").json()
+    assert len(result["trials"]) == experiment.trials.count()
+    for told in result["trials"]:
+        alone = client.get(f"{TRIALS}{told['id']}/").json()
+        assert {name: told[name] for name in alone} == alone
+    without_host = json.loads(json.dumps(result).replace("http://testserver/", "/"))
+    assert experiment_result(experiment) == without_host  # what script/run writes
+
+
+def test_it_keeps_the_names_that_readers_of_older_files_know() -> None:
+    factories.experiment(warmups=1, control=True)
+    finished = factories.finished()
+    result = experiment_result(finished.experiment)
+    known = {
+        *("id", "state", "warmup", "control", "repetition", "attempt", "parameters", "configuration", "metrics"),
+        *("mpi_metrics", "not_available", "trust", "trust_reasons", "message", "command", "conditions", "certificate"),
+        *("environment", "started_at", "ended_at"),
+    }
+    assert all(known <= trial.keys() for trial in result["trials"])
+    assert {(t["kind"], t["warmup"], t["control"]) for t in result["trials"]} == {
+        ("warmup", True, False),
+        ("measured", False, False),
+        ("control", False, True),
+    }
+    (told,) = [trial for trial in result["trials"] if trial["id"] == finished.pk]
+    assert finished.environment is not None
+    assert (told["environment"], told["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
+    assert told["started_at"] == told["running_at"] != told["ended_at"]
+    assert {t["environment_hash"] for t in result["trials"] if t["environment"] is None} == {None}
+
+
+def test_it_exports_published_results_too() -> None:
+    load_published()
+    result = experiment_result(Experiment.objects.get(slug="guster-2007-water"))
+    assert result["experiment"]["published"] is True
+    assert result["experiment"]["cluster"] is None
+    assert [trial["metrics"]["packets"] for trial in result["trials"]][:2] == [201361, 191377]
