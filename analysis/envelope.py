@@ -7,10 +7,10 @@ about 1999: 10 times). Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 FACTOR: Final = 10.0
 SATURATED: Final = 0.85
@@ -75,9 +75,6 @@ class Envelope:
     def measured_jobs(self) -> list[float]:
         """Return every number of jobs beyond one whose ratio is known."""
         return sorted({j for row in self.rows for j, _ in row.ratios if j > 1})
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def envelope(

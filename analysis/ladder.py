@@ -7,7 +7,7 @@ each other. The ladder is the first, the effects are the second. Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log
 from statistics import median
@@ -51,9 +51,6 @@ class Step:
     against_first: Gain | None
     is_best_so_far: bool
     best_so_far: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:

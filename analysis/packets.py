@@ -29,13 +29,11 @@ REVERSE: Final = 128
 
 _WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "btl_handshakes", "source")
 
-# Bits of PacketTable.tcp_flags, as on the wire
+# Those bits of PacketTable.tcp_flags that are looked at, as on the wire
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
-PSH: Final = 0x08
 ACK: Final = 0x10
-URG: Final = 0x20
 
 
 @dataclass(frozen=True, slots=True)

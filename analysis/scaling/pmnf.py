@@ -83,11 +83,6 @@ class Hypothesis:
         chosen = self.terms
         return lambda x: np.column_stack([np.ones_like(x), *(t(x) for t in chosen)])
 
-    @property
-    def leading(self) -> Term | None:
-        """The term that rules as N grows, the slowest to fall where all fall; None for a constant."""
-        return max(self.terms, key=lambda t: (t.power, t.logs), default=None)
-
 
 def search(data: Sample) -> tuple[Hypothesis, list[Hypothesis]]:
     """Return the chosen hypothesis and the best of each number of terms (none, one, two).

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,6 @@ class Interval:
     level: float
     method: str
 
-    def holds(self, value: float) -> bool:
-        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -55,9 +52,6 @@ class Summary:
     @property
     def relative_sd(self) -> float | None:
         return None if self.sd is None or self.mean == 0 else self.sd / abs(self.mean)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> Summary:

@@ -74,17 +74,6 @@ class FlowSet:
         )
         return cls(records, hosts, limits, windows, values, begins)
 
-    def is_mpi(self, mpi_ports: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
-        """Shape (F,) by ``PacketTable.flow``: a BTL handshake was seen, or one port lies in the pinned range (inclusive)."""
-        found = self.records["btl_handshakes"] > 0
-        if mpi_ports is not None:
-            low, high = mpi_ports
-            for port in (self.records["port_a"], self.records["port_b"]):
-                found |= (port >= low) & (port <= high)
-        flows = np.zeros(int(self.records["flow"].max(initial=-1)) + 1, np.bool_)
-        flows[self.records["flow"][found]] = True
-        return flows
-
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
         if flow_mask is None:

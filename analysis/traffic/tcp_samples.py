@@ -27,11 +27,6 @@ class SampleLog:
         self._block = np.empty(0, state.SAMPLE)
         self._open(min(_FIRST_BLOCK, self._limit), store)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of all blocks."""
-        return self._block.nbytes + sum(block.nbytes for block in self._full)
-
     def make_room(self, store: Any) -> None:
         """After this the record ``store`` (dtype STORE) has room for the samples of one more packet."""
         while store["samples_used"] + state.SAMPLES_PER_PACKET > store["sample_room"]:

@@ -15,8 +15,6 @@ from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
 from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
 RESULT: Final = "np.out"
-MBPS_BITS: Final = 2**20
-"""NetPIPE 3's "Mbps" is 2^20 bits per second (8 n / t / 1 048 576), as its printed times and rates show."""
 
 _FILE_ROW = re.compile(r"^ *(\d+) +(\d+\.\d+) +(\d+\.\d+) *$", re.MULTILINE)
 _SCREEN_ROW = re.compile(r"^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbps in +(\d+\.\d+) usec *$", re.MULTILINE)

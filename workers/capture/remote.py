@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from workers.capture.dumpcap import NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.options import CaptureOptions
@@ -67,10 +66,6 @@ class RemoteCapture(Capture):
     def _is_complete(self, on_interface: int | None, stored_bytes: int) -> bool:
         """The packets are not here to be counted."""
         return False
-
-    def open(self) -> BinaryIO:
-        """What has come over: all, after `stop`."""
-        return super().open()
 
     def stop(self, settle_s: float = 2.0, quiet_s: float = QUIET_S) -> CaptureReport:
         """As on one machine; then fetch the packets from the host. Raises ClusterUnavailable when the host is gone."""

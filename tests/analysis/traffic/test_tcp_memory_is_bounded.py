@@ -122,7 +122,6 @@ def test_an_empty_table_is_no_connection() -> None:
     assert accumulator.update(table_of([])).shape == (0,)
     assert len(accumulator.result()) == 0
     assert accumulator.result().metrics()[0] == {"connections": 0}
-    assert np.asarray(accumulator.result().is_mpi((1, 2))).shape == (0,)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,0 +1,10 @@
+"""Whether an interval covers what is true, as tests of coverage count it."""
+
+from __future__ import annotations
+
+from analysis.statistics.summary import Interval
+
+
+def holds(interval: Interval, value: float) -> bool:
+    """Also where the data bound it on one side alone, or on none."""
+    return (interval.low is None or interval.low <= value) and (interval.high is None or value <= interval.high)
