@@ -44,12 +44,13 @@ class ClusterFacts:
 
     @property
     def host_hour(self) -> float | None:
-        """What one host costs per hour: rent, or price spread evenly over the years of use; without power."""
-        if self.price_per_host_hour is not None:
-            return self.price_per_host_hour
-        if self.price is None or not self.hosts or not self.years_of_use:
-            return None
-        return self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
+        """What one host costs per hour: rent, or price spread evenly over the years of use; power comes on top where known."""
+        held = self.price_per_host_hour
+        if held is None and self.price is not None and self.hosts and self.years_of_use:
+            held = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
+        if held is None or self.watts is None or not self.hosts or self.price_per_kwh is None:
+            return held
+        return held + self.watts / self.hosts / 1000 * self.price_per_kwh
 
 
 @dataclass(frozen=True, slots=True)

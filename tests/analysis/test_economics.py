@@ -36,6 +36,14 @@ def test_a_bought_host_costs_its_price_over_the_years() -> None:
     assert ClusterFacts(hosts=8, price=2490).host_hour is None
 
 
+def test_power_costs_on_top_of_a_host_where_both_are_known() -> None:
+    facts = ClusterFacts(hosts=8, price_per_host_hour=0.36, watts=1200, price_per_kwh=0.30)
+    assert facts.host_hour == pytest.approx(0.36 + 0.15 * 0.30)
+    assert contention(3600.0, 1800.0, 2, facts).price_lost == pytest.approx(0.36 + 0.15 * 0.30)
+    assert ClusterFacts(hosts=8, price_per_host_hour=0.36, watts=1200).host_hour == 0.36
+    assert ClusterFacts(hosts=8, watts=1200, price_per_kwh=0.30).host_hour is None
+
+
 def test_it_says_what_contention_takes() -> None:
     # 10 nodes pulling against a broadcast: 4.4 times shorter
     lost = contention(440.0, 100.0, 10, ClusterFacts(price_per_host_hour=1.8))
