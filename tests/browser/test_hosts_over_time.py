@@ -12,7 +12,7 @@ from experiments.files import trial_directory
 from experiments.library import load_defaults
 from experiments.models import Artifact, Trial
 from tests.dashboard.studies_measured import measured
-from tests.dashboard.trial.test_hosts_over_time import row
+from tests.dashboard.trial.samples import row
 
 SPECIFICATION = {"name": "Sampled", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
 

@@ -5,8 +5,7 @@ from playwright.sync_api import expect
 
 from experiments.library import DEFAULT_PROJECT
 from experiments.models import Cluster, Project
-from tests.dashboard.parts.test_parts import LADDER, READERS, STAGING, read, solve, stage
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -47,6 +48,19 @@ def test_every_module_is_read_in_one_sitting() -> None:
     written = [path for path in tracked("*.py") if "migrations" not in path.parts]  # Django writes those
     lengths = {str(path): len((ROOT / path).read_text().splitlines()) for path in written}
     assert not {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
+
+
+def test_tests_take_nothing_from_each_other() -> None:
+    borrowed = set()
+    for path in tracked("tests/*.py"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.ImportFrom):
+                module = f"{'.' * node.level}{node.module or ''}"
+                names = {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            else:
+                names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+            borrowed |= {f"{path}: {name}" for name in names if re.match(r"(tests\.|\.).*\btest_\w+", name)}
+    assert not borrowed, "helpers of several tests live in modules of their own"
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Stores an own experiment with the values that a run of it gave, by the methods that a worker uses."""
+"""Own experiments like the published ones, stored with the values that a run of them gave, by the methods that a worker uses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,30 @@ from typing import Any
 
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.spec import parse
+
+READERS: dict[str, Any] = {
+    "name": "Readers",
+    "workload": "concurrent-readers",
+    "parameters": {"hosts": 3},
+    "sweep": {"link.bandwidth": ["10 Mbit/s", "1 Gbit/s"], "jobs": [1, 10, 20]},
+    "repetitions": 1,
+}
+STAGING: dict[str, Any] = {
+    "name": "Staging",
+    "workload": "data-staging",
+    "sweep": {"staging": ["pull", "multicast"], "hosts": [2, 3, 5, 7]},
+    "repetitions": 2,
+}
+LADDER: dict[str, Any] = {
+    "name": "Ladder",
+    "workload": "hpl",
+    "parameters": {"hosts": 2},
+    "sweep": {"ns": [1000, 2000, 2000], "nb": [80, 80, 160]},
+    "zip": [["ns", "nb"]],
+    "order": "sequential",
+    "repetitions": 1,
+}
+FACTORS: dict[str, Any] = {**LADDER, "sweep": {"ns": [1000, 2000], "nb": [80, 160]}, "zip": []}
 
 
 def measured(
@@ -24,3 +48,33 @@ def measured(
         parameters = trial.configuration.parameters
         trial.finish(TrialResult({"all": values(parameters)}, {}, "good", tables=tables(parameters)))
     return experiment
+
+
+def read(parameters: Mapping[str, Any]) -> dict[str, float]:
+    jobs, link = parameters["jobs"], parameters["link.bandwidth"]
+    wall = 0.1 * jobs + 0.9 * jobs * (link < 1e8)
+    return {
+        "elapsed_s": wall + 2,
+        "concurrent-readers.job_wall_s": wall,
+        "concurrent-readers.server_throughput_bps": min(9.4e6 * jobs / wall, 0.94 * link),
+        "concurrent-readers.client_cpu_max_share": 0.02 * jobs,
+        "concurrent-readers.server_cpu_max_share": 0.03 * jobs,
+    }
+
+
+def stage(parameters: Mapping[str, Any]) -> dict[str, float]:
+    nodes = parameters["hosts"] - 1
+    first = 0.1 + 0.4 * (nodes if parameters["staging"] == "pull" else 1)
+    return {
+        "elapsed_s": first + 2,
+        "data-staging.nodes": nodes,
+        "data-staging.first_search_s": first,
+        "data-staging.later_search_s": 0.1,
+        "data-staging.run_s": first + 0.2,
+        "data-staging.aggregate_bandwidth_Bps": 4e6 * nodes / first,
+        "data-staging.utilisation": 0.3 / (first + 0.2),
+    }
+
+
+def solve(parameters: Mapping[str, Any]) -> dict[str, float]:
+    return {"elapsed_s": 5.0, "hpl.gflops": parameters["ns"] / 1000 * (1.5 if parameters["nb"] == 160 else 1.0)}

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from experiments.models import Trial
-from tests.dashboard.api.test_access import EXPERIMENTS, TRIALS, client_of
+from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from experiments.library import load_defaults
 from experiments.models import Cluster, Configuration, Experiment, ExperimentVersion, State, Trial
 from experiments.spec import design, parse
 from tests.experiments import factories
+from tests.experiments.races import at_once
 from tests.experiments.specifications import specification, written
-from tests.experiments.test_trial_claim import at_once
 
 
 @pytest.mark.django_db

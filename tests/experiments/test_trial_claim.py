@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
-from django.db import IntegrityError, connection, connections
+from django.db import IntegrityError
 
 from experiments.cluster_kinds import machines
 from experiments.models import Cluster, Lease, State, Trial
 from tests.experiments import factories
-
-T = TypeVar("T")
-
-
-def at_once(work: Callable[[int], T], count: int) -> list[T]:
-    """Return what ``work(0)``, ``work(1)`` ... answer when all start together, each with its own connection."""
-    barrier = threading.Barrier(count)
-
-    def run(number: int) -> T:
-        try:
-            connection.ensure_connection()
-            barrier.wait(10)
-            return work(number)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
+from tests.experiments.races import at_once
 
 
 @pytest.mark.django_db

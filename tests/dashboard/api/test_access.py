@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from experiments.library import load_published
-from experiments.models import ApiToken, Project, Trial
+from experiments.models import Project, Trial
+from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.specifications import written
 
 pytestmark = pytest.mark.django_db
-EXPERIMENTS, TRIALS = "/api/v1/experiments/", "/api/v1/trials/"
-
-
-def client_of(user: Any) -> Client:
-    """Return a client that signs every request with a new token of ``user``."""
-    _, key = ApiToken.issue(user, "test")
-    return Client(headers={"Authorization": f"Bearer {key}"})
 
 
 @pytest.mark.parametrize(

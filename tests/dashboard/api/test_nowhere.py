@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 

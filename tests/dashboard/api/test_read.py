@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.library import load_published
 from experiments.models import Artifact, Trial
-from tests.dashboard.api.test_access import EXPERIMENTS, TRIALS, client_of
+from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.factories import RESULT
 

@@ -11,7 +11,7 @@ import pytest
 from dashboard.api.result import experiment_result
 from experiments.library import load_published
 from experiments.models import Experiment
-from tests.dashboard.api.test_access import EXPERIMENTS, TRIALS, client_of
+from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.factories import RESULT
 

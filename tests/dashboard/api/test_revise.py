@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from experiments.models import Experiment, State
-from tests.dashboard.api.test_access import EXPERIMENTS, client_of
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.experiments import factories
 from tests.experiments.specifications import written
 

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from experiments.models import ApiToken
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 CHECKS = [

@@ -9,7 +9,7 @@ from django.urls import reverse
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Project, Trial
 from experiments.selectors.comparison import compare
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.dashboard.studies_measured import measured
 
 ADDRESS = "/compare/"

@@ -9,8 +9,7 @@ from dashboard.experiment.axes import STEP
 from dashboard.experiment.results import Results
 from experiments import workloads
 from experiments.models import Experiment
-from tests.dashboard.parts.test_parts import FACTORS, LADDER, READERS, read, solve
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
 
 
 def chart_of(experiment, title):

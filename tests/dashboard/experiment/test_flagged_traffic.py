@@ -14,7 +14,7 @@ from experiments.selectors.explorer_query import Query
 from experiments.selectors.history import history_of
 from experiments.selectors.study import study_of
 from experiments.traffic import in_statistics
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 
 
 @pytest.fixture

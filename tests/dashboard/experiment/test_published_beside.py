@@ -11,8 +11,7 @@ from django.urls import reverse
 from dashboard.experiment.results import Results
 from dashboard.parts import Measured
 from experiments.models import Experiment, Measurement
-from tests.dashboard.parts.test_parts import LADDER, READERS, STAGING, read, solve, stage
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
 
 WATER = {"name": "Water", "workload": "water", "sweep": {"hosts": [2, 4]}, "repetitions": 2}
 WIDE = {

@@ -5,9 +5,8 @@ from django.urls import reverse
 
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.models import Cluster
-from tests.dashboard.pages.test_pages import text_of
-from tests.dashboard.parts.test_parts import LADDER, solve, words_of
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import LADDER, measured, solve
+from tests.dashboard.texts import text_of, words_of
 
 FORM = {"hosts": "8", "cores_per_host": "1", "clock_hz": "1.756 GHz", "operations_per_cycle": "2", "watts": "0.9 kW"}
 ADDRESS = "/clusters/testbed/facts/"

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
 from experiments.selectors.explorer import pivot
 from experiments.selectors.explorer_query import Query
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 ADDRESS = "/explore/"

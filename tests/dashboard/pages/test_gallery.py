@@ -9,9 +9,8 @@ from dashboard.pages.gallery import STUDIES
 from experiments.library import built_in
 from experiments.library.studies import published_studies
 from experiments.models import Experiment
-from tests.dashboard.pages.test_pages import text_of
-from tests.dashboard.parts.test_parts import READERS, read
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import READERS, measured, read
+from tests.dashboard.texts import text_of
 
 
 def test_every_published_study_it_shows_with_both_sizes(page):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.selectors.history import expect, history_of
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 
 # Seconds of twelve trials: without a step, and with one after the sixth.
 LEVEL = [2.0 * (1 + 0.002 * (n % 3)) for n in range(12)]

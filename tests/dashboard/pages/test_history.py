@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 

@@ -7,13 +7,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial
+from tests.dashboard.texts import text_of
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]
-
-
-def text_of(response) -> str:
-    assert response.status_code == 200
-    return response.content.decode()
 
 
 @pytest.mark.parametrize("name", [*PLACES, "pulse", "search"])

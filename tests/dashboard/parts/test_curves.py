@@ -7,8 +7,8 @@ from dashboard.parts.curves import curves_part
 from experiments import workloads
 from experiments.models import Experiment
 from experiments.selectors import published_like
-from tests.dashboard.parts.test_parts import words_of
 from tests.dashboard.studies_measured import measured
+from tests.dashboard.texts import words_of
 from tests.experiments.workloads.samples import sample
 
 NETPIPE = {

@@ -1,75 +1,13 @@
 """Result parts: each appears where the data fit, says what it should, and nowhere else."""
 
-import re
-
 import pytest
 from django.urls import reverse
 
 from dashboard.parts import Measured
 from dashboard.parts.rating import rating_part
 from experiments.models import Experiment, Measurement
-from tests.dashboard.studies_measured import measured
-
-READERS = {
-    "name": "Readers",
-    "workload": "concurrent-readers",
-    "parameters": {"hosts": 3},
-    "sweep": {"link.bandwidth": ["10 Mbit/s", "1 Gbit/s"], "jobs": [1, 10, 20]},
-    "repetitions": 1,
-}
-STAGING = {
-    "name": "Staging",
-    "workload": "data-staging",
-    "sweep": {"staging": ["pull", "multicast"], "hosts": [2, 3, 5, 7]},
-    "repetitions": 2,
-}
-LADDER = {
-    "name": "Ladder",
-    "workload": "hpl",
-    "parameters": {"hosts": 2},
-    "sweep": {"ns": [1000, 2000, 2000], "nb": [80, 80, 160]},
-    "zip": [["ns", "nb"]],
-    "order": "sequential",
-    "repetitions": 1,
-}
-FACTORS = {**LADDER, "sweep": {"ns": [1000, 2000], "nb": [80, 160]}, "zip": []}
-
-
-def read(parameters):
-    jobs, link = parameters["jobs"], parameters["link.bandwidth"]
-    wall = 0.1 * jobs + 0.9 * jobs * (link < 1e8)
-    return {
-        "elapsed_s": wall + 2,
-        "concurrent-readers.job_wall_s": wall,
-        "concurrent-readers.server_throughput_bps": min(9.4e6 * jobs / wall, 0.94 * link),
-        "concurrent-readers.client_cpu_max_share": 0.02 * jobs,
-        "concurrent-readers.server_cpu_max_share": 0.03 * jobs,
-    }
-
-
-def stage(parameters):
-    nodes = parameters["hosts"] - 1
-    first = 0.1 + 0.4 * (nodes if parameters["staging"] == "pull" else 1)
-    return {
-        "elapsed_s": first + 2,
-        "data-staging.nodes": nodes,
-        "data-staging.first_search_s": first,
-        "data-staging.later_search_s": 0.1,
-        "data-staging.run_s": first + 0.2,
-        "data-staging.aggregate_bandwidth_Bps": 4e6 * nodes / first,
-        "data-staging.utilisation": 0.3 / (first + 0.2),
-    }
-
-
-def solve(parameters):
-    return {"elapsed_s": 5.0, "hpl.gflops": parameters["ns"] / 1000 * (1.5 if parameters["nb"] == 160 else 1.0)}
-
-
-def words_of(page, experiment, **asked):
-    """The text of the parts, without markup."""
-    response = page.get(reverse("experiment-parts", args=[experiment.slug]), asked)
-    assert response.status_code == 200
-    return " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", response.content.decode(), flags=re.DOTALL).split())
+from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, STAGING, measured, read, solve, stage
+from tests.dashboard.texts import words_of
 
 
 def test_an_envelope_it_shows_beside_the_published_one(page, library):

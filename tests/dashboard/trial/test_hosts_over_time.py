@@ -12,26 +12,9 @@ from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, rea
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.charts.figures import checked
+from tests.dashboard.trial.samples import row
 
 CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_bytes", "drops_per_s"))
-
-
-def row(t_s: float, host: str = "n1", user: float = 0.5, **changes: float) -> dict[str, object]:
-    """One row as `workers.hosts.sampling.shares` writes it."""
-    return {
-        "t_s": t_s,
-        "host": host,
-        "cpu_user_share": user,
-        "cpu_system_share": 0.25,
-        "memory_bytes": 1000,
-        "runnable": 1,
-        "rx_Bps": 10.0,
-        "tx_Bps": 20.0,
-        "rx_pps": 1.0,
-        "tx_pps": 2.0,
-        "drops": 0,
-        **changes,
-    }
 
 
 CROWDED = json.dumps([row(t / 10) for t in range(1, 1000)])

@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-from pathlib import Path
 
 import pytest
 
 from experiments import cluster_kinds
 from experiments.cluster_kinds.testbed import MOST_HOSTS
+from tests.workers.launchers.commands import RANK, SSH, WATER, words
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
-from workers.launchers.base import WRAPPER
 from workers.launchers.slurm import SlurmLauncher, agent_script
 from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
 from workers.testbed.plan import address
-
-WATER = Job(
-    program=("lmp", "-in", "in.water"),
-    ranks=4,
-    ranks_per_host=2,
-    hosts=("n1", "n2"),
-    workdir=Path("/trial/work"),
-    report_dir=Path("/trial/ranks"),
-    environment={"OMP_NUM_THREADS": "1", "A": "two words"},
-    btl_ports=(30000, 100),
-    open_mpi=4,
-)
-SSH = {"hosts": ["n1", "n2", "n3"]}
-RANK = ["/usr/bin/python3", "-I", "-S", str(WRAPPER), "/trial/ranks", "lmp", "-in", "in.water"]
-
-
-def words(command: str) -> list[str]:
-    return command.split()
 
 
 def test_the_testbed_launcher_pins_mpi_to_the_virtual_network() -> None:

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.workers.launchers.test_launch_commands import RANK, SSH, WATER, words
+from tests.workers.launchers.commands import RANK, SSH, WATER, words
 from workers import launchers
 from workers.launchers import openmpi
 

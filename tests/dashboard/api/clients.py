@@ -1,0 +1,17 @@
+"""Who asks REST, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+
+from experiments.models import ApiToken
+
+EXPERIMENTS, TRIALS = "/api/v1/experiments/", "/api/v1/trials/"
+
+
+def client_of(user: Any) -> Client:
+    """Return a client that signs every request with a new token of ``user``."""
+    _, key = ApiToken.issue(user, "test")
+    return Client(headers={"Authorization": f"Bearer {key}"})

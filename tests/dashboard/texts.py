@@ -1,0 +1,24 @@
+"""What a page says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+
+from experiments.models import Experiment
+
+
+def text_of(response: Any) -> str:
+    """The page itself, which must be one."""
+    assert response.status_code == 200
+    text: str = response.content.decode()
+    return text
+
+
+def words_of(page: Client, experiment: Experiment, **asked: str) -> str:
+    """The text of an experiment's parts, without markup."""
+    text = text_of(page.get(reverse("experiment-parts", args=[experiment.slug]), asked))
+    return " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", text, flags=re.DOTALL).split())
