@@ -41,9 +41,9 @@ class Revision:
         return not self.differences
 
 
-def preview_of(experiment: Experiment, spec: ExperimentSpec) -> Revision:
-    """Return what ``experiment.revise(spec)`` would do, without doing it. Four queries."""
-    plan, old = design.expand(spec), experiment.spec
+def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design) -> Revision:
+    """Return what ``experiment.revise(spec)`` would do, without doing it; ``plan`` is its design. Four queries."""
+    old = experiment.spec
     moved = (spec.cluster, spec.capture) != (old.cluster, old.capture)
     trials = list(
         experiment.trials.filter(superseded=False).values_list(
@@ -119,7 +119,7 @@ def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any]
         return None
     further = {h: n - (0 if h in known else spec.repetitions) for h, n in asked.items()}
     further = {h: n for h, n in further.items() if n > 0}
-    return MorePoints(extended, further, preview_of(experiment, extended).queued + sum(further.values()))
+    return MorePoints(extended, further, preview_of(experiment, extended, plan).queued + sum(further.values()))
 
 
 def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -> ExperimentSpec | None:

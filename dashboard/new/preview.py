@@ -57,9 +57,8 @@ class Preview:
         return self.configurations - len(self.rows)
 
 
-def make_preview(spec: ExperimentSpec, chosen: int, cluster: Cluster) -> Preview:
-    """The same expansion that is stored at the start, with times and the exact command of configuration `chosen`."""
-    plan = design.expand(spec)
+def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster) -> Preview:
+    """The design that is stored at the start, with times and the exact command of configuration `chosen`."""
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
     times = launch.estimates(spec, plan)
     kinds = [trial.kind for trial in plan.trials]

@@ -217,7 +217,7 @@ def _setup(found: Experiment) -> dict[str, Any]:
         spec = found.spec
     except InvalidSpec:
         return setup  # stored by an earlier version; its results stay readable
-    point = design.expand(spec).configurations[0].parameters
+    point = design.first_point(spec)
     own = [name for name in workloads.get(found.workload).parameters_type.model_fields if name not in spec.sweep]
     setup["constants"] = parameters_sentence(point, own)
     if not any(name.startswith("link.") for name in spec.sweep):

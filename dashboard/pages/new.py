@@ -152,10 +152,11 @@ def form_context(
             cluster = next((cluster for cluster in clusters if cluster.slug == spec.cluster), None)
             if cluster is None:
                 raise no_cluster(draft)
-            cluster.require_hosts(*design.most_hosts(spec, design.expand(spec)))
-            made = make_preview(spec, chosen, cluster)
+            plan = design.expand(spec)
+            cluster.require_hosts(*design.most_hosts(spec, plan))
+            made = make_preview(spec, plan, chosen, cluster)
             if editing is not None:
-                change = preview_of(editing, spec)
+                change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)
         except InvalidSpec as found:
             error = found

@@ -66,6 +66,11 @@ def expand(spec: ExperimentSpec) -> Design:
     return Design(plans, tuple(_order(spec, len(plans))))
 
 
+def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
+    """Return the parameters of the first configuration of a checked specification, without making the others."""
+    return next(_points(spec))
+
+
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return what is wrong with the configurations: too many, none left, or values that do not go together."""
     per_configuration = spec.repetitions + spec.warmups + spec.control

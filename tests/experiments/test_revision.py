@@ -12,6 +12,7 @@ from experiments.library import load_defaults, load_published
 from experiments.models import Cluster, Experiment, State, Trial
 from experiments.revision import preview_of
 from experiments.spec import parse
+from experiments.spec.design import expand
 
 BASE: dict[str, Any] = {
     "name": "under revision",
@@ -88,7 +89,8 @@ def test_it_keeps_waiting_repetitions_that_were_asked_for_of_single_points(exper
     (two,) = experiment.configurations.filter(hosts=2).values_list("hash", flat=True)
     assert experiment.queue_further({two: 2}) == 2
     assert queued(experiment) == [(2, 3, 1), (2, 4, 1)]
-    planned = preview_of(experiment, parse({**BASE, "repetitions": 3}))
+    more = parse({**BASE, "repetitions": 3})
+    planned = preview_of(experiment, more, expand(more))
     assert (planned.queued, planned.dropped) == (4, 2)
     assert experiment.add_repetitions(1) == 4
     assert queued(experiment) == [(1, 3, 1), (2, 3, 1), (2, 4, 1), (2, 5, 1)]

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from experiments.models import Experiment, Measurement, State, Trial
+from experiments.spec import design
 
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
 
@@ -54,6 +55,15 @@ def test_the_edit_form_it_says_what_the_change_will_do(page, experiment):
     assert "<b>5</b> trials become stale" in html
     assert re.search(r"sweep.hosts</span>: 1, 2, 4 → <b>1, 2, 8", html)
     assert "Save and queue 5 trials" in html
+
+
+def test_the_design_it_makes_once_for_a_preview_and_not_at_all_for_the_page(page, experiment, monkeypatch):
+    made, expand = [], design.expand
+    monkeypatch.setattr(design, "expand", lambda spec: made.append(spec) or expand(spec))
+    page.post(reverse("new-preview"), form(experiment, "1, 2, 8"))
+    assert [spec.values()["hosts"] for spec in made] == [[1, 2, 8]]
+    page.get(experiment.get_absolute_url())
+    assert len(made) == 1
 
 
 def test_a_saved_edit_it_is_a_new_version_and_keeps_stale_points_apart(page, experiment):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from experiments.spec import ExperimentSpec
-from experiments.spec.design import Design, configuration_hash, expand, program
+from experiments.spec.design import Design, configuration_hash, expand, first_point, program
 from tests.experiments.specifications import specification
 
 
@@ -122,6 +122,12 @@ def test_it_makes_every_trial_exactly_once(how: str) -> None:
     trials = Counter(order(plan))
     assert set(trials.values()) == {1}
     assert Counter(kind for _, kind, _ in trials) == {"measured": 15, "warmup": 10, "control": 5}
+
+
+def test_its_first_point_is_that_of_its_first_configuration() -> None:
+    spec = specification(sweep={"hosts": "4, 2, 1", "ranks_per_host": [3, 1]}, where="hosts < 4")
+    assert first_point(spec) == expand(spec).configurations[0].parameters
+    assert (first_point(spec)["hosts"], first_point(spec)["ranks_per_host"]) == (2, 3)
 
 
 def test_it_gives_the_ranks_program() -> None:
