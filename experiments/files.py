@@ -1,4 +1,4 @@
-"""Where the files of a trial lie, and how its stored analysis is written and read."""
+"""Where the files of a trial lie, and how its stored analysis and an unread result are written and read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any, Final
 import zstandard
 from django.conf import settings
 
-from experiments.models import Artifact, Trial
+from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
+MEASURED_NAME: Final = "measured.json"
+"""What was measured in a trial whose output its parser refused: kept beside the output until a better parser reads it."""
+_MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 
 def trial_directory(trial: Trial) -> Path:
@@ -31,3 +34,16 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
         return None
     loaded: dict[str, Any] = json.loads(zstandard.decompress(artifact.file.read_bytes()))
     return loaded
+
+
+def write_measured(file: Path, result: TrialResult) -> None:
+    """Write everything of a result but what the output says: no figures of merit, no tables."""
+    file.write_text(json.dumps({name: getattr(result, name) for name in _MEASURED}))
+
+
+def read_measured(trial: Trial) -> TrialResult | None:
+    """Return what ``write_measured`` wrote for a trial; None where it wrote nothing or the file is gone."""
+    artifact = trial.artifacts.filter(name=MEASURED_NAME, removed_at=None).first()
+    if artifact is None or not artifact.file.is_file():
+        return None
+    return TrialResult(**json.loads(artifact.file.read_text()))

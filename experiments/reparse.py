@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from experiments import unread, workloads
+from experiments import workloads
 from experiments.errors import OutputError
+from experiments.files import MEASURED_NAME, read_measured
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.storable import storable
@@ -39,7 +40,7 @@ class Reparsed:
 
 def candidates() -> QuerySet[Trial]:
     """Return the trials whose output a parser has read or refused. Published results have no output and are never touched."""
-    refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=unread.NAME))
+    refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=MEASURED_NAME))
     return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False)
 
 
@@ -50,7 +51,7 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
     """
     counts = Reparsed()
     for trial in trials:
-        measured = unread.kept(trial) if trial.state == State.FAILED else None
+        measured = read_measured(trial) if trial.state == State.FAILED else None
         if trial.experiment.published or (trial.state != State.FINISHED and measured is None):
             continue
         texts = _texts(trial)
@@ -87,7 +88,7 @@ def _workload(trial: Trial) -> workloads.Workload:
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     """Return standard output and the files that the run wrote; None where one of those that were kept is gone."""
-    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=unread.NAME)
+    kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     if any(a.removed_at is not None or not a.file.is_file() for a in kept):
         return None
     texts = {a.name: a.file.read_text(errors="replace") for a in kept}

@@ -6,8 +6,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from experiments import unread
 from experiments.errors import StaleTrial
+from experiments.files import MEASURED_NAME, write_measured
 from experiments.models import Artifact, Summary, Trial, TrialResult
 from experiments.reparse import candidates, reparse
 from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
@@ -77,8 +77,9 @@ def refused(db, session_directory) -> Trial:
     factories.experiment()
     trial = factories.analysing()
     output = factories.stored_file(trial, content=OUTPUT)
-    kept = unread.keep(output.file.parent, factories.RESULT)
-    trial.fail("LAMMPS printed no loop time.", [output, Artifact.describe(trial.pk, "other", kept)])
+    measured = output.file.with_name(MEASURED_NAME)
+    write_measured(measured, factories.RESULT)
+    trial.fail("LAMMPS printed no loop time.", [output, Artifact.describe(trial.pk, "other", measured)])
     return trial
 
 

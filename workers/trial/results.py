@@ -10,9 +10,8 @@ from typing import Any, Final
 import analysis
 from analysis.catalogue import METRICS
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
-from experiments import unread
 from experiments.errors import OutputError
-from experiments.files import ANALYSIS_NAME, write_analysis
+from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, write_measured
 from experiments.models import Artifact, TrialResult
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
@@ -76,8 +75,9 @@ def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
         result = _result(run, measured, Parsed({}))
     except TrialFailed:
         return ()  # the capture cannot be read either: there is nothing to add figures of merit to
-    kept = unread.keep(run.directory, result)
-    return [*result.artifacts, Artifact.describe(run.trial.pk, Artifact.Kind.OTHER, kept)]
+    file = run.directory / MEASURED_NAME
+    write_measured(file, result)
+    return [*result.artifacts, Artifact.describe(run.trial.pk, Artifact.Kind.OTHER, file)]
 
 
 def _worse(*verdicts: str) -> str:
