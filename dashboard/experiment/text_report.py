@@ -11,7 +11,6 @@ from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
 from experiments.spec.parameters import shown
-from experiments.traffic import FLAGGED
 
 
 def configurations_table(experiment: Experiment) -> Table:
@@ -22,7 +21,7 @@ def configurations_table(experiment: Experiment) -> Table:
         title="Median and, below it, the range of the finished trials",
         title_justify="left",
         title_style="dim",
-        caption=_left_out(rows),
+        caption=_left_out(experiment),
         caption_justify="left",
     )
     for name in swept:
@@ -43,8 +42,8 @@ def configurations_table(experiment: Experiment) -> Table:
     return table
 
 
-def _left_out(rows: Sequence[ConfigurationRow]) -> str | None:
-    flagged = sum(m.state == State.FINISHED and m.trust in FLAGGED for row in rows for m in row.trials)
+def _left_out(experiment: Experiment) -> str | None:
+    flagged = experiment.trials.flagged().count()
     if not flagged:
         return None
     return f"The traffic of {flagged} flagged trial{'s'[: flagged > 1]} is left out; their times count."

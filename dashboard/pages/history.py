@@ -20,7 +20,7 @@ from dashboard.numbers import percent_change
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
-from experiments.selectors.history import ConfigurationHistory, counted, expect, history_of
+from experiments.selectors.history import ConfigurationHistory, expect, history_of, trials_of
 
 
 @require_GET
@@ -96,7 +96,7 @@ def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse
     if not is_metric(metric) or not trial.isdecimal() or len(trial) > 18:
         raise Http404
     first = get_object_or_404(
-        counted(request.user, configuration, cluster).select_related("experiment__project"), pk=int(trial)
+        trials_of(request.user, configuration, cluster).select_related("experiment__project"), pk=int(trial)
     )
     if not may_submit(request.user, first.experiment.project):
         raise PermissionDenied

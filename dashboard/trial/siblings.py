@@ -50,12 +50,8 @@ def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[s
 def observer_of(found: Trial) -> dict[str, str] | None:
     """The observer effect at this trial's configuration, in words; None without a control that finished."""
     times: dict[str, list[float]] = {Kind.MEASURED: [], Kind.CONTROL: []}
-    rows = Measurement.objects.filter(
-        trial__in=Trial.objects.current().filter(
-            configuration=found.configuration_id, state=State.FINISHED, kind__in=list(times)
-        ),
-        metric="elapsed_s",
-        scope="all",
+    rows = Measurement.objects.counted(Kind.MEASURED, Kind.CONTROL).filter(
+        trial__configuration=found.configuration_id, metric="elapsed_s", scope="all"
     )
     for kind, value in rows.values_list("trial__kind", "value"):
         times[kind].append(value)

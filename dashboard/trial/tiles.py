@@ -46,7 +46,7 @@ def tile_of(
     others = [other for pk, other in repetitions if pk != trial.pk]
     # A full-size published value beside a miniature would press all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
-    words = "the only counted repetition"
+    words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if others:
         middle = median([other for _, other in repetitions])
         apart = numbers.percent_apart(value, middle)

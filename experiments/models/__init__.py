@@ -8,8 +8,9 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.measurement import Measurement
 from experiments.models.project import Membership, Project
+from experiments.models.states import ACTIVE, UNFINISHED, Kind, State
 from experiments.models.summary import Summary
-from experiments.models.trial import ACTIVE, UNFINISHED, Kind, State, Trial, TrialResult
+from experiments.models.trial import Trial, TrialResult
 from experiments.models.view import ExpectedChange, SavedView
 
 __all__ = [

@@ -7,11 +7,16 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from experiments.models.states import Kind, counted
 from experiments.traffic import FLAGGED, TRAFFIC
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
     """Values by what they are for."""
+
+    def counted(self, *kinds: Kind) -> MeasurementQuerySet:
+        """The values of the trials that statistics are made of (of trials of ``kinds``, where they are not the measured ones)."""
+        return self.filter(counted("trial__", *kinds))
 
     def in_statistics(self) -> MeasurementQuerySet:
         """What enters statistics: without the traffic of flagged captures, of which only the times count."""

@@ -16,7 +16,7 @@ from experiments.models.measurement import Measurement
 
 
 class Summary(models.Model):
-    """The counted trials (finished, measured, not superseded) of a configuration in one metric."""
+    """The measured trials (``states.measured``) of a configuration in one metric, without the traffic of flagged captures."""
 
     configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="summaries")
     metric = models.CharField(max_length=80)

@@ -18,29 +18,11 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
+from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Kind, State, counted
 from experiments.storable import storable
 from experiments.traffic import FLAGGED
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
-
-
-class State(models.TextChoices):
-    """The life of a trial (ARCHITECTURE: States)."""
-
-    QUEUED = "queued", "Waiting"
-    PREPARING = "preparing", "Preparing"
-    RUNNING = "running", "Running"
-    ANALYSING = "analysing", "Analysing"
-    FINISHED = "finished", "Finished"
-    FAILED = "failed", "Failed"
-    ERRORED = "errored", "Errored"
-    CANCELLED = "cancelled", "Cancelled"
-    LOST = "lost", "Lost"
-
-
-ACTIVE: Final = (State.PREPARING, State.RUNNING, State.ANALYSING)
-UNFINISHED: Final = (State.QUEUED, *ACTIVE)
-WITHOUT_RESULT: Final = (State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
 _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.RUNNING: (State.PREPARING,),
     State.ANALYSING: (State.RUNNING,),
@@ -50,14 +32,6 @@ _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.CANCELLED: ACTIVE,
     State.LOST: ACTIVE,
 }
-
-
-class Kind(models.TextChoices):
-    """What a trial is for."""
-
-    MEASURED = "measured", "Measured"
-    WARMUP = "warmup", "Warm-up"
-    CONTROL = "control", "Without capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +64,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def counted(self) -> TrialQuerySet:
         """The trials that statistics are made of."""
-        return self.current().filter(state=State.FINISHED, kind=Kind.MEASURED)
+        return self.filter(counted())
 
     def flagged(self) -> TrialQuerySet:
         """The counted trials whose traffic enters no statistics."""

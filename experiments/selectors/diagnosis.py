@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from analysis.findings import Diagnosis, diagnose
 from analysis.scaling import ObserverEffect, Study, observer_effect
-from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
+from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Trial
 from experiments.revision import plan_points
 from experiments.selectors.study import study_of
 from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
@@ -139,10 +139,8 @@ def _observed(experiment: Experiment, study: Study) -> list[ObservedPoint]:
 
 def _control_times(experiment: Experiment) -> Mapping[int, list[float]]:
     """Return elapsed times of the finished trials without capture, by configuration."""
-    rows = Measurement.objects.filter(
-        trial__in=Trial.objects.current().filter(experiment=experiment, state=State.FINISHED, kind=Kind.CONTROL),
-        metric="elapsed_s",
-        scope="all",
+    rows = Measurement.objects.counted(Kind.CONTROL).filter(
+        trial__experiment=experiment, metric="elapsed_s", scope="all"
     )
     times: dict[int, list[float]] = defaultdict(list)
     for configuration, value in rows.values_list("trial__configuration_id", "value"):

@@ -169,17 +169,10 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
 
 
 def _counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> Any:
-    """Return (configuration, trial, trust, metric, value) of the finished, measured trials of the current design."""
+    """Return (configuration, trial, trust, metric, value) of the counted trials, flagged ones among them."""
     return (
-        Measurement.objects.filter(
-            trial__experiment=experiment,
-            trial__state=State.FINISHED,
-            trial__kind=Kind.MEASURED,
-            trial__superseded=False,
-            trial__configuration__in_design=True,
-            metric__in=metrics,
-            scope=scope,
-        )
+        Measurement.objects.counted()
+        .filter(trial__experiment=experiment, metric__in=metrics, scope=scope)
         .order_by("trial__repetition", "trial_id")
         .values_list("trial__configuration_id", "trial_id", "trial__trust", "metric", "value")
     )
@@ -254,14 +247,9 @@ def neighbours(trial: Trial) -> tuple[int | None, int | None]:
 def repetitions_of(trial: Trial, metrics: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
     """Return, per metric, (trial key, value) of every counted trial of the same configuration: the dots of the tiles."""
     found: dict[str, list[tuple[int, float]]] = {metric: [] for metric in metrics}
-    rows = Measurement.objects.filter(
-        trial__configuration_id=trial.configuration_id,
-        trial__state=State.FINISHED,
-        trial__kind=Kind.MEASURED,
-        trial__superseded=False,
-        metric__in=metrics,
-        scope="all",
-    ).values_list("metric", "trial_id", "value")
-    for metric, trial_id, value in rows:
+    rows = Measurement.objects.counted().filter(
+        trial__configuration=trial.configuration_id, metric__in=metrics, scope="all"
+    )
+    for metric, trial_id, value in rows.values_list("metric", "trial_id", "value"):
         found[metric].append((trial_id, value))
     return found

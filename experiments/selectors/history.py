@@ -10,7 +10,8 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
-from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Kind, Measurement, State, Trial
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial
+from experiments.models.states import measured
 from experiments.selectors.differences import flat
 from experiments.traffic import in_statistics
 
@@ -63,10 +64,10 @@ class ConfigurationHistory:
 def history_of(user: Any, configuration: str, cluster: str, metric: str) -> ConfigurationHistory:
     """Return the history of a configuration (its hash) on a cluster (its slug) in five queries.
 
-    Only counted trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
+    Only measured trials of experiments that ``user`` may see. Raise Configuration.DoesNotExist when there is none.
     """
     columns = ("pk", "value", "ended_at", "experiment__slug", "environment_id", "trust")
-    newest = list(measured(user, configuration, cluster, metric).values_list(*columns))
+    newest = list(with_value(user, configuration, cluster, metric).values_list(*columns))
     if not newest:
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
@@ -91,24 +92,18 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
     )
 
 
-def measured(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
-    """Return the newest counted trials (one more than are read), newest first, with their ``value`` of a metric or None."""
-    newest = counted(user, configuration, cluster).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
+def with_value(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
+    """Return the newest measured trials (one more than are read), newest first, with their ``value`` of a metric or None."""
+    newest = trials_of(user, configuration, cluster).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
     own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
     # first the trials, then their values: a history may be many times as long
     rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
     return rows.order_by("-ended_at", "-pk")
 
 
-def counted(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
-    """Return the counted trials of a configuration on a cluster, also those that the current design no longer asks for."""
-    return visible_trials(user).filter(
-        configuration__hash=configuration,
-        cluster__slug=cluster,
-        state=State.FINISHED,
-        kind=Kind.MEASURED,
-        superseded=False,
-    )
+def trials_of(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
+    """Return the measured trials of a configuration on a cluster, also those that the current design no longer asks for."""
+    return visible_trials(user).filter(measured(), configuration__hash=configuration, cluster__slug=cluster)
 
 
 def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> History:

@@ -15,7 +15,7 @@ from analysis.statistics import History, HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.access import visible_experiments
 from experiments.models import Configuration, ExpectedChange, Experiment, Summary
-from experiments.selectors.history import MOST_TRIALS, measured
+from experiments.selectors.history import MOST_TRIALS, with_value
 
 METRIC: Final = "elapsed_s"
 FEWEST: Final = 2 * SHORTEST
@@ -90,7 +90,7 @@ def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
     if not rows:
         return []
     parts = [
-        measured(user, row.hash, row.cluster, METRIC)
+        with_value(user, row.hash, row.cluster, METRIC)
         .annotate(place=Value(place))
         .annotate(
             ended_s=Cast(Extract("ended_at", "epoch"), FloatField())

@@ -45,11 +45,9 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
     """Return metric -> value per counted trial, without the traffic of flagged captures."""
-    counted = Trial.objects.counted().filter(experiment=experiment)
-    measured = Measurement.objects.filter(trial__in=counted, scope="all").in_statistics()
-    rows = measured.values_list("trial_id", "metric", "value")
+    rows = Measurement.objects.counted().filter(trial__experiment=experiment, scope="all").in_statistics()
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    for trial, metric, value in rows:
+    for trial, metric, value in rows.values_list("trial_id", "metric", "value"):
         values[trial][metric] = value
     return values
 

@@ -105,3 +105,11 @@ def test_a_history_it_tells_which_are_left_out(measured, configuration, person, 
 
 def test_the_table_of_a_run_it_closes_with_how_many_are_left_out(measured):
     assert configurations_table(measured).caption == "The traffic of 1 flagged trial is left out; their times count."
+
+
+def test_of_a_flagged_warm_up_the_table_of_a_run_says_nothing(submit, run):
+    experiment = submit(warmups=1, repetitions=1, sweep={"hosts": [2]})
+    run(most=1, trust="degraded")
+    run()
+    assert experiment.trials.get(trust="degraded").kind == "warmup"
+    assert configurations_table(experiment).caption is None

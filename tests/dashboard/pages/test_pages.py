@@ -7,6 +7,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial
+from experiments.spec import parse
+from tests.dashboard.conftest import specification
 from tests.dashboard.texts import text_of
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]
@@ -172,6 +174,16 @@ def test_a_finished_trial_it_shows_with_tiles_and_dots(page, submit, run):
     assert "mpirun -np 4 lmp" in text
     assert "no handshake captured" in text
     assert 'rel="prev"' in text
+
+
+def test_of_a_point_that_a_revision_dropped_it_counts_no_repetition(page, submit, run):
+    experiment = submit()
+    run()
+    experiment.revise(parse(specification(sweep={"hosts": [1, 2]})))
+    text = text_of(page.get(experiment.trials.filter(configuration__hosts=4).last().get_absolute_url()))
+    assert text.count("no repetition of this point is counted") == 6
+    assert "from the median of" not in text
+    assert "the only counted repetition" not in text
 
 
 def test_a_waiting_trial_it_polls_it_reloads_once_over(page, submit, run):

@@ -11,6 +11,7 @@ from experiments import selectors
 from experiments.models import Trial
 from tests.experiments import factories
 from tests.experiments.factories import RESULT
+from tests.experiments.specifications import specification
 
 pytestmark = pytest.mark.django_db
 
@@ -72,6 +73,15 @@ def test_it_leaves_values_of_replaced_attempts_out() -> None:
     (row,) = selectors.configuration_rows(experiment, ["elapsed_s"])
     assert row.values == {"elapsed_s": [2.0]}
     assert selectors.repetitions_of(new, ["elapsed_s"]) == {"elapsed_s": [(new.pk, 2.0)]}
+
+
+def test_it_gives_no_repetitions_of_a_point_that_a_revision_dropped() -> None:
+    experiment = factories.experiment(repetitions=1)
+    dropped, kept = factories.finished(), factories.finished()
+    assert selectors.repetitions_of(dropped, ["elapsed_s"]) == {"elapsed_s": [(dropped.pk, 1.5)]}
+    experiment.revise(specification(repetitions=1, sweep={"hosts": [2]}))
+    assert selectors.repetitions_of(dropped, ["elapsed_s"]) == {"elapsed_s": []}
+    assert selectors.repetitions_of(kept, ["elapsed_s"]) == {"elapsed_s": [(kept.pk, 1.5)]}
 
 
 def test_it_names_what_varies_hosts_first() -> None:

@@ -1,0 +1,65 @@
+"""Which trials statistics are made of: trials and their values are counted by one condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.models import Experiment, Kind, Measurement, Trial
+from tests.experiments import factories
+from tests.experiments.specifications import specification
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    """A warm-up, a control and two repetitions at each of two numbers of hosts; the first repetition was run again."""
+    experiment = factories.experiment(warmups=1, control=True, order="sequential")
+    while experiment.trials.unfinished().exists():
+        factories.finished()
+    first = experiment.trials.filter(kind=Kind.MEASURED).order_by("position").first()
+    assert first is not None
+    first.queue_attempt()
+    factories.finished(replace(factories.RESULT, trust="degraded"))
+    return experiment
+
+
+def trials_of_counted_values(*kinds: Kind) -> set[int]:
+    """Return the trials whose values are counted."""
+    return set(Measurement.objects.counted(*kinds).values_list("trial_id", flat=True))
+
+
+def test_it_counts_values_and_trials_alike(experiment: Experiment) -> None:
+    trials = set(Trial.objects.counted().values_list("pk", flat=True))
+    assert len(trials) == 4
+    assert trials_of_counted_values() == trials
+    assert {(t.kind, t.superseded) for t in Trial.objects.filter(pk__in=trials)} == {("measured", False)}
+
+
+def test_it_counts_no_trial_that_has_not_finished(experiment: Experiment) -> None:
+    again = experiment.trials.filter(attempt=2).get()
+    Trial.objects.filter(pk=again.pk).update(state="failed")
+    assert again.pk not in trials_of_counted_values()
+    assert not Trial.objects.counted().filter(pk=again.pk).exists()
+
+
+def test_it_counts_no_point_that_a_revision_dropped(experiment: Experiment) -> None:
+    experiment.revise(specification(warmups=1, control=True, order="sequential", sweep={"hosts": [2]}))
+    assert set(Trial.objects.counted().values_list("configuration__hosts", flat=True)) == {2}
+    assert trials_of_counted_values() == set(Trial.objects.counted().values_list("pk", flat=True))
+
+
+def test_it_counts_other_kinds_where_they_are_asked_for(experiment: Experiment) -> None:
+    controls = set(experiment.trials.filter(kind=Kind.CONTROL).values_list("pk", flat=True))
+    assert len(controls) == 2
+    assert trials_of_counted_values(Kind.CONTROL) == controls
+    assert trials_of_counted_values(Kind.MEASURED, Kind.CONTROL) == controls | trials_of_counted_values()
+
+
+def test_it_counts_flagged_trials_and_names_them(experiment: Experiment) -> None:
+    again = experiment.trials.get(attempt=2)
+    assert [trial.pk for trial in Trial.objects.flagged()] == [again.pk]
+    metrics = Measurement.objects.counted().in_statistics().filter(trial=again).values_list("metric", flat=True)
+    assert list(metrics) == ["elapsed_s"]
