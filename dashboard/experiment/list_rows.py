@@ -6,25 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Aggregate, FloatField
-
 from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.new.draft import holds_text
-from experiments.models import Experiment, Kind, Measurement, State
+from experiments.aggregates import Median
+from experiments.models import Experiment, Measurement
 from experiments.selectors import Progress, progress_of
 from experiments.spec.ranges import expand_values
 
 # A line through more points than this says nothing at 112 pixels.
 MOST_SPARK_POINTS = 60
-
-
-class Median(Aggregate):
-    """PostgreSQL's continuous percentile at one half."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +72,8 @@ def summaries(experiments: Sequence[Experiment]) -> list[Summary]:
 def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
     """Median elapsed time per configuration, in the order of the sweep."""
     rows = (
-        Measurement.objects.filter(
-            trial__experiment__in=[e.pk for e in experiments],
-            trial__state=State.FINISHED,
-            trial__kind=Kind.MEASURED,
-            trial__superseded=False,
-            metric="elapsed_s",
-            scope="all",
-        )
+        Measurement.objects.counted()
+        .filter(trial__experiment__in=[e.pk for e in experiments], metric="elapsed_s", scope="all")
         .values("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
         .annotate(median=Median("value"))
         .order_by("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")

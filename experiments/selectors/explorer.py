@@ -32,8 +32,10 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTransform
 from scipy import special  # stdtrit is t.ppf without its checks
 
+from experiments.aggregates import Median
 from experiments.metrics import is_metric
-from experiments.models import Cluster, Configuration, Kind, State, Summary
+from experiments.models import Cluster, Configuration, Summary
+from experiments.models.states import measured
 from experiments.selectors.explorer_query import Query, check, configurations
 from experiments.traffic import FLAGGED, is_traffic
 
@@ -91,14 +93,6 @@ class Hashed(Func):
 
     template = "jsonb_hash_extended(%(expressions)s, 0)"
     output_field = BigIntegerField()
-
-
-class Median(Aggregate):
-    """The continuous median of PostgreSQL."""
-
-    function = "percentile_cont"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
 
 
 def pivot(user: Any, query: Query) -> Pivot:
@@ -216,8 +210,8 @@ def flagged(user: Any, query: Query) -> int:
     """Count the trials whose traffic the answer leaves out; none where only times are asked for."""
     if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
         return 0
-    about = {"trials__state": State.FINISHED, "trials__kind": Kind.MEASURED, "trials__superseded": False}
-    return configurations(user, query).filter(trials__trust__in=FLAGGED, **about).count()
+    # One condition: of one trial, not of several of the configuration.
+    return configurations(user, query).filter(measured("trials__"), trials__trust__in=FLAGGED).count()
 
 
 @dataclass(slots=True)

@@ -261,6 +261,7 @@ _SHAPES: Final[dict[str, Any]] = {
 
 
 def _summarise(cursor: Any, project: int) -> None:
+    # What the database's experiments_summarise does for one configuration, for all of them in one statement.
     cursor.execute(
         """
         INSERT INTO experiments_summary (configuration_id, metric, scope, n, median, minimum, maximum, samples)
