@@ -204,11 +204,10 @@ def options(found: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
     parameters: dict[str, None] = dict.fromkeys(COLUMNS)
     metrics = set(METRICS) | {name for name in (query.x, query.y) if is_metric(name)}
     for slug in slugs:
-        try:
+        workload = workloads.find(slug)
+        if workload is not None:
             parameters |= dict.fromkeys(sorted(known_parameters(slug)))
-            metrics |= {figure.id for figure in workloads.get(slug).figures}
-        except KeyError:  # a published study of a program that nobody can run here
-            continue
+            metrics |= {figure.id for figure in workload.figures}
     given = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
     parameters |= dict.fromkeys(given)
     return {

@@ -61,10 +61,8 @@ def trial_role(kind: str, repetition: int) -> str:
 
 def workload_title(slug: str) -> str:
     """A workload's title, or its slug where the registry no longer knows it (published results)."""
-    try:
-        return workloads.get(slug).title
-    except KeyError:
-        return slug
+    workload = workloads.find(slug)
+    return slug if workload is None else workload.title
 
 
 def command_lines(argv: Sequence[str], width: int = 76) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
 from experiments import workloads
-from experiments.workloads import FigureOfMerit, Workload
+from experiments.workloads import FigureOfMerit
 
 _MONARC: Final = "MONARC collaboration, about 1999"
 _EADLINE: Final = "Eadline and Layton 2006"
@@ -114,7 +114,7 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     if identifier in METRICS:
         return METRICS[identifier]
     slug, _, name = identifier.partition(".")
-    workload = _workload(slug, specification)
+    workload = workloads.find(slug, (specification or {}).get("parameters"))
     figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
     if workload is not None and figure is None and workload.constants and name.isidentifier():
         figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
@@ -154,10 +154,3 @@ def in_order(identifiers: Iterable[str]) -> list[str]:
     order = {name: number for number, name in enumerate(shown)}
     own = order[""]
     return sorted(identifiers, key=lambda name: (order.get(name, own), name))
-
-
-def _workload(slug: str, specification: Mapping[str, Any] | None) -> Workload | None:
-    try:
-        return workloads.get(slug, (specification or {}).get("parameters"))
-    except KeyError:
-        return None

@@ -275,18 +275,14 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         tables = experiment.specification.get("tables", [])
         printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
         return [metric for metric in printed if metric not in (*HEADLINE, *TIME, *TRAFFIC)]
-    try:
-        return [figure.id for figure in workloads.get(experiment.workload).figures[:OWN_FIGURES]]
-    except KeyError:
-        return []
+    workload = workloads.find(experiment.workload)
+    return [] if workload is None else [figure.id for figure in workload.figures[:OWN_FIGURES]]
 
 
 def decided_by(experiment: Experiment) -> str:
     """The metric by which a workload's configurations are better or worse."""
-    try:
-        return workloads.get(experiment.workload, experiment.specification.get("parameters")).decides
-    except KeyError:
-        return "elapsed_s"
+    workload = workloads.find(experiment.workload, experiment.specification.get("parameters"))
+    return "elapsed_s" if workload is None else workload.decides
 
 
 def published_name(experiment: Experiment) -> str:

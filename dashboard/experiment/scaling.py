@@ -26,11 +26,7 @@ _MOST_BARS: Final = 24
 
 def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
     """Metrics of the workload's own breakdown of its time, where it prints one."""
-    try:
-        workload = workloads.get(experiment.workload)
-    except KeyError:
-        return ()
-    return tuple(getattr(workload, "breakdown", ()))
+    return tuple(getattr(workloads.find(experiment.workload), "breakdown", ()))
 
 
 def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:

@@ -100,13 +100,13 @@ def _sweep_from_post(post: QueryDict) -> dict[str, str]:
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
     """Constants of the workload and of the cluster; those that are swept or hold their default are left out."""
-    try:
-        names = workloads.get(workload).constants
-    except KeyError:
+    known = workloads.find(workload)
+    if known is None:
         return {}
     # What defines the workload comes first: it says which further parameters there are.
-    definition = {n: _constant(workload, n, text, {}) for n in names if (text := post.get(f"parameters.{n}", ""))}
-    own = workloads.get(workload, definition).parameters_type.model_fields
+    given = {name: text for name in known.constants if (text := post.get(f"parameters.{name}", ""))}
+    definition = {name: _constant(workload, name, text, {}) for name, text in given.items()}
+    own = known.bind(definition).parameters_type.model_fields
     parameters: dict[str, Any] = {}
     defaults = {name: info.default for name, info in own.items()} | {
         n: low for n, (low, _) in CLUSTER_PARAMETERS.items()

@@ -175,10 +175,8 @@ class Form:
         ]
 
     def _own(self) -> Mapping[str, Any]:
-        try:
-            return workloads.get(self.workload, self._mapping("parameters")).parameters_type.model_fields
-        except KeyError:
-            return {}
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        return {} if workload is None else workload.parameters_type.model_fields
 
     @property
     def cluster_fields(self) -> list[Field]:

@@ -24,7 +24,7 @@ from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, visible_trials
 from experiments.errors import StaleTrial
-from experiments.metrics import HEADLINE, find
+from experiments.metrics import HEADLINE, find, is_metric
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.spec import design
@@ -155,7 +155,7 @@ def _measured(found: Trial) -> dict[str, Any]:
     published = published_here(found)
     repetitions = repetitions_of(found, HEADLINE)
     tiles = [tile_of(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
-    missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if _known(metric)]
+    missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if is_metric(metric)]
     wire, observer = wire_of(found, values), observer_of(found)
     return {
         "tiles": tiles,
@@ -168,14 +168,6 @@ def _measured(found: Trial) -> dict[str, Any]:
         "trust_rows": trust_rows(found, values, wire["counters"], observer),
         **wire,
     }
-
-
-def _known(metric: str) -> bool:
-    try:
-        find(metric)
-    except KeyError:
-        return False
-    return True
 
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -119,7 +119,4 @@ def _rows(experiment: Experiment) -> list[ConfigurationRow]:
 
 
 def _workload(experiment: Experiment) -> Workload | None:
-    try:
-        return workloads.get(experiment.workload, experiment.specification.get("parameters"))
-    except KeyError:
-        return None
+    return workloads.find(experiment.workload, experiment.specification.get("parameters"))

@@ -341,12 +341,10 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
     deciding: list[str] = []
     figures: list[str] = []
     for experiment in {member.experiment.pk: member.experiment for member in members}.values():
-        try:
-            workload = workloads.get(experiment.workload, experiment.specification.get("parameters"))
-        except KeyError:  # a published study of a program that nobody can run here
-            continue
-        deciding.append(workload.decides)
-        figures += [figure.id for figure in workload.figures[:_OWN_FIGURES]]
+        workload = workloads.find(experiment.workload, experiment.specification.get("parameters"))
+        if workload is not None:
+            deciding.append(workload.decides)
+            figures += [figure.id for figure in workload.figures[:_OWN_FIGURES]]
     return list(dict.fromkeys((*deciding, *_ALWAYS_READ, *figures)))
 
 

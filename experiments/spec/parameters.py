@@ -202,10 +202,8 @@ def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None
     """
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
-    try:
-        field = workloads.get(workload, constants).parameters_type.model_fields.get(name)
-    except KeyError:
-        return False
+    known = workloads.find(workload, constants)
+    field = None if known is None else known.parameters_type.model_fields.get(name)
     return field is not None and _holds_words(field.annotation)
 
 

@@ -83,9 +83,8 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     """Yield what is wrong with the names and values, before any configuration is made."""
-    try:
-        workloads.get(spec.workload)
-    except KeyError:
+    workload = workloads.find(spec.workload)
+    if workload is None:
         known = ", ".join(w.slug for w in workloads.registry())
         yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {known}")
         return
@@ -97,7 +96,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     for name in spec.sweep:
         if name in spec.parameters:
             yield FieldError(f"sweep.{name}", "stands under parameters: too; a parameter is constant or swept")
-        if name in workloads.get(spec.workload).constants:
+        if name in workload.constants:
             yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
             continue
         try:

@@ -26,6 +26,7 @@ __all__ = [
     "Parsed",
     "Phases",
     "Workload",
+    "find",
     "get",
     "missing_packages",
     "registry",
@@ -53,6 +54,11 @@ def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
     Raise KeyError for an unknown one.
     """
     return _WORKLOADS[slug].bind(parameters or {})
+
+
+def find(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload | None:
+    """Return what ``get`` returns; None for an unknown one, such as the program of a published study that nobody can run here."""
+    return get(slug, parameters) if slug in _WORKLOADS else None
 
 
 def missing_packages(workload: Workload) -> tuple[str, ...]:
