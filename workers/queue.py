@@ -27,7 +27,7 @@ log = structlog.get_logger()
 def submit(
     spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None, first_only: bool = False
 ) -> Experiment:
-    """Store an experiment with its queued trials and ring for a worker. Raise Cluster.DoesNotExist for an unknown cluster.
+    """Store an experiment with its queued trials and ring for a worker. Raise InvalidSpec where its cluster cannot run it.
 
     With ``first_only`` all but the first measured trial are held back, to be run once that one looks right.
     """
@@ -41,7 +41,7 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise Cluster.DoesNotExist."""
+    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise InvalidSpec."""
     return _rung(experiment, experiment.revise(spec, author=author))
 
 

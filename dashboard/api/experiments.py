@@ -27,8 +27,7 @@ from dashboard.api.serializers import (
 )
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
-from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Cluster, Experiment, Project
+from experiments.models import Experiment, Project
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from workers import queue
@@ -72,10 +71,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = _specification(request.data)
         if not access.may_submit(request.user, project, spec.workload):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
-        try:
-            experiment = queue.submit(spec, project=project, owner=request.user)
-        except Cluster.DoesNotExist:
-            raise InvalidSpec([_no_cluster(spec.cluster)]) from None
+        experiment = queue.submit(spec, project=project, owner=request.user)
         shown = self._shown(experiment)
         return Response(shown, status=201, headers={"Location": str(shown["url"])})
 
@@ -95,10 +91,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = _specification(request.data)
         if not access.may_submit(request.user, experiment.project, spec.workload):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
-        try:
-            return Response({"queued": queue.revise(experiment, spec, author=request.user)})
-        except Cluster.DoesNotExist:
-            raise InvalidSpec([_no_cluster(spec.cluster)]) from None
+        return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 
     @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
     @action(detail=True, methods=["post"], url_path="rerun-failed")
@@ -163,8 +156,3 @@ def _specification(body: Any) -> ExperimentSpec:
     if isinstance(body, YamlText):
         return parse_yaml(body, max_trials=settings.MAX_TRIALS)
     return parse(body, max_trials=settings.MAX_TRIALS)
-
-
-def _no_cluster(wanted: str) -> FieldError:
-    known = ", ".join(Cluster.objects.filter(enabled=True).order_by("slug").values_list("slug", flat=True))
-    return FieldError("cluster", f"{wanted!r} is unknown or switched off; known: {known}")

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
-from dashboard.pages.new import form_context, no_cluster
+from dashboard.pages.new import form_context
 from experiments.access import may_cancel, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Cluster, Experiment
+from experiments.models import Experiment
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.spec import parse
@@ -72,8 +72,6 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         count = queue.revise(found, spec, author=request.user)
     except InvalidSpec as error:
         return _form(request, found, draft, error, status=422)
-    except Cluster.DoesNotExist:
-        return _form(request, found, draft, no_cluster(draft), status=422)
     messages.success(request, f"Version {found.version}: {_trials(count)} queued.", extra_tags="ok")
     return redirect(found)
 
@@ -100,9 +98,8 @@ def _queued(request: HttpRequest, found: Experiment, change: Callable[[Experimen
     """Make the change, say how many trials it queued or why it cannot be made, and show the experiment."""
     try:
         count = change(found)
-    except (RepositoryError, Cluster.DoesNotExist) as error:
-        words = "Its cluster is switched off." if isinstance(error, Cluster.DoesNotExist) else str(error)
-        messages.error(request, words, extra_tags="bad")
+    except RepositoryError as error:
+        messages.error(request, str(error), extra_tags="bad")
     else:
         messages.success(request, f"{_trials(count)} queued.".capitalize(), extra_tags="ok")
     return redirect(found)

@@ -20,7 +20,7 @@ from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import InvalidSpec
 from experiments.library import built_in
-from experiments.models import Cluster, Experiment, State
+from experiments.models import Experiment, State
 from experiments.selectors import progress_of
 from experiments.spec import ExperimentSpec, parse_yaml
 from experiments.spec.design import expand
@@ -84,9 +84,6 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         raise PermissionDenied
     try:
         experiment = queue.submit(chosen.spec, project=project, owner=request.user)
-    except Cluster.DoesNotExist:
-        messages.error(request, f"The cluster {chosen.spec.cluster} is unknown or switched off.", extra_tags="bad")
-        return redirect("studies")
     except InvalidSpec as error:
         reasons = "; ".join(each.message for each in error.errors)
         messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")

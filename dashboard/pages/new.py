@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +13,7 @@ from django_htmx.http import trigger_client_event
 
 from dashboard.experiment.not_counted import Stale, stale_points
 from dashboard.lookup import asked
-from dashboard.new.draft import as_yaml, default_of, draft_from_post
+from dashboard.new.draft import as_yaml, draft_from_post
 from dashboard.new.form import Form
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
@@ -23,6 +22,7 @@ from experiments.access import project_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
+from experiments.models.experiment import cluster_for
 from experiments.revision import Revision, preview_of
 from experiments.spec import ExperimentSpec, design, parse, parse_yaml
 from experiments.spec.yaml_lines import YamlDocument
@@ -41,8 +41,6 @@ def new(request: HttpRequest) -> HttpResponse:
         experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
-    except Cluster.DoesNotExist:
-        return _page(request, draft, no_cluster(draft), status=422)
     words = f"Started: {experiment.trials.count()} trials are queued."
     if first_only:
         words = "The first trial is queued; the others are held back until you run the missing ones."
@@ -126,12 +124,6 @@ def _project(user: Any, spec: ExperimentSpec) -> Project:
     return found
 
 
-def no_cluster(draft: Mapping[str, Any]) -> InvalidSpec:
-    """The error at the field of a cluster that cannot be used."""
-    wanted = draft.get("cluster", default_of(ExperimentSpec, "cluster"))
-    return InvalidSpec([FieldError("cluster", f"{wanted!r} is unknown or switched off")])
-
-
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
@@ -149,12 +141,8 @@ def form_context(
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
-            cluster = next((cluster for cluster in clusters if cluster.slug == spec.cluster), None)
-            if cluster is None:
-                raise no_cluster(draft)
             plan = design.expand(spec)
-            cluster.require_hosts(*design.most_hosts(spec, plan))
-            made = make_preview(spec, plan, chosen, cluster)
+            made = make_preview(spec, plan, chosen, cluster_for(spec, plan))
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)

@@ -57,6 +57,17 @@ class Cluster(models.Model):
         conditions = trials.values_list("conditions", flat=True).first()
         return default if conditions is None else conditions[condition]
 
+    @classmethod
+    def require(cls, slug: str) -> Cluster:
+        """Return the cluster called ``slug``. Raise InvalidSpec at ``cluster`` when it is unknown or switched off."""
+        usable = cls.objects.filter(enabled=True)
+        cluster = usable.filter(slug=slug).first()
+        if cluster is None:
+            known = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"
+            message = f"the cluster {slug!r} is unknown or switched off; known: {known}"
+            raise InvalidSpec([FieldError("cluster", message)])
+        return cluster
+
     def require_hosts(self, wanted: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""
         if self.most_hosts is not None and wanted > self.most_hosts:

@@ -28,6 +28,16 @@ def specification_hash(spec: ExperimentSpec) -> str:
     return hashlib.sha256(json.dumps(spec.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
+def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
+    """Return the cluster that a specification asks for, which expands to ``plan``.
+
+    Raise InvalidSpec at its field when the cluster is unknown, switched off, or has too few hosts.
+    """
+    cluster = Cluster.require(spec.cluster)
+    cluster.require_hosts(*design.most_hosts(spec, plan))
+    return cluster
+
+
 class Experiment(models.Model):
     """What is asked. ``specification`` is the current version; earlier ones are in ``versions``."""
 
@@ -70,11 +80,10 @@ class Experiment(models.Model):
         """Store a checked specification with all its configurations and queued trials, in one transaction.
 
         ``slug`` is a wish: it is made fit for an address, and numbered when it is taken.
-        Raise Cluster.DoesNotExist when the cluster is unknown or switched off, InvalidSpec when it has too few hosts.
+        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
         """
-        cluster = Cluster.objects.get(slug=spec.cluster, enabled=True)
         plan = design.expand(spec)
-        cluster.require_hosts(*design.most_hosts(spec, plan))
+        cluster = cluster_for(spec, plan)
         experiment = cls(
             project=project,
             name=spec.name,
@@ -110,12 +119,11 @@ class Experiment(models.Model):
 
         Nothing that was measured is lost: points that are no longer asked for stay, out of the design; when the cluster
         or the capture changes, earlier trials stay as superseded attempts. Waiting trials make room for the new order.
-        Raise Cluster.DoesNotExist, or InvalidSpec when the cluster has too few hosts.
+        Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
         """
         self.require_editable()
-        cluster = Cluster.objects.get(slug=spec.cluster, enabled=True)
         plan = design.expand(spec)
-        cluster.require_hosts(*design.most_hosts(spec, plan))
+        cluster = cluster_for(spec, plan)
         with transaction.atomic():
             locked = type(self).objects.select_for_update().get(pk=self.pk)
             old = locked.spec

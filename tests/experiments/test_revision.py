@@ -60,6 +60,17 @@ def test_it_refuses_a_cluster_with_too_few_hosts(experiment: Experiment) -> None
     assert experiment.version == 1
 
 
+def test_it_refuses_a_cluster_that_was_switched_off(experiment: Experiment) -> None:
+    Cluster.objects.update(enabled=False)
+    for change in (lambda: experiment.revise(parse({**BASE, "repetitions": 3})), lambda: experiment.add_repetitions(1)):
+        with pytest.raises(
+            InvalidSpec, match=r"^cluster: the cluster 'testbed' is unknown or switched off; known: none$"
+        ):
+            change()
+    experiment.refresh_from_db()
+    assert experiment.version == 1
+
+
 def test_it_measures_again_when_the_cluster_changes_and_keeps_what_it_had(experiment: Experiment) -> None:
     Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["a", "b"]})
     assert experiment.revise(parse({**BASE, "cluster": "rack"})) == 4

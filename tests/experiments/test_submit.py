@@ -61,8 +61,10 @@ def test_it_stores_nothing_when_one_insert_fails() -> None:
 def test_it_refuses_clusters_that_are_unknown_or_switched_off(slug: str) -> None:
     project = load_defaults()
     Cluster.objects.filter(slug="local").update(enabled=False)
-    with pytest.raises(Cluster.DoesNotExist):
+    with pytest.raises(InvalidSpec) as caught:
         Experiment.submit(specification(cluster=slug), project=project)
+    message = f"the cluster {slug!r} is unknown or switched off; known: testbed"
+    assert caught.value.by_path() == {"cluster": [message]}
     assert not Experiment.objects.exists()
 
 

@@ -20,7 +20,7 @@ from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
-from experiments.models import Cluster, Experiment, State
+from experiments.models import Experiment, State
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import parse_yaml
 from workers import queue
@@ -69,16 +69,14 @@ class Command(BaseCommand):
 
 def _submit(file: Path) -> Experiment:
     try:
-        spec = parse_yaml(file.read_text(), max_trials=settings.MAX_TRIALS)
+        text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}", returncode=2) from None
+    try:
+        spec = parse_yaml(text, max_trials=settings.MAX_TRIALS)
+        return queue.submit(spec, project=load_defaults(), slug=file.stem)
     except InvalidSpec as error:
         raise CommandError("\n".join(f"{file}: {e}" for e in error.errors), returncode=2) from None
-    try:
-        return queue.submit(spec, project=load_defaults(), slug=file.stem)
-    except Cluster.DoesNotExist:
-        known = ", ".join(Cluster.objects.filter(enabled=True).values_list("slug", flat=True))
-        raise CommandError(f"{file}: cluster: unknown cluster {spec.cluster!r}; known: {known}", returncode=2) from None
 
 
 def _require_writable(file: Path | None) -> None:
