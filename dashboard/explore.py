@@ -56,10 +56,10 @@ def read(given: QueryDict) -> tuple[Query, Look]:
     """Return what a query string asks. Raise CannotExplore where a value has no meaning."""
 
     def one(name: str, default: str = "") -> str:
-        return given.get(name, default).replace("\x00", "").strip() or default
+        return given.get(name, default).strip() or default
 
     def some(name: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
-        values = tuple(v.replace("\x00", "")[:200] for v in given.getlist(name) if v.strip())
+        values = tuple(v[:200] for v in given.getlist(name) if v.strip())
         return tuple(_allowed(v, allowed, name) for v in values) if allowed else values
 
     query = Query(
@@ -81,7 +81,7 @@ def read(given: QueryDict) -> tuple[Query, Look]:
     )
     columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
     for name in columns:
-        if "\x00" in name or not is_metric(name):
+        if not is_metric(name):
             raise CannotExplore(f"columns: {name[:80]!r} is no metric.")
     look = Look(
         statistic=_allowed(one("statistic", "median"), [name for name, _ in STATISTICS], "statistic"),

@@ -10,8 +10,8 @@ from experiments.models import Experiment, Trial
 
 
 def asked(request: HttpRequest, name: str) -> str:
-    """The value of `name`, trimmed and without NUL, which PostgreSQL refuses in text; '' when it is not there."""
-    return request.GET.get(name, "").replace("\x00", "").strip()
+    """The value of `name`, trimmed; '' when it is not there."""
+    return request.GET.get(name, "").strip()
 
 
 def find_trial(request: HttpRequest, pk: int) -> Trial:

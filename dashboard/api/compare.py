@@ -35,7 +35,7 @@ class CompareView(APIView):
         scope = clean(request, "scope") or "all"
         if scope not in Measurement.Scope.values:
             raise ValidationError({"scope": [f"is none of {', '.join(Measurement.Scope.values)}"]})
-        tokens = [t for text in request.query_params.getlist("of") for t in text.replace("\x00", "").split(",")]
+        tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
         try:
             found = compare(
                 request.user, tokens, baseline=clean(request, "baseline"), at=clean(request, "at"), scope=scope

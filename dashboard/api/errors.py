@@ -14,7 +14,7 @@ from experiments.errors import FieldError, InvalidSpec, ReadOnly
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
-        return Response({"errors": [_entry(each) for each in error.errors]}, status=400)
+        return Response({"errors": [entry(each) for each in error.errors]}, status=400)
     if isinstance(error, ReadOnly):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
     response = exception_handler(error, context)
@@ -23,9 +23,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     return response
 
 
-def _entry(error: FieldError) -> dict[str, Any]:
-    entry: dict[str, Any] = {"path": error.path, "message": error.message}
-    return entry if error.line is None else {**entry, "line": error.line}
+def entry(error: FieldError) -> dict[str, Any]:
+    """Return one of the ``errors`` of an answer."""
+    plain: dict[str, Any] = {"path": error.path, "message": error.message}
+    return plain if error.line is None else {**plain, "line": error.line}
 
 
 def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:

@@ -85,8 +85,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     )
     def artifact(self, request: Request, pk: str, name: str) -> FileResponse:
         """Download one file of the trial by its name."""
-        # Compared here, not in the query: a name in an address may hold what PostgreSQL refuses.
-        artifact = next((each for each in self.get_object().artifacts.all() if each.name == name), None)
+        artifact = self.get_object().artifacts.filter(name=name).first()
         if artifact is None:
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None or not artifact.file.is_file():

@@ -54,8 +54,8 @@ def compare_page(request: HttpRequest) -> HttpResponse:
 
 
 def members_asked(request: HttpRequest) -> list[str]:
-    """The tokens of `of`, without NUL and in order."""
-    return [t for text in request.GET.getlist("of") for t in text.replace("\x00", "").split(",") if t.strip()]
+    """The tokens of `of`, in order."""
+    return [t for text in request.GET.getlist("of") for t in text.split(",") if t.strip()]
 
 
 def _query(found: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:

@@ -141,7 +141,7 @@ def _views(request: HttpRequest) -> list[dict[str, Any]]:
 @require_POST
 def save_view(request: HttpRequest) -> HttpResponse:
     """Keep the question of the page under a name; an own view of that name is replaced."""
-    name = request.POST.get("name", "").replace("\x00", "").strip()[:80]
+    name = request.POST.get("name", "").strip()[:80]
     query = request.POST.get("query", "")[:4000]
     try:
         read(QueryDict(query))

@@ -92,7 +92,7 @@ def _changes(found: ConfigurationHistory) -> list[dict[str, Any]]:
 def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
     """Mark a step as expected with a reason, or take the mark away again."""
     metric, trial = request.POST.get("metric", ""), request.POST.get("trial", "")
-    reason = request.POST.get("reason", "").replace("\x00", "").strip()
+    reason = request.POST.get("reason", "").strip()
     if not is_metric(metric) or not trial.isdecimal() or len(trial) > 18:
         raise Http404
     first = get_object_or_404(

@@ -92,7 +92,7 @@ def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _editing(request: HttpRequest) -> Experiment | None:
     """The experiment whose next version the form is, where it is one."""
-    slug = request.POST.get("editing", "").replace("\x00", "")
+    slug = request.POST.get("editing", "")
     return visible_experiments(request.user).filter(slug=slug, published=False).first() if slug else None
 
 

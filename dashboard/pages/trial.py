@@ -112,8 +112,7 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     """One stored file of a trial."""
-    # Names are compared here: PostgreSQL refuses text with NUL in it, which an address may hold.
-    artifact = next((a for a in find_trial(request, pk).artifacts.filter(removed_at=None) if a.name == name), None)
+    artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
     return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")

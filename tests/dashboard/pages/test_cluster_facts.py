@@ -64,7 +64,7 @@ def test_every_fact_it_asks_for(maintainer):
         ("price", "1e400", "finite"),
         ("watts", "900 Nm", "unknown unit"),
         ("currency", "US dollars", "one short word"),
-        ("currency", "\x00", "one short word"),
+        ("currency", "\x07", "one short word"),
     ],
 )
 def test_a_wrong_value_it_says_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):

@@ -261,18 +261,6 @@ def test_a_viewer_it_lets_read_only(page, person, submit):
     assert page.post(reverse("trial-cancel", args=[experiment.trials.first().pk])).status_code == 403
 
 
-@pytest.mark.parametrize(
-    "address", ["/experiments/?q=%00&state=%00", "/search/?q=%00", "/experiments/new/?workload=%00"]
-)
-def test_nul_in_an_address_it_ignores(page, address):
-    assert page.get(address, follow=True).status_code == 200
-
-
-def test_nul_in_a_file_name_it_does_not_find(page, submit):
-    trial = submit().trials.first()
-    assert page.get(f"/trials/{trial.pk}/files/%00").status_code == 404
-
-
 def test_an_unknown_address_it_answers_in_its_own_look(page):
     response = page.get("/experiments/nowhere/")
     assert response.status_code == 404
