@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
+from analysis.trust_level import TrustLevel
 from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.labels import parameter_label, value_words
@@ -36,7 +37,6 @@ NAMES: Final = frozenset(
         *("trust", "after", "before", "statistic", "xlog", "ylog", "columns", "order", "page"),
     }
 )
-_TRUSTS: Final = ("good", "degraded", "unusable")
 _MOST_COLUMNS: Final = 30
 
 
@@ -75,7 +75,7 @@ def read(given: QueryDict) -> tuple[Query, Look]:
         projects=some("project"),
         tags=some("tag"),
         states=some("state", State.values),
-        trusts=some("trust", _TRUSTS),
+        trusts=some("trust", tuple(TrustLevel)),
         after=_moment(one("after"), "after"),
         before=_moment(one("before"), "before"),
     )

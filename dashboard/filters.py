@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django_filters.fields import IsoDateTimeField
 
+from analysis.trust_level import TrustLevel
 from experiments import workloads
 from experiments.models import Experiment, Kind, State, Trial
 
@@ -69,7 +70,7 @@ class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]
     kind = django_filters.MultipleChoiceFilter(choices=Kind, distinct=False, label="What the trial is for.")
     trust = django_filters.MultipleChoiceFilter(
         distinct=False,
-        choices=[(word, word) for word in ("good", "degraded", "unusable")],
+        choices=[(level.value, level.value) for level in TrustLevel],
         label="Trust in the capture.",
     )
     workload = django_filters.ChoiceFilter(

@@ -1,48 +1,63 @@
-"""How states look: icon, word and tone. The code says FINISHED, the pages say Complete (design notes)."""
+"""What a state looks like on pages: words, icon and tone of a chip, glyph of a square."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+from analysis.trust_level import TrustLevel
+from experiments.models import State, Status, Tone
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """`tone` is a class of rankwire.css (ok, run, warn, bad or none), `glyph` stands in a square of a strip."""
+class Chip:
+    """`glyph` stands in the square of a strip."""
 
     word: str
+    tone: Tone
     icon: str
-    tone: str
     glyph: str = ""
 
 
-LOOKS = {
-    "queued": Look("Waiting", "clock", "todo"),
-    "preparing": Look("Preparing", "player-play", "run"),
-    "running": Look("Running", "player-play", "run"),
-    "analysing": Look("Analysing", "player-play", "run"),
-    "finished": Look("Complete", "check", "ok", "✓"),
-    "flagged": Look("Flagged", "alert-triangle", "warn", "!"),
-    "failed": Look("Failed", "x", "bad", "✕"),
-    "errored": Look("Error", "x", "bad", "✕"),
-    "cancelled": Look("Cancelled", "ban", "", "–"),
-    "lost": Look("Lost", "alert-triangle", "warn", "?"),
-    # verdicts on captures
-    "good": Look("Good", "check", "ok"),
-    "degraded": Look("Degraded", "alert-triangle", "warn"),
-    "unusable": Look("Unusable", "x", "bad"),
-    # verdicts on experiments
-    "scales": Look("Scales", "check", "ok"),
-    "limited": Look("Limited", "alert-triangle", "warn"),
-    "unclear": Look("Unclear", "clock", ""),
-    # others
-    "published": Look("Published", "book", ""),
-    "ready": Look("Ready", "check", "ok"),
-    "busy": Look("Busy", "player-play", "run"),
-    "off": Look("Switched off", "ban", ""),
-    "missing": Look("Not installed", "alert-triangle", "warn"),
+_SYMBOLS: Final = {
+    Tone.NONE: ("ban", "–"),
+    Tone.TODO: ("clock", ""),
+    Tone.RUN: ("player-play", ""),
+    Tone.OK: ("check", "✓"),
+    Tone.WARN: ("alert-triangle", "!"),
+    Tone.BAD: ("x", "✕"),
 }
 
 
-def look(state: str) -> Look:
-    """The look of a state's value, in either case."""
-    return LOOKS[state.lower()]
+def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:
+    usual_icon, usual_glyph = _SYMBOLS[tone]
+    return Chip(word, tone, icon or usual_icon, glyph or usual_glyph)
+
+
+CHIPS: Final = {
+    **{str(state): _chip(state.word, state.tone) for state in State},
+    State.LOST: _chip(State.LOST.word, State.LOST.tone, glyph="?"),
+    # how far a capture is to be trusted, and a finished trial whose capture is not to be trusted fully
+    TrustLevel.GOOD: _chip("Good", Tone.OK),
+    TrustLevel.DEGRADED: _chip("Degraded", Tone.WARN),
+    TrustLevel.UNUSABLE: _chip("Unusable", Tone.BAD),
+    "flagged": _chip("Flagged", Tone.WARN),
+    # experiments as a whole; those that a trial can be in as well look the same
+    Status.EMPTY: _chip("No trials", Tone.TODO),
+    Status.WAITING: _chip(State.QUEUED.word, Tone.TODO),
+    "incomplete": _chip("Finished with failures", Tone.WARN),
+    "published": _chip("Published", Tone.NONE, "book"),
+    # what the diagnosis of an experiment says
+    "scales": _chip("Scales", Tone.OK),
+    "limited": _chip("Limited", Tone.WARN),
+    "unclear": _chip("Unclear", Tone.NONE, "clock"),
+    # clusters and workloads
+    "ready": _chip("Ready", Tone.OK),
+    "busy": _chip("Busy", Tone.RUN),
+    "off": _chip("Switched off", Tone.NONE),
+}
+
+
+def chip_of(state: str) -> Chip:
+    """The chip of a state's value, in either case."""
+    return CHIPS[state.lower()]

@@ -1,4 +1,4 @@
-"""Which values are about packets, and whose enter statistics: a flagged capture (METRICS.md section 7) bears witness to time alone.
+"""Which values are about packets, and whose enter statistics: of a trial with a flagged capture (METRICS.md section 7) only times do.
 
 Python and PostgreSQL have to agree on it, because summaries are made by a trigger: the database's function is written from the
 catalogue after every ``migrate``, and a test compares both.
@@ -11,9 +11,8 @@ from typing import Any, Final
 from django.db import connections
 
 from analysis.catalogue import METRICS
+from analysis.trust_level import FLAGGED
 
-FLAGGED: Final = ("degraded", "unusable")
-"""Verdicts on a trial's capture, or on the link that it went over, that keep its traffic out of statistics."""
 TRAFFIC: Final = frozenset(
     metric.id for metric in METRICS.values() if metric.section in ("volume", "interarrival", "tcp", "matrices")
 )

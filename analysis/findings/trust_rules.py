@@ -9,6 +9,7 @@ from analysis.findings.reading import Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import number, percent, quantity, size_range, sizes
 from analysis.statistics import MINIMUM_REPETITIONS, outliers, repetitions_needed
+from analysis.trust_level import FLAGGED
 
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
@@ -17,10 +18,7 @@ _NOISY: Final = 0.1
 @rule
 def degraded_capture(reading: Reading) -> Iterator[Finding]:
     """Captures that are not good, with the reasons."""
-    bad = [
-        (x, sum(n for verdict, n in p.trust.items() if verdict in ("degraded", "unusable")), p)
-        for x, p in reading.points
-    ]
+    bad = [(x, sum(n for level, n in p.trust.items() if level in FLAGGED), p) for x, p in reading.points]
     bad = [(x, n, p) for x, n, p in bad if n]
     if not bad:
         return
@@ -140,7 +138,7 @@ def left_out(reading: Reading) -> Iterator[Finding]:
         "left_out",
         "trust",
         f"{total} trial{'s' if total > 1 else ''} at {size_range(sorted({x for x, _ in failed}), reading.axis)} "
-        f"{'are' if total > 1 else 'is'} not counted: failed, lost, cancelled or flagged.",
+        f"{'are' if total > 1 else 'is'} not counted: failed, lost or cancelled.",
         "strong",
         tuple(Evidence("Trials not counted", n, "1", "", x) for x, n in failed),
         "time",

@@ -34,7 +34,7 @@ class Point:
     ranks: int | None = None
     excluded: Mapping[str, int] = field(default_factory=dict)
     trust: Mapping[str, int] = field(default_factory=dict)
-    """Captures by verdict: good, degraded, unusable."""
+    """Captures by TrustLevel."""
     trust_reasons: Sequence[str] = ()
     link_warnings: Sequence[str] = ()
     """What the link's certificate found outside of its tolerance."""

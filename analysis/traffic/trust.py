@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
 from analysis.packets import SYN, PacketTable
-
-Verdict = Literal["good", "degraded", "unusable"]
+from analysis.trust_level import TrustLevel
 
 UNUSABLE_DROP_SHARE: Final = 0.05
 """Above 5 % dropped, rates and gaps describe the capture tool more than the network."""
@@ -38,7 +37,7 @@ class DropCounters:
 class Trust:
     """The verdict on a capture, why, and the counters behind it (catalogue section "trust")."""
 
-    verdict: Verdict
+    verdict: TrustLevel
     reasons: tuple[str, ...]
     counters: dict[str, float]
 
@@ -120,13 +119,13 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
 def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, longest_reversal_ns: int) -> Trust:
     """The verdict: every sign that speaks against the capture becomes one reason."""
     if packets == 0:
-        return Trust("unusable", ("the capture holds no packets",), counters)
+        return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters)
     reasons = [reason for reason in _reasons(counters, facts, packets, longest_reversal_ns) if reason]
     dropped = counters.get("dropped_by_kernel", 0)
     nothing_read = facts.get("unparsed", 0) == packets
     if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
-        return Trust("unusable", tuple(reasons), counters)
-    return Trust("degraded" if reasons else "good", tuple(reasons), counters)
+        return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters)
+    return Trust(TrustLevel.DEGRADED if reasons else TrustLevel.GOOD, tuple(reasons), counters)
 
 
 def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, longest_reversal_ns: int) -> list[str]:

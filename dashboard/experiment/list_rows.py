@@ -10,7 +10,7 @@ from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.new.draft import holds_text
 from experiments.aggregates import Median
-from experiments.models import Experiment, Measurement
+from experiments.models import Experiment, Measurement, Status
 from experiments.selectors import Progress, progress_of
 from experiments.spec.ranges import expand_values
 
@@ -33,7 +33,7 @@ class Summary:
 
     @property
     def state(self) -> str:
-        """State for the chip; an experiment with failures says so first."""
+        """The chip; an experiment with failures says so first."""
         return "published" if self.experiment.published else chip_state(self.progress)
 
     @property
@@ -42,21 +42,19 @@ class Summary:
 
 
 def chip_state(progress: Progress) -> str:
-    """The look of an experiment as a whole."""
-    if progress.status in ("waiting", "empty"):
-        return "queued"
-    if progress.status == "finished" and progress.failed:
-        return "flagged"
-    return progress.status
+    """The chip of an experiment as a whole (dashboard.states)."""
+    return "incomplete" if _is_incomplete(progress) else progress.status
 
 
 def chip_words(progress: Progress) -> str:
     """What stands beside the icon when the state's own word is not enough."""
-    if progress.status == "empty":
-        return "No trials"
-    if progress.status == "finished" and progress.failed:
-        return f"Finished, {progress.failed} trial{'s' if progress.failed > 1 else ''} failed"
-    return ""
+    if not _is_incomplete(progress):
+        return ""
+    return f"Finished, {progress.failed} trial{'s' if progress.failed > 1 else ''} failed"
+
+
+def _is_incomplete(progress: Progress) -> bool:
+    return progress.status == Status.FINISHED and progress.failed > 0
 
 
 def summaries(experiments: Sequence[Experiment]) -> list[Summary]:

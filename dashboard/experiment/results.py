@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.findings import Diagnosis
+from analysis.trust_level import FLAGGED
 from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Line, Published, over_parameter
 from dashboard.charts.panel import Chart, Section
@@ -16,7 +17,7 @@ from dashboard.experiment.tables import Column, squares
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, find
-from experiments.models import UNFINISHED, Experiment
+from experiments.models import FAILED, UNFINISHED, Experiment
 from experiments.selectors import (
     ConfigurationRow,
     TrialMark,
@@ -24,7 +25,6 @@ from experiments.selectors import (
     published_like,
     swept_parameters,
 )
-from experiments.traffic import FLAGGED
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
@@ -265,7 +265,7 @@ class Results:
             (self.point(row), mark)
             for row in self.rows
             for mark in row.trials
-            if mark.state in ("failed", "errored", "lost") or mark.trust in FLAGGED
+            if mark.state in FAILED or mark.trust in FLAGGED
         ]
 
 

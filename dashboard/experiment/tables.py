@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
+from analysis.trust_level import FLAGGED
 from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.labels import trial_role
 from experiments.metrics import find
+from experiments.models import Kind, State
 from experiments.selectors import ConfigurationRow, TrialMark
-from experiments.traffic import FLAGGED
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Column:
 
 def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
     """One square per trial for a strip: state (flagged when the capture is), and its name for people."""
-    order = {"measured": 0, "warmup": 1, "control": 2}
-    found = []
-    for mark in sorted(trials, key=lambda m: (order.get(m.kind, 3), m.repetition)):
-        state = "flagged" if mark.state == "finished" and mark.trust in FLAGGED else mark.state
+    order = list(Kind)
+    marks = []
+    for mark in sorted(trials, key=lambda m: (order.index(Kind(m.kind)), m.repetition)):
+        state = "flagged" if mark.state == State.FINISHED and mark.trust in FLAGGED else mark.state
         name = trial_role(mark.kind, mark.repetition)
-        found.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
-    return found
+        marks.append({"pk": str(mark.pk), "state": state, "name": name, "kind": mark.kind, "message": mark.message})
+    return marks

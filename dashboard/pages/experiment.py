@@ -135,7 +135,12 @@ def _shares(progress: Progress) -> list[tuple[str, float]]:
     """Widths of the progress bar in percent, by tone."""
     if not progress.total:
         return []
-    parts = (("ok", progress.finished), ("bad", progress.failed), ("", progress.cancelled), ("run", progress.active))
+    parts = (
+        (State.FINISHED.tone, progress.finished),
+        (State.FAILED.tone, progress.failed),
+        (State.CANCELLED.tone, progress.cancelled),
+        (State.RUNNING.tone, progress.active),
+    )
     return [(tone, round(100 * count / progress.total, 2)) for tone, count in parts if count]
 
 

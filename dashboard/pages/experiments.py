@@ -14,7 +14,7 @@ from dashboard.experiment.list_rows import summaries
 from dashboard.lookup import asked
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import ACTIVE, Experiment, State, Trial
+from experiments.models import FAILED, UNFINISHED, Experiment, Trial
 from experiments.selectors import find_experiments
 
 PER_PAGE = 25
@@ -51,11 +51,11 @@ def experiments(request: HttpRequest) -> HttpResponse:
 
 def _in_state(found: QuerySet[Experiment], state: str) -> QuerySet[Experiment]:
     current = Trial.objects.current()
-    unfinished = current.filter(state__in=[State.QUEUED, *ACTIVE]).values("experiment_id")
+    unfinished = current.filter(state__in=UNFINISHED).values("experiment_id")
     if state == "unfinished":
         return found.filter(pk__in=unfinished)
     if state == "failed":
-        bad = current.filter(state__in=[State.FAILED, State.ERRORED, State.LOST]).values("experiment_id")
+        bad = current.filter(state__in=FAILED).values("experiment_id")
         return found.filter(pk__in=bad)
     if state == "over":
         return found.exclude(pk__in=unfinished)

@@ -12,10 +12,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from analysis.trust_level import TrustLevel
 from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.explore import ORDERS, STATISTICS, Look, exported, options, panels, panels_left_out, read, table_of
 from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.states import chip_of
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import Measurement, SavedView, State
@@ -81,8 +83,8 @@ def _choices(matched: Counts, query: Query) -> dict[str, Any]:
         **options(matched, query),
         "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], query.workloads),
         "clusters": _counted(matched.clusters, query.clusters),
-        "states": [(value, name, value in query.states) for value, name in State.choices],
-        "trusts": [(value, value.capitalize(), value in query.trusts) for value in ("good", "degraded", "unusable")],
+        "states": [(state.value, state.word, state in query.states) for state in State],
+        "trusts": [(level.value, chip_of(level).word, level in query.trusts) for level in TrustLevel],
         "statistics": STATISTICS,
         "scopes": Measurement.Scope.choices,
         "orders": [(name, title) for name, (title, _) in ORDERS.items()],

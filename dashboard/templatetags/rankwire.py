@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard import numbers
-from dashboard.states import look
+from dashboard.states import chip_of
 
 register = template.Library()
 
@@ -28,32 +28,36 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def chip(state: str, words: str = "", bare: bool = False) -> SafeString:
     """State as icon, word and colour."""
-    seen = look(state)
+    shown = chip_of(state)
     return format_html(
-        '<span class="chip {}{}">{}{}</span>', seen.tone, " bare" if bare else "", icon(seen.icon), words or seen.word
+        '<span class="chip {}{}">{}{}</span>',
+        shown.tone,
+        " bare" if bare else "",
+        icon(shown.icon),
+        words or shown.word,
     )
 
 
 @register.simple_tag
 def square(state: str) -> SafeString:
     """One trial in a strip that only shows progress."""
-    seen = look(state)
-    return format_html('<i class="{}">{}</i>', seen.tone, "" if seen.tone == "ok" else seen.glyph)
+    shown = chip_of(state)
+    return format_html('<i class="{}">{}</i>', shown.tone, "" if shown.tone == "ok" else shown.glyph)
 
 
 @register.simple_tag
 def trial_square(mark: dict[str, str], point: str) -> SafeString:
     """One trial in a strip, as a link with an accessible name."""
-    seen = look(mark["state"])
-    name = f"{point}, {mark['name']}: {seen.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
+    shown = chip_of(mark["state"])
+    name = f"{point}, {mark['name']}: {shown.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
     return format_html(
         '<a class="{}{}" href="{}" title="{}" aria-label="{}">{}</a>',
-        seen.tone,
+        shown.tone,
         " warm" if mark["kind"] == "warmup" else "",
         reverse("trial", args=[mark["pk"]]),
         name,
         name,
-        seen.glyph,
+        shown.glyph,
     )
 
 

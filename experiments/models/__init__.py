@@ -8,13 +8,14 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.measurement import Measurement
 from experiments.models.project import Membership, Project
-from experiments.models.states import ACTIVE, UNFINISHED, Kind, State
+from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Kind, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.view import ExpectedChange, SavedView
 
 __all__ = [
     "ACTIVE",
+    "FAILED",
     "UNFINISHED",
     "ApiToken",
     "Artifact",
@@ -31,7 +32,9 @@ __all__ = [
     "Project",
     "SavedView",
     "State",
+    "Status",
     "Summary",
+    "Tone",
     "Trial",
     "TrialResult",
 ]

@@ -16,6 +16,7 @@ from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
+from experiments.models.states import Kind, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -137,14 +138,14 @@ class Experiment(models.Model):
                 number=self.version, specification=self.specification, hash=self.specification_hash, author=author
             )
             further = self._waiting_beyond(old.repetitions)
-            self.trials.filter(state="queued").delete()
+            self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
             return self.add_design(plan) + self.queue_further(further)
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """By hash of the configuration: waiting repetitions that were asked for beyond those of the specification."""
-        waiting = self.trials.filter(state="queued", kind="measured", repetition__gt=repetitions)
+        waiting = self.trials.filter(state=State.QUEUED, kind=Kind.MEASURED, repetition__gt=repetitions)
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
@@ -164,7 +165,7 @@ class Experiment(models.Model):
                 self.trials.create(
                     configuration=configuration,
                     cluster_id=self.cluster_id,
-                    kind="measured",
+                    kind=Kind.MEASURED,
                     repetition=(configuration.last or 0) + number,
                     version=self.version,
                     position=last + queued,
@@ -186,10 +187,10 @@ class Experiment(models.Model):
     def hold_back_all_but_first(self) -> int:
         """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""
         self.require_editable()
-        first = self.trials.filter(kind="measured", state="queued").order_by("position").values("pk")[:1]
-        waiting = self.trials.filter(state="queued").exclude(pk__in=first)
+        first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]
+        waiting = self.trials.filter(state=State.QUEUED).exclude(pk__in=first)
         return waiting.update(
-            state="cancelled", ended_at=Now(), message="Held back: only the first trial was asked for."
+            state=State.CANCELLED, ended_at=Now(), message="Held back: only the first trial was asked for."
         )
 
     def add_design(self, plan: design.Design) -> int:

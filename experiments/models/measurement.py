@@ -7,8 +7,9 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from analysis.trust_level import FLAGGED
 from experiments.models.states import Kind, counted
-from experiments.traffic import FLAGGED, TRAFFIC
+from experiments.traffic import TRAFFIC
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):

@@ -1,11 +1,23 @@
-"""The life of a trial, what it is for, and which trials count."""
+"""States of trials and experiments: the word that people read, its tone, the sets that mean something, and which trials count."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 from django.db import models
 from django.db.models import Q
+
+
+class Tone(StrEnum):
+    """How good a state is; the value is a class of the style sheet."""
+
+    NONE = ""
+    TODO = "todo"
+    RUN = "run"
+    OK = "ok"
+    WARN = "warn"
+    BAD = "bad"
 
 
 class State(models.TextChoices):
@@ -21,14 +33,33 @@ class State(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
     LOST = "lost", "Lost"
 
+    @property
+    def word(self) -> str:
+        """What pages say. The label is the same but for a finished trial, which is complete (design notes)."""
+        return "Complete" if self is State.FINISHED else str(self.label)
+
+    @property
+    def tone(self) -> Tone:
+        return _TONES[self]
+
 
 ACTIVE: Final = (State.PREPARING, State.RUNNING, State.ANALYSING)
 UNFINISHED: Final = (State.QUEUED, *ACTIVE)
-WITHOUT_RESULT: Final = (State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
+FAILED: Final = (State.FAILED, State.ERRORED, State.LOST)
+WITHOUT_RESULT: Final = (*FAILED, State.CANCELLED)
+_TONES: Final = {
+    State.QUEUED: Tone.TODO,
+    **dict.fromkeys(ACTIVE, Tone.RUN),
+    State.FINISHED: Tone.OK,
+    State.FAILED: Tone.BAD,
+    State.ERRORED: Tone.BAD,
+    State.CANCELLED: Tone.NONE,
+    State.LOST: Tone.WARN,
+}
 
 
 class Kind(models.TextChoices):
-    """What a trial is for."""
+    """What a trial is for, in the order in which they are shown."""
 
     MEASURED = "measured", "Measured"
     WARMUP = "warmup", "Warm-up"
@@ -48,3 +79,14 @@ def measured(trial: str = "", *kinds: Kind) -> Q:
 def counted(trial: str = "", *kinds: Kind) -> Q:
     """Return the condition of a trial that statistics are made of: ``measured``, and the current version asks for its point."""
     return measured(trial, *kinds) & Q(**{f"{trial}configuration__in_design": True})
+
+
+class Status(StrEnum):
+    """An experiment as a whole."""
+
+    EMPTY = "empty"
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

@@ -11,6 +11,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
 from experiments.models.cluster import Cluster, Lease
@@ -20,7 +21,6 @@ from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
 from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Kind, State, counted
 from experiments.storable import storable
-from experiments.traffic import FLAGGED
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 _FROM: Final[dict[State, tuple[State, ...]]] = {

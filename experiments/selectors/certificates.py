@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, Final
 
+from analysis.trust_level import worst
 from experiments.models import Experiment, Trial
 
 QUANTITIES: Final = {
@@ -18,8 +19,6 @@ QUANTITIES: Final = {
     "link.loss_burst": "length of loss bursts",
     "link.mtu": "path MTU",
 }
-_VERDICTS: Final = ("", "good", "degraded", "unusable")
-"""From best to worst; the first is that of a trial without capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def standings(configurations: Collection[int]) -> dict[int, Standing]:
 def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
     certificates = [certificate for _, certificate in rows if certificate]
     kept = all(certificate["kept"] for certificate in certificates) if certificates else None
-    return Standing(max((trust for trust, _ in rows), key=_VERDICTS.index), kept, _medians(map(achieved, certificates)))
+    return Standing(worst(*(trust for trust, _ in rows)), kept, _medians(map(achieved, certificates)))
 
 
 def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:

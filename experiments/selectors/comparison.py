@@ -12,13 +12,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from analysis.statistics import Comparison, Summary, compare_groups, summarise
+from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.metrics import described, in_order
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.differences import Difference, environments_beside, settings_beside
-from experiments.traffic import FLAGGED, in_statistics
+from experiments.traffic import in_statistics
 
 FEWEST: Final = 2
 MOST: Final = 8

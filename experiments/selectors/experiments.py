@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
-from experiments.models import ACTIVE, Configuration, Experiment, Kind, Measurement, State, Trial
-from experiments.traffic import FLAGGED, in_statistics
-
-_BAD: Final = (State.FAILED, State.ERRORED, State.LOST)
+from analysis.trust_level import FLAGGED
+from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Kind, Measurement, State, Status, Trial
+from experiments.traffic import in_statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +39,16 @@ class Progress:
         return not self.queued and not self.active
 
     @property
-    def status(self) -> str:
-        """One word for the chip: running, waiting, finished, failed, cancelled or empty."""
+    def status(self) -> Status:
         if not self.total:
-            return "empty"
+            return Status.EMPTY
         if self.active or (self.queued and self.over):
-            return "running"
+            return Status.RUNNING
         if self.queued:
-            return "waiting"
+            return Status.WAITING
         if self.finished:
-            return "finished"
-        return "cancelled" if self.cancelled else "failed"
+            return Status.FINISHED
+        return Status.CANCELLED if self.cancelled else Status.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
             queued=count(Q(state=State.QUEUED)),
             active=count(Q(state__in=ACTIVE)),
             finished=count(Q(state=State.FINISHED)),
-            failed=count(Q(state__in=_BAD)),
+            failed=count(Q(state__in=FAILED)),
             cancelled=count(Q(state=State.CANCELLED)),
             flagged=count(Q(state=State.FINISHED, trust__in=FLAGGED)),
             warmups=count(Q(kind=Kind.WARMUP)),

@@ -32,12 +32,13 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTransform
 from scipy import special  # stdtrit is t.ppf without its checks
 
+from analysis.trust_level import FLAGGED
 from experiments.aggregates import Median
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Summary
 from experiments.models.states import measured
 from experiments.selectors.explorer_query import Query, check, configurations
-from experiments.traffic import FLAGGED, is_traffic
+from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500
 MOST_DOTS: Final = 1000

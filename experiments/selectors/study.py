@@ -8,9 +8,9 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.scaling import Point, Study
+from analysis.trust_level import FLAGGED
 from experiments.files import read_analysis
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
-from experiments.traffic import FLAGGED
 
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import analysis
 from analysis.catalogue import METRICS
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
+from analysis.trust_level import TrustLevel, worst
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, write_measured
 from experiments.models import Artifact, TrialResult
@@ -61,7 +62,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     return TrialResult(
         measurements={"all": all_traffic, "mpi": packets.mpi_metrics},
         not_available=packets.not_available,
-        trust=_worse(packets.trust, "degraded" if measured.link_reasons else ""),
+        trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons else ""),
         trust_reasons=(*measured.link_reasons, *packets.reasons),
         environment=measured.environment,
         conditions={"ranks_on": ranks_on(measured.usages)},
@@ -80,11 +81,6 @@ def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
     return [*result.artifacts, Artifact.describe(run.trial.pk, Artifact.Kind.OTHER, file)]
 
 
-def _worse(*verdicts: str) -> str:
-    """Return the worst of several verdicts; "" says nothing."""
-    return max(verdicts, key=("", "good", "degraded", "unusable").index)
-
-
 def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if measured.capture is None or measured.capture_file is None:
         reason = measured.no_capture
@@ -101,22 +97,22 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     except analysis.CaptureError as error:
         raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
     reasons = list(result.trust.reasons)
-    verdict: str = result.trust.verdict
+    level: str = result.trust.verdict
     if report.died:
-        verdict, reasons = "unusable", ["the capture tool ended before the run did", *reasons]
+        level, reasons = TrustLevel.UNUSABLE, ["the capture tool ended before the run did", *reasons]
     if report.limit_reached:
         sentence = f"the capture reached its limit after {report.captured} packets; what came later was not recorded"
-        verdict, reasons = "unusable", [sentence, *reasons]
+        level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
     seen_from = run.trial.conditions.get("captured_hosts")
     if seen_from and run.hosts > 2:
-        verdict = _worse(verdict, "degraded")
+        level = worst(level, TrustLevel.DEGRADED)
         reasons.append(f"analysed from host {seen_from[0]} alone: packets between the other hosts are not counted")
     if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
-        return _Packets(result.metrics, result.mpi.metrics, unused, "good")
-    return _Packets(result.metrics, result.mpi.metrics, result.not_available, verdict, tuple(reasons))
+        return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
+    return _Packets(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons))
 
 
 def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:

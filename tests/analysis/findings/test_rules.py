@@ -219,7 +219,9 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
         "6 captures at 2, 4, 6, 8, 10 and 12 hosts cannot be trusted fully (0.31 % of the packets were dropped)."
     )
     assert "delay 5.1 ms instead of 4 ms" in _found(study, "degraded_link")[0].statement
-    assert _found(study, "left_out")[0].statement.startswith("12 trials at 2, 4, 6, 8, 10 and 12 hosts are not counted")
+    assert _found(study, "left_out")[0].statement == (
+        "12 trials at 2, 4, 6, 8, 10 and 12 hosts are not counted: failed, lost or cancelled."
+    )
     assert not _found(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
 
 

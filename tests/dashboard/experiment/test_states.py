@@ -1,0 +1,41 @@
+"""One word for each state: of trials, of experiments as a whole, and of captures."""
+
+from django.urls import reverse
+
+from dashboard.states import CHIPS, chip_of
+from experiments.models import Cluster, State, Status, Trial
+
+FAILURE = "It exited with status 1."
+
+
+def fail_next(trials: int = 1) -> None:
+    for _ in range(trials):
+        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+        trial.start_running(command=["lmp"], conditions={})
+        trial.fail(FAILURE)
+
+
+def test_it_calls_captures_flagged_and_never_an_experiment_with_failed_trials(page, submit, run):
+    experiment = submit(repetitions=1)
+    fail_next()
+    run()
+    context = page.get(experiment.get_absolute_url()).context
+    assert chip_of(context["state"]).word == "Finished with failures"
+    assert context["state_words"] == "Finished, 1 trial failed"
+    (row,) = page.get(reverse("experiments"), {"source": "own"}).context["rows"]
+    assert (row.state, row.words) == (context["state"], context["state_words"])
+    assert "flagged" not in row.state
+
+
+def test_it_has_a_chip_for_every_state_of_trials_and_experiments(page, submit):
+    assert {*State.values, *map(str, Status)} <= CHIPS.keys()
+    experiment = submit(repetitions=1)
+    assert chip_of(page.get(experiment.get_absolute_url()).context["state"]).word == "Waiting"
+    fail_next(3)
+    assert chip_of(page.get(experiment.get_absolute_url()).context["state"]).word == "Failed"
+
+
+def test_it_offers_the_words_of_the_chips_as_filters(page):
+    choices = page.get(reverse("explore")).context["choices"]
+    assert [words for _, words, _ in choices["states"]] == [chip_of(state).word for state in State]
+    assert [words for _, words, _ in choices["trusts"]] == ["Good", "Degraded", "Unusable"]
