@@ -150,7 +150,7 @@ _TRUST: Final[list[Row]] = [
 _STRUCTURES: Final[list[Metric]] = [
     Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
     Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", "METRICS.md section 4", "interarrival", shape="table"),
-    Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to bear, wherever the capture was taken.", _WIRE, "matrices"),
+    Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
     Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),

@@ -82,7 +82,7 @@ def read(given: QueryDict) -> tuple[Query, Look]:
     columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
     for name in columns:
         if not is_metric(name):
-            raise CannotExplore(f"columns: {name[:80]!r} is no metric.")
+            raise CannotExplore(f"columns: {name[:80]!r} is not a metric.")
     look = Look(
         statistic=_allowed(one("statistic", "median"), [name for name, _ in STATISTICS], "statistic"),
         x_log=bool(one("xlog")),
@@ -101,7 +101,7 @@ def default_columns(query: Query) -> tuple[str, ...]:
 
 def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
     if value not in allowed:
-        raise CannotExplore(f"{name}: {value[:40]!r} is none of {', '.join(filter(None, allowed))}.")
+        raise CannotExplore(f"{name}: {value[:40]!r} is not one of {', '.join(filter(None, allowed))}.")
     return value
 
 
@@ -112,7 +112,7 @@ def _moment(text: str, name: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise CannotExplore(f"{name}: {text[:40]!r} is no date; write for example 2026-11-20.") from None
+        raise CannotExplore(f"{name}: {text[:40]!r} is not a date; write for example 2026-11-20.") from None
 
 
 def table_of(user: Any, query: Query, look: Look) -> QuerySet[Configuration]:

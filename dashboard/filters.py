@@ -23,7 +23,7 @@ class MomentField(IsoDateTimeField):  # type: ignore[misc]
         try:
             return None if moment is None else moment.astimezone(UTC)
         except OverflowError:
-            raise ValidationError("Enter a moment of the years 1 to 9999.") from None
+            raise ValidationError("Enter a date and time in the years 1 to 9999.") from None
 
 
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]
@@ -66,7 +66,9 @@ class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
     configuration = django_filters.CharFilter(field_name="configuration__hash", label="Hash of the configuration.")
-    state = django_filters.MultipleChoiceFilter(choices=State, distinct=False, label="State; may stand more than once.")
+    state = django_filters.MultipleChoiceFilter(
+        choices=State, distinct=False, label="State; may be given more than once."
+    )
     kind = django_filters.MultipleChoiceFilter(choices=Kind, distinct=False, label="What the trial is for.")
     trust = django_filters.MultipleChoiceFilter(
         distinct=False,
@@ -80,7 +82,7 @@ class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]
     hosts = django_filters.NumberFilter(
         field_name="configuration__hosts", min_value=0, max_value=2**31 - 1, label="Number of hosts."
     )
-    superseded = django_filters.BooleanFilter(label="Whether a newer attempt stands for it.")
+    superseded = django_filters.BooleanFilter(label="Whether a newer attempt has replaced it.")
     ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")
     ended_before = MomentFilter(field_name="ended_at", lookup_expr="lt", label="Ended earlier than that.")
     ordering = django_filters.OrderingFilter(

@@ -65,7 +65,7 @@ def _printed(number: float) -> str:
     try:
         return str(float(number)) if abs(number) >= 1e18 else str(number)
     except OverflowError:
-        return "a number beyond all bounds"
+        return "an unbounded number"
 
 
 def _decimals(units: dict[str, str]) -> dict[str, Decimal]:

@@ -21,14 +21,14 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
             if not isinstance(name, str):
                 yield FieldError(path, f"the field name {_short(name)} is not text")
             elif not is_storable_text(name):
-                yield FieldError(path, f"the field name {name[:40]!r} holds characters that are no text")
+                yield FieldError(path, f"the field name {name[:40]!r} holds characters that are not text")
             else:
                 yield from problems(value, f"{path}.{name}" if path else name, depth + 1)
     elif isinstance(data, list | tuple):
         for index, value in enumerate(data):
             yield from problems(value, f"{path}.{index}", depth + 1)
     elif isinstance(data, str) and not is_storable_text(data):
-        yield FieldError(path, "holds characters that are no text (NUL or half of a pair)")
+        yield FieldError(path, "holds characters that are not text (NUL or half of a pair)")
     elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
         yield FieldError(path, "is too large a number")
 

@@ -47,7 +47,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "oversubscribed",
         "trust",
-        f"{at}, {ranks} ranks share {cores} core{'s' if cores > 1 else ''}: they also wait for each other's turns.",
+        f"{at}, {ranks} ranks share {cores} core{'s' if cores > 1 else ''}: they also have to take turns.",
         "strong",
         (
             Evidence("Cores", cores, "1"),

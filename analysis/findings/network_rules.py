@@ -138,7 +138,7 @@ def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[
             f"{count} {noun} one message per round trip at {at}: {quantity(rate, 'bit/s')}, "
             "set by latency and not by bandwidth."
         )
-        step = "Shorten the round trip, overlap messages with computing, or join them; more bandwidth will not help."
+        step = "Shorten the round trip, overlap messages with computing, or combine them; more bandwidth will not help."
     return Finding(
         f"{kind}_bound",
         "network",

@@ -70,7 +70,7 @@ def small_packets(reading: Reading) -> Iterator[Finding]:
             *(Evidence("Pure acknowledgements", p.median, "share", "pure_ack_share", p.size) for p in acknowledgements),
         ),
         "packets",
-        "Where they are no acknowledgements, join small messages: fewer, larger ones cost fewer round trips.",
+        "Where they are not acknowledgements, combine small messages: fewer, larger ones cost fewer round trips.",
     )
 
 

@@ -32,7 +32,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
         "strong",
         tuple(Evidence("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
         "packets",
-        "Their traffic is in none of these figures, their times are. Mend what the reasons name, then run them again.",
+        "Their traffic is in none of these figures; their times are. Fix what the reasons name, then run them again.",
     )
 
 
@@ -113,7 +113,7 @@ def outlying_trials(reading: Reading) -> Iterator[Finding]:
     if not found:
         return
     place, value = max(found, key=lambda item: abs(item[1] / item[0].median - 1))
-    rest = f" ({len(found) - 1} more stand apart elsewhere)" if len(found) > 1 else ""
+    rest = f" ({len(found) - 1} more elsewhere)" if len(found) > 1 else ""
     yield Finding(
         "outlying_trials",
         "trust",

@@ -114,7 +114,7 @@ class Study:
         return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
 
     def may_claim(self, *points: Point, metric: str) -> bool:
-        """Whether these points bear a claim: print is taken as it stands, own trials must be repeated."""
+        """Whether these points support a claim: print is taken as it is, own trials must be repeated."""
         fewest = min((len(p.array(metric)) for p in points), default=0)
         return fewest >= (1 if self.published else MINIMUM_REPETITIONS)
 

@@ -157,7 +157,7 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
         ),
         (
             facts.get("addresses_not_kept", 0),
-            f"{facts.get('addresses_not_kept', 0)} times an address found no place in the host table",
+            f"{facts.get('addresses_not_kept', 0)} times an address had no room in the host table",
         ),
     ]
     return [text for sign, text in signs if sign]

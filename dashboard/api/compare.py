@@ -34,7 +34,7 @@ class CompareView(APIView):
         refuse_unknown(request, {each.name for each in _PARAMETERS})
         scope = clean(request, "scope") or "all"
         if scope not in Measurement.Scope.values:
-            raise ValidationError({"scope": [f"is none of {', '.join(Measurement.Scope.values)}"]})
+            raise ValidationError({"scope": [f"is not one of {', '.join(Measurement.Scope.values)}"]})
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
         try:
             found = compare(

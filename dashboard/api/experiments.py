@@ -146,9 +146,9 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         slug = request.query_params.get("project", "default")
         project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
         if project is None:
-            raise PermissionDenied(f"There is no project {slug!r}, or you are no member of it.")
+            raise PermissionDenied(f"There is no project {slug!r}, or you are not a member of it.")
         if not access.may_submit(request.user, project):
-            raise PermissionDenied(f"You may look at project {slug!r}, not submit to it.")
+            raise PermissionDenied(f"You may view project {slug!r} but not submit to it.")
         return project
 
 

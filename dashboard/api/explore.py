@@ -24,12 +24,12 @@ _MANY: Final = frozenset({"workload", "cluster", "project", "tag", "state", "tru
 _WORDS: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",
     "x": "Parameter or metric of the horizontal axis; `hosts` when left out.",
-    "colour": "Parameter that parts the series.",
-    "facet": "Parameter that parts the panels.",
-    "where": "Comparisons parted by commas: `hosts >= 4, link.delay = 2 ms, elapsed_s < 10`.",
+    "colour": "Parameter that separates the series.",
+    "facet": "Parameter that separates the panels.",
+    "where": "Comparisons separated by commas: `hosts >= 4, link.delay = 2 ms, elapsed_s < 10`.",
     "after": "A trial ended then or later (ISO 8601).",
     "before": "A trial ended earlier than that (ISO 8601).",
-    "columns": "Metrics of the table, parted by commas.",
+    "columns": "Metrics of the table, separated by commas.",
     "order": "Order of the table: `hosts`, `name`, or newest first.",
 }
 _LOOK: Final = frozenset({"page", "xlog", "ylog", "statistic"})

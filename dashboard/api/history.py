@@ -52,7 +52,7 @@ def _whole(request: Request, name: str, default: int, most: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
-        raise ValidationError({name: ["is no whole number"]})
+        raise ValidationError({name: ["is not a whole number"]})
     return min(int(text), most)
 
 
@@ -68,7 +68,7 @@ class HistoryView(APIView):
         refuse_unknown(request, {"metric"})
         metric = clean(request, "metric") or "elapsed_s"
         if not is_metric(metric):
-            raise ValidationError({"metric": ["is no metric"]})
+            raise ValidationError({"metric": ["is not a metric"]})
         try:
             return Response(history_of(request.user, configuration, cluster, metric).to_dict())
         except Configuration.DoesNotExist:

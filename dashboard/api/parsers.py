@@ -26,9 +26,9 @@ class StrictJsonParser(BaseParser):
         try:
             return json.loads(_text(stream), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
         except RecursionError:
-            raise ParseError("no valid JSON: nested too deeply") from None
+            raise ParseError("not valid JSON: nested too deeply") from None
         except ValueError as error:
-            raise ParseError(f"no valid JSON: {error}") from None
+            raise ParseError(f"not valid JSON: {error}") from None
 
 
 class YamlParser(BaseParser):
@@ -54,10 +54,10 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(f"{name!r} is given twice")
         found[name] = value
     return found
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

@@ -10,13 +10,13 @@ from dashboard.api.serializers import ErrorsSerializer
 from experiments.spec import ExperimentSpec
 
 _SENTENCES: Final = {
-    400: "Something in the request is wrong; every error stands at its field.",
+    400: "Something in the request is wrong; every error names its field.",
     401: "Not signed in, or the token is wrong.",
     403: "Your role in the project does not allow this.",
     404: "Not there, or not for you to see.",
     406: "Answers are JSON only.",
     409: "Published results are never changed.",
-    410: "The file was removed after its time of retention.",
+    410: "The file was removed after its retention period.",
     415: "The body is neither application/json nor application/yaml.",
 }
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")

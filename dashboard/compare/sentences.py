@@ -46,7 +46,7 @@ def answer(found: Compared, changed: Changed) -> Answer:
     metric = found.deciding
     others = [member for member in found.members if member is not found.baseline]
     if metric is None:
-        verdict = "Nothing to hold side by side: no metric that decides was measured on more than one side."
+        verdict = "Nothing to compare: no metric that decides was measured on more than one side."
         return Answer(verdict, [Against(member, [_counted(found, member)]) for member in others])
     over = {member.label: _over_points(found, member, metric, changed) for member in others}
     if len(others) == 1:

@@ -113,4 +113,4 @@ def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], chang
     change = next(((number, words) for number, words in changes if number > trial.version), None)
     if change is not None and (asked is None or asked >= change[0]):
         return f"version {change[0]} changed {change[1]} after it"
-    return f"attempt {following} stands for it"
+    return f"attempt {following} replaces it"

@@ -95,7 +95,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
     "repetitions": ("Repetitions", "", ()),
-    "warmups": ("Warm-ups", "Kept apart from the statistics.", ()),
+    "warmups": ("Warm-ups", "Left out of the statistics.", ()),
     "order": (
         "Order",
         "",
@@ -115,7 +115,7 @@ _LINK_CHOICES: dict[str, Choices] = {
     "topology": (("one site", "One site"), ("two sites", "Two sites"), ("star", "Star")),
     "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
     "emulator": (
-        ("auto", "What fits and is there"),
+        ("auto", "Whichever fits and is available"),
         ("netem", "netem"),
         ("relay", "Relay"),
         ("nftables", "nftables"),

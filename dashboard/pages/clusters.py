@@ -105,7 +105,7 @@ def facts(request: HttpRequest, slug: str) -> HttpResponse:
         return _form(request, cluster, texts, error)
     # What the administration holds besides stays.
     cluster.describe({name: value for name, value in cluster.facts.items() if name not in known} | stated)
-    messages.success(request, f"The facts of {cluster.name} are kept.", extra_tags="ok")
+    messages.success(request, f"The facts of {cluster.name} are saved.", extra_tags="ok")
     return redirect("clusters")
 
 

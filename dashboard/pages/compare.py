@@ -24,7 +24,7 @@ from experiments.selectors.differences import Difference
 
 @require_GET
 def compare_page(request: HttpRequest) -> HttpResponse:
-    """`of` may stand more than once or hold several, parted by commas; its order gives the letters."""
+    """`of` may stand more than once or hold several, separated by commas; its order gives the letters."""
     tokens = members_asked(request)
     scope = "mpi" if asked(request, "scope") == "mpi" else "all"
     try:

@@ -40,7 +40,7 @@ def _panel(found: Trial) -> dict[str, Any]:
     try:
         samples = read_samples(artifact.file)
     except OSError:
-        return {"why": f"{artifact.name} is not in its place on disk any more; nothing is left to draw."}
+        return {"why": f"{artifact.name} is no longer in its place on disk; nothing is left to draw."}
     except ValueError as error:
         return {"why": f"{artifact.name} cannot be read: {error}."}
     if not samples.hosts:

@@ -81,7 +81,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     found = find_trial(request, pk)
     if not may_cancel(request.user, found.experiment):
         raise PermissionDenied
-    words = "Cancelled." if found.cancel() else "The trial was over already."
+    words = "Cancelled." if found.cancel() else "The trial had already ended."
     messages.info(request, words)
     return redirect(found)
 
@@ -96,16 +96,16 @@ def environment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queue this trial once more; the new attempt stands for it."""
+    """Queue this trial once more; the new attempt replaces it."""
     found = find_trial(request, pk)
     if found.experiment.published or not may_cancel(request.user, found.experiment):
         raise PermissionDenied
     try:
         attempt = queue.run_again(found)
     except StaleTrial:
-        messages.error(request, "This trial is not over, or a newer attempt stands for it already.", extra_tags="bad")
+        messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
         return redirect(found)
-    messages.success(request, f"Attempt {attempt.attempt} is queued; this page is that attempt's.", extra_tags="ok")
+    messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
     return redirect(attempt)
 
 

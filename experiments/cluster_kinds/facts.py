@@ -55,7 +55,7 @@ class StatedFacts(BaseModel):
         None, title="Years of use", description="The price is spread evenly over them."
     )
     price_per_host_hour: Positive | None = Field(
-        None, title="Price of a host-hour", description="Rent; it goes before the price."
+        None, title="Price of a host-hour", description="Rent; it takes precedence over the price."
     )
     price_per_kwh: Positive | None = Field(None, title="Price of a kWh", description="Of electrical energy.")
 

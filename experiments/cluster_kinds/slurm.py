@@ -48,4 +48,4 @@ class Slurm(ClusterKind):
         return min((count for count in known if isinstance(count, int)), default=None)
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
-        return str(cluster.facts.get("hosts", "as allotted"))
+        return str(cluster.facts.get("hosts", "as allocated"))

@@ -106,7 +106,7 @@ class PublishedStudy(_Part):
             printed = {metric for row in table.rows for metric in row.values}
             if printed != table.printed_as.keys():
                 odd = min(printed ^ table.printed_as.keys())
-                raise ValueError(f"{self.slug}: {table.name}: {odd} stands only in printed_as or only in the rows")
+                raise ValueError(f"{self.slug}: {table.name}: {odd} is only in printed_as or only in the rows")
             for metric in printed:
                 if not is_metric(metric):
                     raise ValueError(f"{self.slug}: {table.name}: {metric} is not a known metric")

@@ -232,7 +232,7 @@ class Trial(models.Model):
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
             if not failed.update(
                 state=State.FINISHED,
-                message=f"Its output was read later; at first: {self.message}",
+                message=f"Its output was parsed later; at first: {self.message}",
                 trust=result.trust,
                 trust_reasons=list(result.trust_reasons),
                 not_available={**result.not_available, **not_finite},
@@ -301,7 +301,7 @@ class Trial(models.Model):
         return lost <= int(self.experiment.specification.get("retries", 1))
 
     def queue_attempt(self) -> Trial:
-        """Queue this trial once more; the new attempt stands for it from now on."""
+        """Queue this trial once more; the new attempt replaces it from now on."""
         self.experiment.require_editable()
         with transaction.atomic():
             if (
@@ -347,5 +347,5 @@ def _rows(trial: Trial, measurements: Mapping[str, Mapping[str, float]]) -> tupl
             if math.isfinite(value):
                 rows.append(Measurement(trial=trial, scope=scope, metric=metric, value=value))
             else:
-                not_finite.setdefault(metric, f"came out as {value}, which is no number")
+                not_finite.setdefault(metric, f"came out as {value}, which is not a number")
     return rows, not_finite

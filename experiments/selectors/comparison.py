@@ -256,7 +256,7 @@ def _parsed(token: str) -> tuple[str, str]:
     number = kind in ("c", "t") and key.isascii() and key.isdecimal() and len(key) < 19
     slug = kind == "e" and 0 < len(key) <= _LONGEST_TOKEN and key.replace("-", "").replace("_", "").isalnum()
     if not (number or slug):
-        raise CannotCompare(f"{token[:_LONGEST_TOKEN]!r} is none of e:slug, c:number and t:number.")
+        raise CannotCompare(f"{token[:_LONGEST_TOKEN]!r} is not one of e:slug, c:number and t:number.")
     return kind, str(int(key)) if number else key
 
 

@@ -48,9 +48,9 @@ def check(query: Query) -> None:
     """Raise CannotExplore where a name could not be one."""
     for name in (query.x, query.y, query.colour, query.facet):
         if name and not _NAME.fullmatch(name):
-            raise CannotExplore(f"{name[:80]!r} is no name of a parameter or metric.")
+            raise CannotExplore(f"{name[:80]!r} is not the name of a parameter or metric.")
     if not is_metric(query.y):
-        raise CannotExplore(f"{query.y!r} is no metric; the vertical axis needs one.")
+        raise CannotExplore(f"{query.y!r} is not a metric; the vertical axis needs one.")
     for name in (query.colour, query.facet):
         if name and is_metric(name):
             raise CannotExplore(f"{name} is a metric; colour and panels need a parameter.")
@@ -93,11 +93,11 @@ def _experiments(user: Any, query: Query) -> QuerySet[Experiment] | None:
 
 
 def conditions(found: QuerySet[Configuration], query: Query) -> QuerySet[Configuration]:
-    """Apply ``where``: comparisons parted by commas, such as ``hosts >= 4, link.delay = 2 ms, elapsed_s < 10``."""
+    """Apply ``where``: comparisons separated by commas, such as ``hosts >= 4, link.delay = 2 ms, elapsed_s < 10``."""
     for number, text in enumerate(filter(None, map(str.strip, query.where.split(",")))):
         match = _CONDITION.fullmatch(text)
         if match is None or "__" in match[1]:
-            raise CannotExplore(f"{text[:80]!r} is no comparison; write for example: hosts >= 4, elapsed_s < 10.")
+            raise CannotExplore(f"{text[:80]!r} is not a comparison; write for example: hosts >= 4, elapsed_s < 10.")
         name, sign, given = match.groups()
         lookup = _LOOKUPS[sign]
         if is_metric(name):

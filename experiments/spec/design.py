@@ -114,7 +114,7 @@ def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[Fie
         other = next((value for value in values if value != values[0]), None)
         if other is not None:
             both = f"{values[0]} and {other}"
-            return wrong(f"{grown} is {both} at {at}; let it advance with them: zip: [[hosts, {grown}]]")
+            return wrong(f"{grown} is {both} at {at}; let it advance with the hosts: zip: [[hosts, {grown}]]")
         if isinstance(values[0], bool) or not isinstance(values[0], int | float):
             return wrong(f"{grown} is {values[0]!r} at {at}; only a number can grow")
         if before is not None and values[0] <= before[1]:
@@ -241,7 +241,9 @@ def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[
 
     loss, burst = values["link.loss"], values["link.loss_burst"]
     if loss and burst > 1 and loss / (1 - loss) / burst > 1:
-        yield FieldError(at("loss_burst"), "so much loss needs longer bursts: between two of them a packet must arrive")
+        yield FieldError(
+            at("loss_burst"), "this much loss needs longer bursts: between two of them a packet must arrive"
+        )
     queue = values["link.queue"]
     if queue is not None and queue < values["link.mtu"] + ETHERNET_HEADER_BYTES:
         yield FieldError(at("queue"), "a queue must hold at least one packet of the MTU")
@@ -251,7 +253,7 @@ def _link_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[
         yield FieldError(at("topology"), "two sites need at least two hosts")
     jitter_ms, delay_ms = 1e3 * values["link.jitter"], 1e3 * values["link.delay"]
     if values["link.emulator"] == "wirefilter" and (jitter_ms or abs(delay_ms - round(delay_ms)) > 1e-9):
-        yield FieldError(at("emulator"), "wirefilter knows whole milliseconds only, and no finer jitter")
+        yield FieldError(at("emulator"), "wirefilter works in whole milliseconds only, and no finer jitter")
 
 
 def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:

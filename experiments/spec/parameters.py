@@ -107,7 +107,7 @@ class Link(Part):
         None, description="Largest TCP send and receive buffer of a socket; empty: as the machine has it."
     )
     emulator: Literal["auto", "netem", "nftables", "relay", "wirefilter"] = Field(
-        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is there."
+        "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is available."
     )
 
     # That jitter needs at least as much delay is checked per configuration (design.problems), not here: either may be swept.

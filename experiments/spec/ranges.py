@@ -53,7 +53,7 @@ def _expand_item(item: Any, is_text: bool) -> list[Any]:
     if not text:
         return []
     if len(text) > LONGEST_ITEM:
-        raise ValueError(f"{text[:20]!r}… is no value: longer than {LONGEST_ITEM} characters")
+        raise ValueError(f"{text[:20]!r}… is not a value: longer than {LONGEST_ITEM} characters")
     if is_text:
         return [text]
     match = _RANGE.match(text)

@@ -92,10 +92,10 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     for name, value in spec.parameters.items():
         yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
         if name in LINK_PARAMETERS:
-            yield FieldError(f"parameters.{name}", "a constant of the link stands under link:, not under parameters:")
+            yield FieldError(f"parameters.{name}", "a constant of the link belongs under link:, not under parameters:")
     for name in spec.sweep:
         if name in spec.parameters:
-            yield FieldError(f"sweep.{name}", "stands under parameters: too; a parameter is constant or swept")
+            yield FieldError(f"sweep.{name}", "is under parameters: too; a parameter is either constant or swept")
         if name in workload.constants:
             yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
             continue
@@ -137,7 +137,9 @@ def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Itera
         if value in meant[:index]:
             first, again = values[meant.index(value)], values[index]
             same = (
-                f"{first!r} stands more than once" if first == again else f"{first!r} and {again!r} are the same value"
+                f"{first!r} is given more than once"
+                if first == again
+                else f"{first!r} and {again!r} are the same value"
             )
             yield FieldError(f"sweep.{name}", same)
             return
@@ -191,6 +193,8 @@ def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
     if grown not in spec.sweep:
         yield FieldError("grows_with_hosts", f"{grown!r} is not swept")
     elif spec.scaling == "weak" and (grown in CLUSTER_PARAMETERS or grown in LINK_PARAMETERS):
-        yield FieldError("grows_with_hosts", f"{grown!r} is no size of the problem; name a parameter of the workload")
+        yield FieldError(
+            "grows_with_hosts", f"{grown!r} is not a size of the problem; name a parameter of the workload"
+        )
     elif spec.scaling == "weak" and "hosts" not in spec.sweep:
         yield FieldError("sweep", f"weak scaling needs several numbers of hosts: sweep hosts together with {grown}")

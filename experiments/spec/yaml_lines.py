@@ -47,7 +47,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, str | int | float | bool):
                 raise yaml.MarkedYAMLError(problem="a field name must be plain text", problem_mark=key_node.start_mark)
             if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key!r} stands twice", problem_mark=key_node.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
             seen.add(key)
         return self.construct_mapping(node, deep=True)
 
@@ -68,11 +68,11 @@ class YamlDocument:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
-            raise InvalidSpec([FieldError("", f"no valid YAML: {error.problem or error.context}", line)]) from None
+            raise InvalidSpec([FieldError("", f"not valid YAML: {error.problem or error.context}", line)]) from None
         except RecursionError:
-            raise InvalidSpec([FieldError("", "no valid YAML: nested too deeply")]) from None
+            raise InvalidSpec([FieldError("", "not valid YAML: nested too deeply")]) from None
         except (yaml.YAMLError, ValueError) as error:
-            raise InvalidSpec([FieldError("", f"no valid YAML: {error}")]) from None
+            raise InvalidSpec([FieldError("", f"not valid YAML: {error}")]) from None
 
     def line(self, path: str) -> int | None:
         """Return the 1-based line of the field, or of its nearest parent that is written down."""

@@ -155,7 +155,7 @@ class Command(Workload):
                 figures[f"{self.slug}.{extractor.name}"] = value
             elif extractor.required:
                 where = extractor.file or "the output"
-                raise OutputError(f"{extractor.name} does not stand in {where}")
+                raise OutputError(f"{extractor.name} is not in {where}")
         return Parsed(figures)
 
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:

@@ -86,7 +86,7 @@ class Extractor(BaseModel):
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, text: str) -> float | None:
-        """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is no number."""
+        """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is not a number."""
         try:
             values = [float(value) for value in self._found(text)]
         except (ValueError, TypeError, csv.Error) as error:
@@ -95,7 +95,7 @@ class Extractor(BaseModel):
             return None
         value = _PICKS[self.pick](values) * self.factor
         if not math.isfinite(value):
-            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is no measurement")
+            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement")
         return value
 
     def _found(self, text: str) -> list[Any]:

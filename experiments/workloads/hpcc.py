@@ -78,7 +78,7 @@ class Hpcc(HpcChallenge):
             raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
         if summary.get("Success") != "1":
             raise OutputError("HPC Challenge says that a test failed (Success=0 in the summary)")
-        # A test that could not run prints -1; that is no measurement.
+        # A test that could not run prints -1; that is not a measurement.
         figures = {
             figure.id: float(summary[key])
             for key, figure in _FIGURES.items()

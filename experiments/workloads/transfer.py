@@ -77,5 +77,5 @@ def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:
         "half_bandwidth_high_bytes": fit.half_bandwidth_interval_bytes[1],
         "fit_residual_share": fit.residual_share,
     }
-    # An open end (the data allow any bandwidth above) is no number: it is left out, never stored as infinity.
+    # An open end (the data allow any bandwidth above) is not a number: it is left out, never stored as infinity.
     return {name: value for name, value in named.items() if value not in (float("inf"), float("-inf"))}

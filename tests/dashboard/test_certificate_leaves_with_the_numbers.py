@@ -18,7 +18,7 @@ from tests.experiments import factories
 pytestmark = pytest.mark.django_db
 OUTSIDE: dict[str, Any] = {
     "kept": False,
-    "reasons": ["the delay from n1 to n2 is 9 ms, asked was 4 ms (tolerance 5 % or 0.3 ms)"],
+    "reasons": ["the delay from n1 to n2 is 9 ms instead of 4 ms (tolerance 5 % or 0.3 ms)"],
     "rows": [
         {"source": "n1", "target": "n2", "quantity": "delay", "unit": "s", "asked": 0.004, "achieved": 0.009},
         {"source": "n2", "target": "n1", "quantity": "delay", "unit": "s", "asked": 0.004, "achieved": 0.005},

@@ -143,7 +143,10 @@ def test_it_makes_of_a_link_what_its_class_says_and_refuses_the_rest() -> None:
     assert launcher.refusals(delayed) == []
     with pytest.raises(ClusterUnavailable) as refused:
         launcher.open(host_count=1, link=dataclasses.replace(delayed, loss=0.01))
-    assert str(refused.value) == "Only the test-bed can set this of a link, here the network is as it is: loss."
+    assert (
+        str(refused.value)
+        == "Only the test-bed can set these properties of a link; here the network is taken as it is: loss."
+    )
 
 
 def test_the_other_kinds_name_it_among_those_that_can_make_a_link() -> None:

@@ -1,4 +1,4 @@
-"""Old captures go after their time of retention, and only they."""
+"""Captures go after their retention period, and nothing else does."""
 
 from __future__ import annotations
 

@@ -300,4 +300,4 @@ def refusal(messages: str) -> str:
     if "permission" in messages.lower():
         return NOT_PERMITTED
     lines = [line.strip() for line in messages.splitlines() if line.strip() and not line.startswith("Capturing on")]
-    return f"dumpcap: {lines[0].removeprefix('dumpcap: ')}" if lines else "dumpcap ended without a word"
+    return f"dumpcap: {lines[0].removeprefix('dumpcap: ')}" if lines else "dumpcap ended without a message"

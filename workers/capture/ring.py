@@ -109,7 +109,7 @@ class RingCapture(Capture):
         return self._read_messages().startswith(recorder.READY)
 
     def _refusal(self) -> str:
-        return self._read_messages().strip() or f"{recorder.NAME} ended without a word"
+        return self._read_messages().strip() or f"{recorder.NAME} ended without a message"
 
     def _settling_bytes(self) -> int:
         return self._slots_bytes()

@@ -333,7 +333,7 @@ class Process:
             self._keeper.ask("stop", pid=self.pid, grace_s=grace_s)
         status = self.wait(grace_s + KILL_LIMIT_S)
         if status is None:
-            raise ClusterUnavailable(f"Process {self.pid} does not die, even by SIGKILL.")
+            raise ClusterUnavailable(f"Process {self.pid} does not end, even after SIGKILL.")
         return status
 
 

@@ -267,7 +267,7 @@ class RemoteSession(Session):
         route = self.first.output(["ip", "-o", "route", "get", *address]) if address else ""
         if (match := re.search(r"\bdev (\S+)", route)) is None:
             raise ClusterUnavailable(
-                f"Host {self.hosts[0]} knows no way to {self.hosts[1]}: set the cluster's setting “interface”."
+                f"Host {self.hosts[0]} has no route to {self.hosts[1]}: set the cluster's setting “interface”."
             )
         return match[1]
 

@@ -46,7 +46,7 @@ class SlurmLauncher(HostsLauncher):
         first, last = job.hosts[0], job.hosts[-1]
         nodes = f"{first} is the node" if first == last else f"{first} to {last} are the nodes"
         batch = self.queue.wrap(sbatch_argv(self.settings, len(job.hosts)))
-        notes = [f"{nodes} that Slurm allots and names.", *rehearsal.notes]
+        notes = [f"{nodes} that Slurm allocates and names.", *rehearsal.notes]
         return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
 
     def connection(self, job: str, node: str) -> list[str]:

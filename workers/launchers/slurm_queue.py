@@ -167,10 +167,10 @@ class SlurmQueue:
         if state is None:
             return f"Slurm gives no answer about job {job}: its state is unknown."
         if state.waiting:
-            return f"Slurm took job {job} back into the queue ({state.words()}): what ran is lost."
+            return f"Slurm put job {job} back into the queue ({state.words()}): what ran is lost."
         nodes = state.nodes or "its nodes"
         if state.running or state.state == "COMPLETED":
-            return f"{broken} Slurm's word on job {job} on {nodes}: {state.words()}."
+            return f"{broken} Slurm says of job {job} on {nodes}: {state.words()}."
         return f"Slurm job {job} on {nodes} ended: {state.words()}."
 
     def _settled(self, job: str, pause: Callable[[float], None]) -> JobState | None:

@@ -46,7 +46,7 @@ def unfit(plan: Plan, name: str) -> str:
         return "nftables only loses packets at random: it cannot delay them, nor lose them in bursts."
     if name == "wirefilter" and (plan.jitter_s or not (plan.delay_s * 1e3).is_integer()):
         # Measured: asked for 3.5 ms it delays by 3 ms, and 4+-0.8 ms becomes 3 or 4 ms.
-        return "wirefilter knows whole milliseconds only: it cannot make this delay or jitter."
+        return "wirefilter works in whole milliseconds only: it cannot make this delay or jitter."
     return ""
 
 

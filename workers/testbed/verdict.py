@@ -201,7 +201,7 @@ def sentence(row: Row) -> str:
     if row.achieved is None:
         return f"the {row.quantity} {where} could not be measured"
     achieved, asked = shown(row.achieved, row.unit), shown(row.asked or 0.0, row.unit)
-    return f"the {row.quantity} {where} is {achieved}, asked was {asked} (tolerance {row.tolerance})"
+    return f"the {row.quantity} {where} is {achieved} instead of {asked} (tolerance {row.tolerance})"
 
 
 def shown(value: float, unit: str) -> str:

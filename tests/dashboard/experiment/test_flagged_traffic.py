@@ -1,4 +1,4 @@
-"""A flagged capture bears witness to times alone, on every page and in the database alike; what is left out is counted and said."""
+"""Of a trial with a flagged capture only times count, on every page and in the database alike; what is left out is counted and said."""
 
 import pytest
 from django.db import connection

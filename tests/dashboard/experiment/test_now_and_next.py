@@ -64,8 +64,9 @@ def test_before_anything_ran_it_waits_for_a_worker(page, submit):
 
 def test_the_experiment_before_it_names(page, submit, run):
     first, second = submit(name="Before it"), submit(name="Second")
-    assert "cannot be told: no trial like those before it has ended here yet, after 6 trials of Before it" in said(
-        page, second
+    assert (
+        "cannot be estimated: no trial like those ahead of it has ended here yet, after 6 trials of Before it"
+        in said(page, second)
     )
     run(most=1)
     let_them_have_held_s(100)

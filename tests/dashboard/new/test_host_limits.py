@@ -114,7 +114,7 @@ def test_the_clusters_it_lists_with_the_hosts_that_are_known(page):
     )
     assert shown["lab-3"] == "3"
     assert (shown["alone"], shown["virtual"]) == ("1", "as asked")
-    assert (shown["stated"], shown["unstated"]) == ("2", "as allotted")
+    assert (shown["stated"], shown["unstated"]) == ("2", "as allocated")
 
 
 def test_a_study_that_its_cluster_has_no_hosts_for_it_does_not_start(page, library):

@@ -1,4 +1,4 @@
-"""The new-experiment form: what it says becomes the specification, and every error stands at its field."""
+"""The new-experiment form: what it says becomes the specification, and every error names its field."""
 
 import pytest
 import yaml
@@ -153,7 +153,7 @@ def test_the_dry_run_it_shows_with_input_files_and_what_is_recorded(page):
     text = preview(page)
     assert '<span class="mono">in.water</span> (' in text
     assert "Records the first 128 bytes of every packet on the bridge between the hosts (br0)." in text
-    assert "No capture of this workload was made here yet" in text
+    assert "No trial of this workload has been captured here yet" in text
     assert "Records no packets." in preview(page, **{"capture.enabled": "off"})
 
 
@@ -162,7 +162,7 @@ def test_what_slurm_is_asked_for_it_shows_and_what_only_its_nodes_can_tell(page)
     Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
     text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"])
     shown = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
-    shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allots and names."]
+    shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
     assert [words for words in shown if words not in text] == []
 
 

@@ -108,7 +108,7 @@ def test_failed_trials_it_runs_again_and_names_their_number(page, experiment):
     page.post(reverse("experiment-rerun", args=[experiment.slug]))
     assert experiment.trials.filter(state=State.QUEUED, attempt=2).count() == 2
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert html.partition('id="apart"')[2].count("attempt 2 stands for it") == 2
+    assert html.partition('id="apart"')[2].count("attempt 2 replaces it") == 2
 
 
 def test_one_trial_it_runs_again(page, experiment):
@@ -118,7 +118,7 @@ def test_one_trial_it_runs_again(page, experiment):
     attempt = Trial.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
     assert (attempt.attempt, attempt.state, attempt.repetition) == (2, State.QUEUED, trial.repetition)
     refused = page.post(reverse("trial-again", args=[trial.pk]), follow=True).content.decode()
-    assert "newer attempt stands for it already" in refused
+    assert "newer attempt has replaced it already" in refused
 
 
 def test_the_first_trial_alone_it_runs_and_holds_the_others_back(page, experiment):
@@ -165,7 +165,7 @@ def edited(page, experiment: Experiment, hosts: str, **changes: str) -> None:
 
 
 def reasons(page, experiment: Experiment) -> list[str]:
-    """The last column of what is kept apart, on each row."""
+    """The last column of what is set aside, on each row."""
     rows = page.get(experiment.get_absolute_url()).content.decode().partition('id="apart"')[2].partition("</table>")[0]
     return re.findall(r">([^<>]+)</td></tr>", rows)
 
@@ -180,9 +180,9 @@ def test_the_preview_it_lists_the_points_that_become_stale(page, experiment):
 
 def test_the_preview_it_tells_that_surplus_repetitions_go_on_counting(page, experiment):
     html = previewed(page, experiment, "1, 2, 4", repetitions="3")
-    assert "<b>6</b> trials beyond 3 repetitions go on counting" in html
+    assert "<b>6</b> trials beyond 3 repetitions still count" in html
     assert "Every trial measured so far still counts" in html
-    assert "go on counting" not in previewed(page, experiment, "1, 2, 8")
+    assert "repetitions still count" not in previewed(page, experiment, "1, 2, 8")
 
 
 def test_what_is_kept_apart_it_says_the_true_reason(page, experiment):
@@ -190,12 +190,12 @@ def test_what_is_kept_apart_it_says_the_true_reason(page, experiment):
     experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
     edited(page, experiment, "1, 2")
     assert sorted(reasons(page, experiment)) == [
-        "attempt 2 stands for it",
+        "attempt 2 replaces it",
         *["version 2 does not ask for its point"] * 5,
     ]
     edited(page, experiment, "1, 2", **{"capture.snap_length": "96"})
     assert sorted(reasons(page, experiment)) == [
-        "attempt 2 stands for it",
+        "attempt 2 replaces it",
         *["version 3 changed the capture after it"] * 15,
     ]
     experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
@@ -208,9 +208,9 @@ def test_a_stale_trial_it_says_so_on_its_own_page_and_over_rest(page, experiment
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()
-    assert "Kept apart</span>" in html
-    assert "counted no more: version 2 does not ask for its point." in html
-    assert "Kept apart" not in page.get(counted.get_absolute_url()).content.decode()
+    assert "Set aside</span>" in html
+    assert "no longer counted: version 2 does not ask for its point." in html
+    assert "Set aside" not in page.get(counted.get_absolute_url()).content.decode()
     told = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
     assert (told[stale.pk]["in_design"], told[stale.pk]["apart"]) == (False, "version 2 does not ask for its point")
     assert (told[counted.pk]["in_design"], told[counted.pk]["apart"]) == (True, None)

@@ -167,7 +167,7 @@ def test_what_is_missing_it_says_plainly(page, trial):
     artifact.file.write_text('[{"t_s"')
     assert "samples.json cannot be read" in panel(page, trial)
     artifact.file.unlink()
-    assert "samples.json is not in its place on disk any more" in panel(page, trial)
+    assert "samples.json is no longer in its place on disk" in panel(page, trial)
     trial.artifacts.update(removed_at=timezone.now())
     assert "samples.json was removed from the store" in panel(page, trial)
     trial.artifacts.all().delete()

@@ -19,7 +19,7 @@ from experiments.spec import parse
 ROW = {"source": "n1", "target": "n2", "quantity": "loss", "unit": "", "asked": 0.01, "achieved": 0.012}
 CERTIFICATE: dict[str, Any] = {
     "kept": False,
-    "reasons": ["the delay from n1 to n2 is 9 ms, asked was 4 ms (tolerance 5 % or 0.3 ms)"],
+    "reasons": ["the delay from n1 to n2 is 9 ms instead of 4 ms (tolerance 5 % or 0.3 ms)"],
     "earlier": [],
     "attempts": 3,
     "duration_s": 14.2,

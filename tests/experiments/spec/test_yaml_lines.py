@@ -58,17 +58,17 @@ def test_it_leaves_dates_as_text() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence", "line"),
     [
-        ("name: Water\nname: Fire", "stands twice", 2),
+        ("name: Water\nname: Fire", "is given twice", 2),
         ("a: &x [1]\nb: *x", "aliases", 2),
         ("name: !!python/object/apply:os.system [true]", "tags", 1),
         ("a: 1\nb: !!timestamp x", "tags", 2),
         ("a: !!bool perhaps", "tags", 1),
         ("[a, b]: 1", "plain text", 1),
-        ("name: 'Water", "no valid YAML", 1),
-        ("a: 1\n\tb: 2", "no valid YAML", 2),
-        ("a: 1\n---\nb: 2", "no valid YAML", 2),
+        ("name: 'Water", "not valid YAML", 1),
+        ("a: 1\n\tb: 2", "not valid YAML", 2),
+        ("a: 1\n---\nb: 2", "not valid YAML", 2),
         ("[" * 1000, "nested too deeply", None),
-        ("name: a\0b", "no valid YAML", None),
+        ("name: a\0b", "not valid YAML", None),
         ("x" * (MAX_BYTES + 1), "larger than", None),
     ],
 )

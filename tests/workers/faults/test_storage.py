@@ -80,7 +80,7 @@ def test_a_capture_that_does_not_fit_is_told_and_leaves_no_half_file(
         (errno.EACCES, "Permission denied"),
     ],
 )
-def test_what_a_person_can_mend_is_told_in_a_sentence(number: int, words: str) -> None:
+def test_what_a_person_can_fix_is_told_in_a_sentence(number: int, words: str) -> None:
     error = OSError(number, os.strerror(number), "/srv/trials/7/samples.json")
     assert storage_failure(error) == f"The results could not be stored: {words} at samples.json."
     assert storage_failure(OSError(errno.EIO, "Input/output error")) is None

@@ -116,7 +116,7 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
     assert "--mca plm_rsh_agent /scratch/rankwire-RANDOM/rsh" in " ".join(rehearsal.argv)
     assert "--mca btl_tcp_if_include INTERFACE" in " ".join(rehearsal.argv)
     assert rehearsal.notes == [
-        "n1 to n2 are the nodes that Slurm allots and names.",
+        "n1 to n2 are the nodes that Slurm allocates and names.",
         "/scratch/rankwire-RANDOM is made on every host, under a random name.",
         "INTERFACE is the one through which the first host reaches the second, asked there.",
         "mpirun of the first host tells its version: these are the arguments for Open MPI 4.",

@@ -127,7 +127,7 @@ def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPa
     [
         ("12|NODE_FAIL|None|n[1-4]\n", "Slurm job 12 on n[1-4] ended: NODE_FAIL."),
         ("12|TIMEOUT|TimeLimit|n1\n", "Slurm job 12 on n1 ended: TIMEOUT (TimeLimit)."),
-        ("12|PENDING|BeginTime|\n", "Slurm took job 12 back into the queue (PENDING (BeginTime)): what ran is lost."),
+        ("12|PENDING|BeginTime|\n", "Slurm put job 12 back into the queue (PENDING (BeginTime)): what ran is lost."),
         ("", "Slurm gives no answer about job 12: its state is unknown."),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_job_that_completed_was_not_the_reason() -> None:
     sentence = Recorded("12|COMPLETING|None|n[1-2]\n", "12|COMPLETED|None|n[1-2]\n").why_ended(
         "12", BROKEN, lambda _s: None
     )
-    assert sentence == f"{BROKEN} Slurm's word on job 12 on n[1-2]: COMPLETED."
+    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: COMPLETED."
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
@@ -159,7 +159,7 @@ def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypat
         now[0] += pause_s
 
     sentence = Recorded(f"12|{state}|None|n[1-2]\n").why_ended("12", BROKEN, pause)
-    assert sentence == f"{BROKEN} Slurm's word on job 12 on n[1-2]: {state}."
+    assert sentence == f"{BROKEN} Slurm says of job 12 on n[1-2]: {state}."
     assert 5 < now[0] <= END_LIMIT_S
 
 

@@ -140,7 +140,7 @@ def test_a_link_that_is_not_as_asked_is_found_out() -> None:
         assert certificate.attempts == 3
         text = " ".join(certificate.reasons)
         assert "the delay from n1 to n2 is 2." in text
-        assert "asked was 100 Mbit/s" in text
+        assert "instead of 100 Mbit/s" in text
 
 
 def test_one_host_has_no_link_to_certify() -> None:
