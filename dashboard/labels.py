@@ -8,6 +8,7 @@ from typing import Any
 
 from dashboard import numbers
 from experiments import workloads
+from experiments.facts import leaves, text_of
 from experiments.spec.parameters import buffer_size, shown
 
 _LABELS = {
@@ -113,15 +114,11 @@ def _size(size_bytes: int) -> str:
     return f"{numbers.grouped(size_bytes)} B"
 
 
-def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as (name, value) pairs in their order."""
-    for name, value in facts.items():
-        label = f"{prefix}{str(name).replace('_', ' ')}"
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{label} · ")
-        elif isinstance(value, list):
-            yield label, ", ".join(map(str, value))
-        elif isinstance(value, float) and value.is_integer():
+def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Nested facts as (name, value) pairs in their order; nothing for what is not known."""
+    for path, value in leaves(facts):
+        label = " · ".join(path).replace("_", " ")
+        if isinstance(value, float) and value.is_integer():
             yield label, numbers.grouped(value)
         elif value is not None and value != "":
-            yield label, str(value)
+            yield label, text_of(value)

@@ -15,7 +15,7 @@ from experiments.models.experiment import specification_hash
 from experiments.spec import ExperimentSpec, design, parse
 from experiments.spec.ranges import expand_values
 
-Difference = tuple[str, Any, Any]
+FieldChange = tuple[str, Any, Any]
 """(path of a field, value before, value after); None where a version does not set it."""
 _ABSENT: Final = None
 
@@ -34,11 +34,11 @@ class Revision:
     """Parameters of the configurations that leave the design; their trials stay, apart."""
     stale: int
     """Trials that are over and would no longer be counted."""
-    differences: tuple[Difference, ...]
+    changed_fields: tuple[FieldChange, ...]
 
     @property
     def changes_nothing(self) -> bool:
-        return not self.differences
+        return not self.changed_fields
 
 
 def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design) -> Revision:
@@ -67,16 +67,16 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
         new_points=len(asked - has.keys()),
         leaving=tuple(parameters for h, parameters in has.items() if h not in asked),
         stale=sum(moved or h not in asked for h in over),
-        differences=tuple(differences(experiment.specification, spec.to_dict())),
+        changed_fields=tuple(changed_fields(experiment.specification, spec.to_dict())),
     )
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[Difference]:
+def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any], prefix: str = "") -> Iterator[FieldChange]:
     """Yield the fields that differ between two specifications, nested ones by their path."""
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, _ABSENT), after.get(name, _ABSENT)
         if isinstance(old, Mapping) or isinstance(new, Mapping):
-            yield from differences(
+            yield from changed_fields(
                 old if isinstance(old, Mapping) else {}, new if isinstance(new, Mapping) else {}, f"{prefix}{name}."
             )
         elif old != new:

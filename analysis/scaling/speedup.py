@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from analysis.scaling.study import Point, Study
-from analysis.statistics import Interval, Summary, ratio_interval, summarise
+from analysis.statistics import Interval, SampleSummary, ratio_interval, summarise
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ScalingRow:
     size: float
     ranks: int | None
     reference: float
-    elapsed: Summary
+    elapsed: SampleSummary
     speedup: Estimate
     """T(reference) / T(size); in weak scaling times the growth of the work (scaled speed-up)."""
     ideal: float

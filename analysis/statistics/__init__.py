@@ -14,7 +14,7 @@ from analysis.statistics.comparison import (
 from analysis.statistics.summary import (
     MINIMUM_REPETITIONS,
     Interval,
-    Summary,
+    SampleSummary,
     detectable_difference,
     mean_interval,
     median_interval,
@@ -32,7 +32,7 @@ __all__ = [
     "History",
     "HistoryPoint",
     "Interval",
-    "Summary",
+    "SampleSummary",
     "adjust",
     "cliffs_delta",
     "compare_groups",

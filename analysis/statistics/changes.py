@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.summary import Floats, Interval, Summary, checked, ratio_interval, summarise
+from analysis.statistics.summary import Floats, Interval, SampleSummary, checked, ratio_interval, summarise
 
 _PERMUTATIONS: Final = 999
 _SEED: Final = 2007
@@ -38,8 +38,8 @@ class Change:
 
     index: int
     label: str
-    before: Summary
-    after: Summary
+    before: SampleSummary
+    after: SampleSummary
     ratio: float | None
     """Median after / median before; None where that is zero."""
     ratio_interval: Interval | None
@@ -63,7 +63,7 @@ class Baseline:
 
     first: int
     last: int
-    summary: Summary
+    summary: SampleSummary
     low: float | None
     high: float | None
     """Where 95 % of further trials of the same level would fall (t prediction interval); None with fewer than three."""

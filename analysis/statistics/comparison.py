@@ -18,7 +18,7 @@ from analysis.catalogue import METRICS
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval
 
 Correction = Literal["holm", "bh"]
-Verdict = Literal["higher", "lower", "no clear change", "too few repetitions"]
+Outcome = Literal["higher", "lower", "no clear change", "too few repetitions"]
 Groups = Mapping[str, Mapping[str, Sequence[float]]]
 """label -> metric id -> one value per counted trial."""
 
@@ -53,7 +53,7 @@ class Comparison:
     effect: str
     """negligible, small, medium, large; empty where there is none."""
     hedges_g: float | None
-    verdict: Verdict
+    verdict: Outcome
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -130,7 +130,7 @@ def _compare(
     )
 
 
-def _verdict(comparison: Comparison, p: float, alpha: float) -> Verdict:
+def _verdict(comparison: Comparison, p: float, alpha: float) -> Outcome:
     if p <= alpha and comparison.cliffs_delta:
         return "higher" if comparison.cliffs_delta > 0 else "lower"
     smallest = 2 / comb(comparison.n + comparison.n_baseline, comparison.n)

@@ -33,7 +33,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SampleSummary:
     """Repetitions of one quantity. ``interval`` is of the mean ("t") or the median ("bootstrap") as its method says."""
 
     n: int
@@ -54,14 +54,14 @@ class Summary:
         return None if self.sd is None or self.mean == 0 else self.sd / abs(self.mean)
 
 
-def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> Summary:
+def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> SampleSummary:
     """Summarise repetitions; ``method`` None takes t below 10 values and the bootstrap of the median from there on.
 
     ValueError for no values or for values that are not finite.
     """
     x = checked(values)
     chosen = method or ("t" if len(x) < _BOOTSTRAP_FROM else "bootstrap")
-    return Summary(
+    return SampleSummary(
         n=len(x),
         median=float(np.median(x)),
         mean=float(x.mean()),

@@ -19,7 +19,7 @@ MOST_SPARK_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ExperimentRow:
     """One row of a list of experiments."""
 
     experiment: Experiment
@@ -57,12 +57,12 @@ def _is_incomplete(progress: Progress) -> bool:
     return progress.status == Status.FINISHED and progress.failed > 0
 
 
-def summaries(experiments: Sequence[Experiment]) -> list[Summary]:
-    """Summaries in the order given; two queries."""
+def experiment_rows(experiments: Sequence[Experiment]) -> list[ExperimentRow]:
+    """Rows in the order given; two queries."""
     progress = progress_of(experiments)
     curves = _elapsed_curves(experiments)
     return [
-        Summary(e, progress[e.pk], sweep_words(e), sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]))
+        ExperimentRow(e, progress[e.pk], sweep_words(e), sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]))
         for e in experiments
     ]
 

@@ -16,14 +16,14 @@ from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
 from dashboard.experiment.running import running_entry
-from dashboard.labels import flat, parameters_sentence, trial_role, workload_title
+from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
 from experiments import workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, State
-from experiments.revision import differences
+from experiments.revision import changed_fields
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.selectors.outlook import Outlook, outlooks
@@ -188,7 +188,9 @@ def _versions(found: Experiment) -> list[dict[str, Any]]:
     before: dict[str, Any] = {}
     rows = []
     for version in versions:
-        rows.append({"version": version, "changes": list(differences(before, version.specification)) if before else []})
+        rows.append(
+            {"version": version, "changes": list(changed_fields(before, version.specification)) if before else []}
+        )
         before = version.specification
     return rows[::-1]
 
@@ -213,7 +215,7 @@ def _setup(found: Experiment) -> dict[str, Any]:
     setup: dict[str, Any] = {"workload_title": workload_title(found.workload), "link": "", "constants": ""}
     if found.published:
         return setup | {
-            "source": list(flat({k: v for k, v in found.source.items() if k not in ("notes", "statements")}))
+            "source": list(fact_rows({k: v for k, v in found.source.items() if k not in ("notes", "statements")}))
         }
     setup["yaml"] = as_yaml(found.specification)
     setup["versions"] = _versions(found)

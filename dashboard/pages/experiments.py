@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
-from dashboard.experiment.list_rows import summaries
+from dashboard.experiment.list_rows import experiment_rows
 from dashboard.lookup import asked
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
@@ -38,7 +38,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     context = {
         "place": "experiments",
         "page": page,
-        "rows": summaries(list(page.object_list)),
+        "rows": experiment_rows(list(page.object_list)),
         "asked": wanted,
         "query": urlencode({name: value for name, value in wanted.items() if value}),
         "workloads": workloads.registry(),

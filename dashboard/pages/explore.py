@@ -21,7 +21,7 @@ from dashboard.states import chip_of
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import Measurement, SavedView, State
-from experiments.selectors.explorer import Counts, Line, counts, flagged, lines, pivot, swept
+from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
 from experiments.selectors.explorer_export import FORMATS
 from experiments.selectors.explorer_query import Query
 
@@ -63,7 +63,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "charts": panels(found, query, look),
         "panels_left_out": panels_left_out(found),
         "page": page,
-        "table": _table(lines(own, look.columns, query.scope), swept(own), look),
+        "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
         "query_string": _without_page(request.GET),
         "choices": _choices(matched, query),
     }
@@ -98,26 +98,26 @@ def _counted(found: list[tuple[str, str, int]], chosen: tuple[str, ...]) -> list
     return [(value, name, count, value in chosen) for value, name, count in [*found, *missing]]
 
 
-def _table(found: list[Line], parameters: list[str], look: Look) -> dict[str, Any]:
+def _table(rows: list[TableRow], parameters: list[str], look: Look) -> dict[str, Any]:
     heads, scales = [], []
     for metric in look.columns:
         description = described(metric)
-        scale = Scale.of([line.values[metric][1] for line in found if metric in line.values], description.unit)
+        scale = Scale.of([row.values[metric][1] for row in rows if metric in row.values], description.unit)
         heads.append((metric, description.label, scale.unit))
         scales.append(scale)
     return {
         "parameters": [parameter_label(name) for name in parameters],
         "metrics": heads,
-        "rows": [_row(line, parameters, look, scales) for line in found],
+        "rows": [_row(row, parameters, look, scales) for row in rows],
     }
 
 
-def _row(line: Line, parameters: list[str], look: Look, scales: list[Scale]) -> dict[str, Any]:
-    own = line.configuration
+def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) -> dict[str, Any]:
+    own = row.configuration
     given = {"hosts": own.hosts, **own.parameters}
-    most, cells = max((values[0] for values in line.values.values()), default=0), []
+    most, cells = max((values[0] for values in row.values.values()), default=0), []
     for metric, scale in zip(look.columns, scales, strict=True):
-        values = line.values.get(metric)
+        values = row.values.get(metric)
         if values is None:
             cells.append((numbers.NOTHING, "", 0))
             continue

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from dashboard.experiment.list_rows import summaries
+from dashboard.experiment.list_rows import experiment_rows
 from dashboard.experiment.running import running_entry
 from dashboard.pages.clusters import cluster_rows
 from experiments.access import visible_experiments, visible_trials
@@ -54,7 +54,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "running": running,
         "queue": queue,
         "queued": sum(row["count"] for row in queue),
-        "recent": summaries(recent),
+        "recent": experiment_rows(recent),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
         "trials": visible_trials(user).filter(experiment__published=False).count(),

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard.experiment.not_counted import swept_of, why_apart
-from dashboard.labels import command_lines, flat, parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.lookup import asked, find_trial
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.metric_rows import metric_rows
@@ -202,4 +202,4 @@ def _tail(file: Path) -> tuple[str, bool]:
 def _environment(found: Trial) -> dict[str, Any]:
     facts = found.environment.facts if found.environment else {}
     beside = environment_beside(found) if found.is_over else {"siblings": []}
-    return {"facts": list(flat(facts)), "conditions": list(flat(found.conditions)), **beside}
+    return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(found.conditions)), **beside}

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.scaling import observer_effect
 from dashboard.experiment.diagnosis import observer_words
-from dashboard.labels import flat, trial_role
+from dashboard.labels import fact_rows, trial_role
 from experiments.models import Kind, Measurement, State, Trial
 
 # Facts that differ in every trial say nothing about it.
@@ -42,7 +42,7 @@ def _around(trial: Trial) -> dict[str, Any]:
 
 def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(fact, here, there) of the facts that differ; '' where one side does not have it."""
-    a, b = dict(flat(here)), dict(flat(there))
+    a, b = dict(fact_rows(here)), dict(fact_rows(there))
     names = [name for name in dict.fromkeys([*a, *b]) if name not in _ALWAYS_DIFFERENT]
     return [(name, a.get(name, ""), b.get(name, "")) for name in names if a.get(name) != b.get(name)]
 

@@ -40,4 +40,4 @@ def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
     if not wanted:
         return []
     able = " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))
-    return [f"Only {able} can set this of a link, here the network is as it is: {', '.join(wanted)}."]
+    return [f"Only {able} can set these properties of a link; here the network is taken as it is: {', '.join(wanted)}."]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from analysis.statistics import Comparison, Summary, compare_groups, summarise
+from analysis.statistics import Comparison, SampleSummary, compare_groups, summarise
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
@@ -70,7 +70,7 @@ class MetricRow:
     label: str
     unit: str
     direction: str
-    summaries: tuple[Summary | None, ...]
+    summaries: tuple[SampleSummary | None, ...]
     against: tuple[Comparison | None, ...]
 
     @property

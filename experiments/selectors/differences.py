@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from experiments.facts import by_dotted_name
 from experiments.models import Configuration, Environment, Experiment, Trial
 
 
@@ -55,7 +56,7 @@ def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configurat
 def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
     """Return every fact that was recorded for the trials of any side, what differs first. One query."""
     keys = {t.environment_id for each in trials for t in each if t.environment_id}
-    facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
+    facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
     seen: list[dict[str, list[str]]] = []
     for each in trials:
         own: dict[str, list[str]] = defaultdict(list)
@@ -77,12 +78,3 @@ def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
 
 def _apart_first(found: Sequence[Difference]) -> list[Difference]:
     return sorted(found, key=lambda d: (not d.apart, not d.differs))
-
-
-def flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as pairs of dotted name and value in words."""
-    for name, value in facts.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", ", ".join(map(str, value)) if isinstance(value, list) else str(value)

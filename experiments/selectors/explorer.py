@@ -216,21 +216,21 @@ def flagged(user: Any, query: Query) -> int:
 
 
 @dataclass(slots=True)
-class Line:
-    """A row of the table: a configuration with its summaries by metric (n, median, minimum, maximum)."""
+class TableRow:
+    """A configuration with its summaries by metric (n, median, minimum, maximum)."""
 
     configuration: Configuration
     values: dict[str, tuple[int, float, float, float]] = field(default_factory=dict)
 
 
-def lines(rows: Sequence[Configuration], metrics: Sequence[str], scope: str) -> list[Line]:
+def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str) -> list[TableRow]:
     """Return the table's rows for configurations, in one query."""
-    found = {row.pk: Line(row) for row in rows}
-    summaries = Summary.objects.filter(configuration__in=list(found), metric__in=metrics, scope=scope)
+    rows = {configuration.pk: TableRow(configuration) for configuration in page}
+    summaries = Summary.objects.filter(configuration__in=list(rows), metric__in=metrics, scope=scope)
     asked = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
     for key, metric, n, median, minimum, maximum in asked:
-        found[key].values[metric] = (n, median, minimum, maximum)
-    return list(found.values())
+        rows[key].values[metric] = (n, median, minimum, maximum)
+    return list(rows.values())
 
 
 def swept(rows: Iterable[Configuration]) -> list[str]:

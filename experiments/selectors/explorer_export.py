@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from experiments.models import Configuration
 from experiments.selectors.certificates import QUANTITIES, Standing, standings
-from experiments.selectors.explorer import Line, lines
+from experiments.selectors.explorer import TableRow, table_rows
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
@@ -37,12 +37,14 @@ def rows(found: Any, parameters: Sequence[str], metrics: Sequence[str], scope: s
     everything = iter(found.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
         known = standings([configuration.pk for configuration in piece])
-        found = lines(piece, metrics, scope)
-        yield [_row(line, parameters, metrics, known.get(line.configuration.pk, _UNMEASURED)) for line in found]
+        yield [
+            _row(row, parameters, metrics, known.get(row.configuration.pk, _UNMEASURED))
+            for row in table_rows(piece, metrics, scope)
+        ]
 
 
-def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str], standing: Standing) -> Row:
-    own: Configuration = line.configuration
+def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], standing: Standing) -> Row:
+    own: Configuration = measured.configuration
     experiment = own.experiment
     row: Row = {
         "experiment": experiment.slug,
@@ -59,7 +61,7 @@ def _row(line: Line, parameters: Sequence[str], metrics: Sequence[str], standing
     row |= {"trust": standing.trust or None, "link_kept": standing.link_kept}
     row |= {f"achieved.{name}": standing.achieved.get(name) for name in QUANTITIES}
     for metric in metrics:
-        values = line.values.get(metric, (None,) * len(_STATISTICS))
+        values = measured.values.get(metric, (None,) * len(_STATISTICS))
         row |= {f"{metric}.{each}": value for each, value in zip(_STATISTICS, values, strict=True)}
     return row
 

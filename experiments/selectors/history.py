@@ -10,9 +10,9 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
+from experiments.facts import by_dotted_name
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial
 from experiments.models.states import measured
-from experiments.selectors.differences import flat
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
@@ -108,7 +108,7 @@ def trials_of(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
 
 def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> History:
     keys = {entry.environment for entry in entries if entry.environment}
-    facts = {e.pk: dict(flat(e.facts)) for e in Environment.objects.filter(pk__in=keys)}
+    facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
     points = [
         HistoryPoint(entry.value, facts.get(entry.environment or 0, {}), f"trial {entry.trial}") for entry in entries
     ]

@@ -20,7 +20,7 @@ from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
 from workers.trial.heartbeat import Heart, Stopped
 from workers.trial.measure import TrialRun
-from workers.trial.results import Unread, collect
+from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
 
 POOL: Final = SessionPool()
@@ -65,7 +65,7 @@ def execute(trial: Trial) -> None:
         except HostsLost as error:
             reason = str(error)
             _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))
-        except Unread as error:
+        except RefusedOutput as error:
             message, artifacts = str(error), error.artifacts or leftovers.describe(trial)
             _store(lambda: trial.fail(message, artifacts))
         except TrialFailed as error:

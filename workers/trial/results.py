@@ -37,7 +37,7 @@ class _Packets:
     reasons: tuple[str, ...] = ()
 
 
-class Unread(OutputError):
+class RefusedOutput(OutputError):
     """The parser refused the output; ``artifacts`` hold everything that was measured besides, for a better one."""
 
     def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
@@ -46,13 +46,13 @@ class Unread(OutputError):
 
 
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise Unread or TrialFailed."""
+    """Decode, compute and parse; return everything for one transaction. Raise RefusedOutput or TrialFailed."""
     output = run.stdout.read_text(errors="replace")
     try:
         parsed = run.workload.parse(output, _written_files(run))
     except OutputError as error:
         message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
-        raise Unread(message, _keep_unread(run, measured)) from None
+        raise RefusedOutput(message, _keep_unread(run, measured)) from None
     return _result(run, measured, parsed)
 
 

@@ -8,13 +8,13 @@ from dataclasses import fields
 
 from analysis.findings import Curve, Diagnosis, Evidence, Finding, FittedModel, Model, Report, Slice, Verdict
 from analysis.scaling import Estimate, Misfit, ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
-from analysis.statistics import Interval, Summary
+from analysis.statistics import Interval, SampleSummary
 from experiments.selectors import diagnosis as module
 from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
 
 KEPT = (
     KeptDiagnosis, ObservedPoint, Diagnosis, Slice, Model, FittedModel, Curve, Report, Finding, Evidence, Verdict,
-    ScalingRow, TimeRow, WireRow, Suggestion, ObserverEffect, Estimate, Interval, Summary, Misfit,
+    ScalingRow, TimeRow, WireRow, Suggestion, ObserverEffect, Estimate, Interval, SampleSummary, Misfit,
 )  # fmt: skip
 
 

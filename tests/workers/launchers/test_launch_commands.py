@@ -130,7 +130,7 @@ def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
     assert (ssh, host) == ("ssh", "gate")
     assert command.startswith("exec sbatch --parsable")
     assert rehearsal.notes == [
-        "node1 is the node that Slurm allots and names.",
+        "node1 is the node that Slurm allocates and names.",
         "/tmp/rankwire-RANDOM is made on every host, under a random name.",  # noqa: S108 - the default of the setting
     ]
 

@@ -28,7 +28,7 @@ ASKED: dict[str, Any] = {
 @pytest.mark.parametrize("name", ASKED)
 def test_it_refuses_a_link_that_it_does_not_make_and_names_what_was_asked(kind: str, name: str) -> None:
     link = replace(PlainLink(), **ASKED[name])
-    with pytest.raises(ClusterUnavailable, match=f"here the network is as it is: .*{name}"):
+    with pytest.raises(ClusterUnavailable, match=f"here the network is taken as it is: .*{name}"):
         launchers.get(kind, SETTINGS[kind]).open(host_count=1, link=link)
 
 

@@ -1,0 +1,25 @@
+"""Recorded facts, nested as they are stored, one by one. Pure: no Django."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def leaves(facts: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the path and the value of every fact in its order; a list is one value."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, (*path, str(name)))
+        else:
+            yield (*path, str(name)), value
+
+
+def text_of(value: Any) -> str:
+    """Return a value in words, a list with commas."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def by_dotted_name(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return every fact in words: {"cpu.model": "EPYC 7763"}."""
+    return {".".join(path): text_of(value) for path, value in leaves(facts)}
