@@ -63,18 +63,18 @@ def _print_json(value: Any) -> None:
 def stats(options: argparse.Namespace) -> None:
     """Every metric of every file."""
     if options.json:
-        found = [_stats_json(_analyse(path, options), options) for path in options.files]
-        _print_json(found[0] if len(found) == 1 else found)
+        results = [_stats_json(_analyse(path, options), options) for path in options.files]
+        _print_json(results[0] if len(results) == 1 else results)
         return
     for number, path in enumerate(options.files):
         print("\n" * (number > 0) + _stats_text(_analyse(path, options), options))
 
 
 def _stats_json(result: CaptureAnalysis, options: argparse.Namespace) -> dict[str, Any]:
-    found = result.to_dict()
+    plain = result.to_dict()
     if options.legacy:
-        found["legacy_2011"] = result.legacy_2011(options.rtt)
-    return found
+        plain["legacy_2011"] = result.legacy_2011(options.rtt)
+    return plain
 
 
 def _stats_text(result: CaptureAnalysis, options: argparse.Namespace) -> str:

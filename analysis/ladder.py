@@ -56,13 +56,13 @@ class Step:
 def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
     """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change."""
     counter = _counters(steps)
-    found: list[Step] = []
+    rungs: list[Step] = []
     best: float | None = None
     for index, step in enumerate(steps):
         previous = steps[index - 1] if index else None
         leads = best is None or (step.value > best if higher_is_better else step.value < best)
         best = step.value if leads or best is None else best
-        found.append(
+        rungs.append(
             Step(
                 number=index + 1,
                 value=step.value,
@@ -73,7 +73,7 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
                 best_so_far=best,
             )
         )
-    return found
+    return rungs
 
 
 def gain(of: Trialled, over: Trialled, *, higher_is_better: bool) -> Gain:
@@ -155,7 +155,7 @@ def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effec
 def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[JointEffect]:
     """Return two changes together against both alone, wherever all four configurations of such a square are there."""
     by_parameters = {_key(p.parameters): p for p in points}
-    found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    by_pair: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     ends: dict[tuple[str, ...], Any] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b, set())
@@ -172,7 +172,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
         )
         key = (x, y, repr((x1, x2)), repr((y1, y2)))
         ends[key] = ((x1, y1), (x2, y2))
-        found.setdefault(key, []).append((together, alone_x * alone_y))
+        by_pair.setdefault(key, []).append((together, alone_x * alone_y))
     return [
         JointEffect(
             parameters=(key[0], key[1]),
@@ -182,7 +182,7 @@ def joint_effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list
             product=_geometric_mean([p for _, p in squares]),
             squares=len(squares),
         )
-        for key, squares in found.items()
+        for key, squares in by_pair.items()
     ]
 
 

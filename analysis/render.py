@@ -52,9 +52,9 @@ def metric_table(analysis: CaptureAnalysis) -> str:
     """Every number of the catalogue that the capture holds, by section, all traffic beside MPI traffic."""
     lines = [("", "all", "MPI")]
     for section, title in SECTION_TITLES.items():
-        found = [m for m in METRICS.values() if m.section == section and m.id in analysis.metrics]
-        if found:
-            lines += [("", "", ""), (title, "", ""), *(_row(m, analysis) for m in found)]
+        metrics = [m for m in METRICS.values() if m.section == section and m.id in analysis.metrics]
+        if metrics:
+            lines += [("", "", ""), (title, "", ""), *(_row(m, analysis) for m in metrics)]
     return table(lines, right=frozenset({1, 2}))
 
 

@@ -100,8 +100,8 @@ def _least_log_squares(
 
     longest = int(np.argmax(n))
     start = np.log((np.min(t), t[longest] / n[longest]))
-    found = optimize.least_squares(residuals, start, jacobian, bounds=(start - 40, start + 40), xtol=1e-12, ftol=1e-12)
-    return (float(found.x[0]), float(found.x[1])), -found.jac, found.fun
+    fit = optimize.least_squares(residuals, start, jacobian, bounds=(start - 40, start + 40), xtol=1e-12, ftol=1e-12)
+    return (float(fit.x[0]), float(fit.x[1])), -fit.jac, fit.fun
 
 
 def _exp(power: float) -> float:

@@ -39,8 +39,8 @@ class NodeModulesFinder(BaseFinder):
         return []
 
     def find(self, path: str, find_all: bool = False, **kwargs: Any) -> Any:
-        found = [str(self.root / folder / name) for target, folder, name in self._files() if f"{target}/{name}" == path]
-        return found if find_all else next(iter(found), [])
+        paths = [str(self.root / folder / name) for target, folder, name in self._files() if f"{target}/{name}" == path]
+        return paths if find_all else next(iter(paths), [])
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
         for target, folder, name in self._files():

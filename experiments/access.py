@@ -26,19 +26,19 @@ def visible_projects(user: Any) -> QuerySet[Project]:
 
 def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) -> QuerySet[Experiment]:
     """Return the experiments that ``user`` may see."""
-    found = Experiment.objects.all() if among is None else among
+    experiments = Experiment.objects.all() if among is None else among
     if user.is_superuser:
-        return found
+        return experiments
     # A subquery, because a join to the members would repeat rows.
-    return found.filter(Q(published=True) | Q(project__in=visible_projects(user)))
+    return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)))
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
     """Return the trials of the experiments that ``user`` may see."""
-    found = Trial.objects.all() if among is None else among
+    trials = Trial.objects.all() if among is None else among
     if user.is_superuser:
-        return found
-    return found.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
+        return trials
+    return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
 
 
 def role_in(user: Any, project: Project) -> str | None:
@@ -58,8 +58,8 @@ def may_submit(user: Any, project: Project, workload: str | None = None) -> bool
 def project_for(user: Any, workload: str) -> Project | None:
     """Return the first project that ``user`` may start this workload in, the default one before others."""
     visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
-    found = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return next((project for project in found if may_submit(user, project, workload)), None)
+    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
+    return next((project for project in projects if may_submit(user, project, workload)), None)
 
 
 def may_describe_clusters(user: Any) -> bool:

@@ -139,7 +139,7 @@ def common_dimension(units: Iterable[str]) -> Dimension:
     for unit in wanted:
         if all(dimension.factor(unit) is None for dimension in DIMENSIONS):
             raise ValueError(f"unknown unit {unit!r}")
-    found = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in wanted)), None)
-    if found is None:
+    shared = next((d for d in DIMENSIONS if all(d.factor(unit) is not None for unit in wanted)), None)
+    if shared is None:
         raise ValueError(f"units of different kinds: {' and '.join(wanted)}")
-    return found
+    return shared

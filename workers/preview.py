@@ -109,8 +109,8 @@ def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list
     """Ranks -> measured time / guess of the newest trials of the workload, whatever their configuration; without the link's time."""
     rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
     misses: dict[int, list[float]] = {}
-    found = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
-    for parameters, ranks, value in found:
+    past = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
+    for parameters, ranks, value in past:
         try:
             guess_s, on_link_s = _guess_s(spec, parameters, ranks)
         except ValueError:  # parameters of a time when the workload had others

@@ -199,26 +199,26 @@ class PcapngFormat:
 
     def _drop_counters(self) -> dict[str, int]:
         names = {4: "received", 7: "dropped", 5: "dropped_by_interface"}
-        found: dict[str, int] = {}
+        totals: dict[str, int] = {}
         for counters in self._statistics.values():
             for code, name in names.items():
                 if code in counters:
-                    found[name] = found.get(name, 0) + counters[code]
-        return found
+                    totals[name] = totals.get(name, 0) + counters[code]
+        return totals
 
 
 def _options(data: bytes, order: Any) -> dict[int, bytes]:
     """pcapng options, the last of each code; what does not fit is left out."""
-    found: dict[int, bytes] = {}
+    options: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(data):
         code = int.from_bytes(data[at : at + 2], order)
         length = int.from_bytes(data[at + 2 : at + 4], order)
         if code == 0 or at + 4 + length > len(data):
             break
-        found[code] = data[at + 4 : at + 4 + length]
+        options[code] = data[at + 4 : at + 4 + length]
         at += 4 + (length + 3) // 4 * 4
-    return found
+    return options
 
 
 CaptureFormat = PcapFormat | PcapngFormat

@@ -88,9 +88,9 @@ def _load_finding(
 def bound_flows(reading: Reading) -> Iterator[Finding]:
     """Flows whose rate is near window / round trip, and flows that wait a round trip for every message."""
     for kind, judge in (("window", _window_bound), ("latency", _latency_bound)):
-        found = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
-        if found:
-            place, flows = max(found, key=lambda item: len(item[1]))
+        bound = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
+        if bound:
+            place, flows = max(bound, key=lambda item: len(item[1]))
             yield _bound_finding(reading, kind, place, flows)
 
 
@@ -98,13 +98,13 @@ def _bound(place: Place, judge: Any) -> list[tuple[float, float]]:
     """(rate, limit) in bit/s of the flows that matter and that ``judge`` calls bound."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
-    found = []
+    rates = []
     for flow, payload in zip(place.point.flows, payloads, strict=True):
         limit = judge(flow)
         rate = flow.get("goodput_bps")
         if total and payload / total >= _SMALLEST_FLOW and limit and rate and rate >= _BOUND * limit:
-            found.append((float(rate), float(limit)))
-    return found
+            rates.append((float(rate), float(limit)))
+    return rates
 
 
 def _window_bound(flow: Mapping[str, Any]) -> float | None:

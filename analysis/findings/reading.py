@@ -56,8 +56,8 @@ class Reading:
     @cached_property
     def points(self) -> list[tuple[float, Point]]:
         """All points with a number on the axis, by size, also those without a single counted trial."""
-        found = [p for p in self.study.points if isinstance(p.parameters.get(self.axis), int | float)]
-        return sorted(((float(p.parameters[self.axis]), p) for p in found), key=lambda pair: pair[0])
+        sized = [p for p in self.study.points if isinstance(p.parameters.get(self.axis), int | float)]
+        return sorted(((float(p.parameters[self.axis]), p) for p in sized), key=lambda pair: pair[0])
 
     @cached_property
     def times(self) -> list[Place]:
@@ -87,8 +87,8 @@ class Reading:
     @cached_property
     def cpu(self) -> list[Place]:
         """CPU time per rank by size."""
-        found = [(x, p, cpu_per_rank(self.study, p)) for x, p in self.study.sized(self.study.time_metric)]
-        return [Place(x, p, value) for x, p, value in found if value]
+        measured = [(x, p, cpu_per_rank(self.study, p)) for x, p in self.study.sized(self.study.time_metric)]
+        return [Place(x, p, value) for x, p, value in measured if value]
 
     def repeated(self) -> bool:
         """Every size has enough trials for a claim (print counts as it stands)."""

@@ -60,14 +60,14 @@ def find(study: Study) -> Report:
 def _report(study: Study) -> Report:
     reading = Reading(study)
     scales = len({t.size for t in reading.times}) == len(reading.times)
-    found = [
+    findings = [
         replace(finding, where=dict(study.where))
         for rule in RULES.values()
         for finding in rule(reading)
         if scales or finding.group != "scaling"
     ]
-    found.sort(key=lambda f: _ORDER[f.group])
-    return Report(study.name, judge(reading), tuple(found), tuple(_cannot_tell(reading)), dict(study.where))
+    findings.sort(key=lambda f: _ORDER[f.group])
+    return Report(study.name, judge(reading), tuple(findings), tuple(_cannot_tell(reading)), dict(study.where))
 
 
 def _joint_verdict(reports: tuple[Report, ...], axis: str) -> Verdict:

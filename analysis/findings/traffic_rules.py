@@ -38,16 +38,18 @@ def packet_sizes(reading: Reading) -> tuple[list[tuple[float, float]], str]:
 @rule
 def packet_size(reading: Reading) -> Iterator[Finding]:
     """Mean packet size, which says whether headers and latency or volume rule the wire."""
-    found, how = packet_sizes(reading)
-    if not found:
+    mean_sizes, how = packet_sizes(reading)
+    if not mean_sizes:
         return
-    values = [float(f"{v:.2g}") for _, v in found]
+    values = [float(f"{v:.2g}") for _, v in mean_sizes]
     yield Finding(
         "packet_size",
         "traffic",
         f"Mean packet size is about {spread_words(values, lambda v: f'{number(v)} bytes')}{how}.",
         reading.strength(),
-        tuple(Evidence("Mean packet size", v, "B", "packet_size_mean_bytes" if not how else "", x) for x, v in found),
+        tuple(
+            Evidence("Mean packet size", v, "B", "packet_size_mean_bytes" if not how else "", x) for x, v in mean_sizes
+        ),
         "throughput",
         "Compare with the largest possible, 1514 bytes on plain Ethernet: much below it, packets carry small messages or acknowledgements.",
     )
@@ -117,9 +119,9 @@ def matrix_skew(reading: Reading) -> Iterator[Finding]:
     for kind, name in (("host_matrix", "host"), ("rank_matrix", "rank")):
         worst: tuple[float, Finding] | None = None
         for place in reading.times:
-            found = _skew(reading, place, getattr(place.point, kind), name)
-            if found is not None and (worst is None or found[0] > worst[0]):
-                worst = found
+            skew = _skew(reading, place, getattr(place.point, kind), name)
+            if skew is not None and (worst is None or skew[0] > worst[0]):
+                worst = skew
         if worst is not None:
             yield worst[1]
             return

@@ -109,18 +109,18 @@ def noisy(reading: Reading) -> Iterator[Finding]:
 def outlying_trials(reading: Reading) -> Iterator[Finding]:
     """Repetitions that stand apart; they are counted all the same."""
     metric = reading.study.time_metric
-    found = [(t, t.point.values[metric][i]) for t in reading.times for i in outliers(t.point.values[metric])]
-    if not found:
+    outlying = [(t, t.point.values[metric][i]) for t in reading.times for i in outliers(t.point.values[metric])]
+    if not outlying:
         return
-    place, value = max(found, key=lambda item: abs(item[1] / item[0].median - 1))
-    rest = f" ({len(found) - 1} more elsewhere)" if len(found) > 1 else ""
+    place, value = max(outlying, key=lambda item: abs(item[1] / item[0].median - 1))
+    rest = f" ({len(outlying) - 1} more elsewhere)" if len(outlying) > 1 else ""
     yield Finding(
         "outlying_trials",
         "trust",
         f"A trial at {sizes(place.size, reading.axis)} took {quantity(value, 's')}, "
         f"far from the median of {quantity(place.median, 's')}{rest}; it is counted.",
         "moderate",
-        tuple(Evidence("Outlying trial", v, "s", metric, t.size) for t, v in found),
+        tuple(Evidence("Outlying trial", v, "s", metric, t.size) for t, v in outlying),
         "time",
         "Open the trial: its host load, retransmissions and trust show whether it belongs.",
         "Grubbs' test at 1 % below ten repetitions, a modified z-score above 3.5 from ten on.",

@@ -223,16 +223,16 @@ def decode(
             known.unparsed += 1
             continue
         if ethertype == ETHERTYPE_IPV4:
-            found, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
+            frame_kind, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
         else:
-            found, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
-        kind[i] = found
-        if found == CUT:
+            frame_kind, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
+        kind[i] = frame_kind
+        if frame_kind == CUT:
             known.unparsed += 1
             continue
         src[i] = source
         dst[i] = destination
-        if found & (FRAGMENT | CUT):
+        if frame_kind & (FRAGMENT | CUT):
             continue
         if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
             ip_len = max(signed(orig_len[i]) - l2, 0)
@@ -241,10 +241,10 @@ def decode(
         content = max(ip_len - transport, 0)
         if protocol != 6 and protocol != 17:
             if protocol == 1 or protocol == 58:
-                kind[i] = found | ICMP
+                kind[i] = frame_kind | ICMP
             continue
         if l4 + 4 > end:
-            kind[i] = found | CUT
+            kind[i] = frame_kind | CUT
             continue
         a = u16(l4, end)
         b = u16(l4 + 2, end)
@@ -256,19 +256,19 @@ def decode(
                 flow[i] = index
                 ends = flow_at(known.flow_list, known.flow_room, index)
                 if ends.a != source or ends.a_port != a:
-                    found |= REVERSE
+                    frame_kind |= REVERSE
         if protocol == 17:
             if l4 + 8 > end:
-                kind[i] = found | CUT
+                kind[i] = frame_kind | CUT
                 continue
             payload[i] = max(content - 8, 0)
-            kind[i] = found | UDP
+            kind[i] = frame_kind | UDP
             continue
         header = 0
         if l4 + 20 <= end:
             header = (u8(l4 + 12, end) >> 4) * 4
         if header < 20:  # cut short or malformed: not a TCP packet that anybody could follow
-            kind[i] = found | CUT
+            kind[i] = frame_kind | CUT
             continue
         flags = u8(l4 + 13, end)
         seq[i] = u32(l4 + 4, end)
@@ -278,7 +278,7 @@ def decode(
         length = max(content - header, 0)
         payload[i] = length
         options_end = min(l4 + header, end)
-        kind[i] = found | TCP if l4 + header <= end else found | TCP | CUT
+        kind[i] = frame_kind | TCP if l4 + header <= end else frame_kind | TCP | CUT
         if flags & SYN and header > 20:
             scale, segment = syn_options(l4 + 20, options_end)
             wscale[i] = scale

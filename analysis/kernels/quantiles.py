@@ -55,12 +55,12 @@ def _count(values: Any, begins: Any, pairs: Any, counts: Any) -> None:
 @jit
 def _collect(values: Any, begins: Any, pairs: Any, bucket: int, scratch: Any) -> int:
     """Copy the values of one bucket (-1: of all) to ``scratch``; returns how many they are."""
-    found = 0
+    count = 0
     for k in pairs:
         for i in range(begins[2 * k], begins[2 * k + 2]):
-            scratch[found] = values[i]
-            found += bucket < 0 or _bucket(values[i]) == bucket
-    return found
+            scratch[count] = values[i]
+            count += bucket < 0 or _bucket(values[i]) == bucket
+    return count
 
 
 @jit
@@ -97,23 +97,23 @@ def _values_at(
 ) -> None:
     """The values at ``ranks`` (ascending unless there are few) of all ``size`` values of the pairs, as floats into ``out``."""
     if size <= _FEW:
-        found = _collect(values, begins, pairs, -1, scratch)
+        count = _collect(values, begins, pairs, -1, scratch)
         for j in range(len(ranks)):
-            out[j] = _select(scratch, 0, found, ranks[j])
+            out[j] = _select(scratch, 0, count, ranks[j])
         return
     _count(values, begins, pairs, counts)
     bucket = -1
     before = 0  # values in lower buckets
     through = 0  # and in this one
-    found = 0
+    count = 0
     for j in range(len(ranks)):
         if ranks[j] >= through:
             while ranks[j] >= through:
                 bucket += 1
                 before = through
                 through += counts[bucket]
-            found = _collect(values, begins, pairs, bucket, scratch)
-        out[j] = _select(scratch, 0, found, ranks[j] - before)
+            count = _collect(values, begins, pairs, bucket, scratch)
+        out[j] = _select(scratch, 0, count, ranks[j] - before)
 
 
 @jit
@@ -132,11 +132,11 @@ def describe(values: Any, begins: Any, pairs: Any, with_median: bool, counts: An
     for j in range(2):
         ranks[2 * j] = int(np.floor(positions[j]))
         ranks[2 * j + 1] = min(ranks[2 * j] + 1, size - 1)
-    found = np.full(4, np.nan)
+    picked = np.full(4, np.nan)
     first = 0 if with_median else 2
-    _values_at(values, begins, pairs, size, ranks[first:], found[first:], counts, scratch)
-    median = found[0] + (positions[0] - ranks[0]) * (found[1] - found[0])
-    return median, found[2] + (positions[1] - ranks[2]) * (found[3] - found[2])
+    _values_at(values, begins, pairs, size, ranks[first:], picked[first:], counts, scratch)
+    median = picked[0] + (positions[0] - ranks[0]) * (picked[1] - picked[0])
+    return median, picked[2] + (positions[1] - ranks[2]) * (picked[3] - picked[2])
 
 
 @jit

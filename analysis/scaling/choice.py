@@ -60,11 +60,11 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
     laws = [CONSTANT]
     if name == study.time_metric or name in CPU_METRICS:
         laws += [GUSTAFSON] if study.kind == "weak" else [AMDAHL, USL]
-    found = [fit_law(law, study, name, resamples=resamples) for law in laws]
+    candidates = [fit_law(law, study, name, resamples=resamples) for law in laws]
     normal_form = pmnf(study, name, resamples=resamples)
     if normal_form is not None and len(normal_form.coefficients) > 1:
-        found.append(normal_form)
-    fits = tuple(f for f in found if f is not None)
+        candidates.append(normal_form)
+    fits = tuple(f for f in candidates if f is not None)
     if not fits:
         return None
     eligible, why = _eligible(study, name, fits)

@@ -96,8 +96,8 @@ def search(data: Sample) -> tuple[Hypothesis, list[Hypothesis]]:
     if len(data.x) >= 6:
         pairs = [p for p in combinations(usable, 2) if _tell_apart(p)]
         best.append(_best_of(data, pairs))
-    found = [h for h in best if h is not None]
-    return _worth_its_terms(data, found), found
+    hypotheses = [h for h in best if h is not None]
+    return _worth_its_terms(data, hypotheses), hypotheses
 
 
 def _tell_apart(pair: tuple[Term, Term]) -> bool:
@@ -151,9 +151,9 @@ def _sound(design: Floats, r: Floats, projected: Floats) -> np.ndarray[tuple[int
     return sound
 
 
-def _worth_its_terms(data: Sample, found: list[Hypothesis]) -> Hypothesis:
-    chosen = found[0]
-    for more in found[1:]:
+def _worth_its_terms(data: Sample, hypotheses: list[Hypothesis]) -> Hypothesis:
+    chosen = hypotheses[0]
+    for more in hypotheses[1:]:
         if data.freedom:
             scores = [_charged(data, h) for h in (chosen, more)]
             better = scores[1] is not None and scores[0] is not None and scores[1] < scores[0] - _AICC_MARGIN

@@ -79,11 +79,11 @@ def suggest_points(
     beliefs = None if choice is None else _beliefs(study, choice, np.array(candidates), goal)
     if beliefs is None:
         return _repeat_first(study, sizes, budget_trials, most)
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     if goal == "best_size" and choice is not None and choice.chosen.model_error > beliefs.noise:
-        found = _bracket(study, measured, candidates, budget_trials, most)
-        budget_trials -= sum(s.repetitions for s in found)
-    return _merged(found + _greedy(study, beliefs, budget_trials, most - len(found), goal))
+        suggestions = _bracket(study, measured, candidates, budget_trials, most)
+        budget_trials -= sum(s.repetitions for s in suggestions)
+    return _merged(suggestions + _greedy(study, beliefs, budget_trials, most - len(suggestions), goal))
 
 
 def _bracket(
@@ -92,20 +92,20 @@ def _bracket(
     """Unmeasured sizes half-way from the best measured one to its neighbours: where no model fits, only measuring tells."""
     medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
     best = medians.index(min(medians))
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     each = max(MINIMUM_REPETITIONS, budget // most)
     for neighbour in (best - 1, best + 1):
         if not 0 <= neighbour < len(measured):
             continue
         ends = sorted((measured[best], measured[neighbour]))
         between = [c for c in candidates if ends[0] < c < ends[1]]
-        if between and budget >= MINIMUM_REPETITIONS and len(found) < most:
+        if between and budget >= MINIMUM_REPETITIONS and len(suggestions) < most:
             size = min(between, key=lambda c: abs(c - sum(ends) / 2))
             repetitions = min(each, budget)
             budget -= repetitions
             reason = "next to the best measured size, where the models miss by more than trials scatter"
-            found.append(Suggestion(_at(study, size), repetitions, None, reason))
-    return found
+            suggestions.append(Suggestion(_at(study, size), repetitions, None, reason))
+    return suggestions
 
 
 def _at(study: Study, size: float) -> dict[str, Any]:
@@ -120,14 +120,14 @@ def _whole_sizes(measured: Sequence[float]) -> list[float]:
 
 
 def _repeat_first(study: Study, sizes: Sequence[float] | None, budget: int, most: int) -> list[Suggestion]:
-    found = []
+    suggestions = []
     can_run = [point for size, point in study.sized(study.time_metric) if sizes is None or size in sizes]
     for point in can_run[:most]:
         missing = min(MINIMUM_REPETITIONS - len(point.array(study.time_metric)), budget)
         if missing > 0:
             budget -= missing
-            found.append(Suggestion(dict(point.parameters), missing, None, "too few repetitions to fit a model"))
-    return found
+            suggestions.append(Suggestion(dict(point.parameters), missing, None, "too few repetitions to fit a model"))
+    return suggestions
 
 
 def _beliefs(study: Study, choice: ModelChoice, sizes: Floats, goal: Goal) -> _Beliefs | None:
@@ -177,9 +177,9 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal)
     covariance = joint.T @ joint / max(len(joint) - 1, 1)
     m = len(beliefs.sizes)
     counts = _repetitions(study, beliefs.sizes)
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     each = max(MINIMUM_REPETITIONS, budget // most)
-    while budget >= 1 and len(found) < most:
+    while budget >= 1 and len(suggestions) < most:
         repetitions = min(each, budget)
         noise = _worth(beliefs, counts, repetitions)
         variance = float(np.trace(covariance[m:, m:]))
@@ -187,12 +187,14 @@ def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal)
         best = int(gains.argmax())
         if variance <= 0 or gains[best] / variance < _WORTHWHILE:
             break
-        found.append(_suggestion(study, float(beliefs.sizes[best]), repetitions, float(gains[best] / variance), goal))
+        suggestions.append(
+            _suggestion(study, float(beliefs.sizes[best]), repetitions, float(gains[best] / variance), goal)
+        )
         column = covariance[:, best]
         covariance = covariance - np.outer(column, column) / (column[best] + noise[best])
         counts[best] += repetitions
         budget -= repetitions
-    return found
+    return suggestions
 
 
 def _repetitions(study: Study, sizes: Floats) -> Floats:
@@ -223,10 +225,10 @@ def _suggestion(study: Study, size: float, repetitions: int, reduction: float, g
     return Suggestion(_at(study, size), repetitions, reduction, reason)
 
 
-def _merged(found: list[Suggestion]) -> list[Suggestion]:
+def _merged(suggestions: list[Suggestion]) -> list[Suggestion]:
     """The same configuration chosen twice is one suggestion with more repetitions."""
     merged: dict[str, Suggestion] = {}
-    for s in found:
+    for s in suggestions:
         key = repr(sorted(s.parameters.items(), key=lambda item: item[0]))
         old = merged.get(key)
         merged[key] = (

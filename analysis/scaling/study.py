@@ -85,8 +85,8 @@ class Study:
 
     def sized(self, metric: str) -> list[tuple[float, Point]]:
         """(axis value, point) of the points that have the metric, smallest first."""
-        found = [p for p in self.points if len(p.array(metric)) and _is_number(p.parameters.get(self.axis))]
-        return sorted(((float(p.parameters[self.axis]), p) for p in found), key=lambda pair: pair[0])
+        measured = [p for p in self.points if len(p.array(metric)) and _is_number(p.parameters.get(self.axis))]
+        return sorted(((float(p.parameters[self.axis]), p) for p in measured), key=lambda pair: pair[0])
 
     def slices(self) -> list[Study]:
         """One study per combination of the other parameters that vary, in order of appearance; itself when none does.
@@ -106,7 +106,7 @@ class Study:
         values: dict[str, set[str]] = {}
         for point in self.points:
             values.setdefault(repr(point.parameters.get(self.axis)), set()).add(repr(point.parameters.get(name)))
-        return all(len(found) == 1 for found in values.values())
+        return all(len(distinct) == 1 for distinct in values.values())
 
     def _slice(self, points: list[Point], varying: list[str]) -> Study:
         where = {n: points[0].parameters.get(n) for n in varying}

@@ -83,7 +83,7 @@ def compare_groups(
     ever find that one of them changed. KeyError for an unknown baseline.
     """
     reference = groups[baseline]
-    found = [
+    comparisons = [
         _compare(metric, label, values, baseline, reference[metric], level)
         for label, metrics in groups.items()
         if label != baseline
@@ -91,14 +91,14 @@ def compare_groups(
         if len(values) and len(reference.get(metric, ()))
     ]
     tested: dict[str, list[int]] = defaultdict(list)
-    for i, comparison in enumerate(found):
+    for i, comparison in enumerate(comparisons):
         if comparison.p_value is not None:
             tested[families(comparison.metric)].append(i)
     for own in tested.values():
-        adjusted = adjust([found[i].p_value or 0.0 for i in own], correction)
+        adjusted = adjust([comparisons[i].p_value or 0.0 for i in own], correction)
         for i, p in zip(own, adjusted, strict=True):
-            found[i] = replace(found[i], p_adjusted=p, verdict=_verdict(found[i], p, 1 - level))
-    return found
+            comparisons[i] = replace(comparisons[i], p_adjusted=p, verdict=_verdict(comparisons[i], p, 1 - level))
+    return comparisons
 
 
 def _compare(

@@ -97,8 +97,8 @@ class Alongside:
 
 def side_by_side(first: Callable[[], T], second: Callable[[], Any]) -> tuple[T, Any]:
     """Both results; ``second`` runs in a thread of its own meanwhile."""
-    found: list[Any] = []
+    returned: list[Any] = []
     with Alongside() as other:
-        other.submit(lambda: found.append(second()))
+        other.submit(lambda: returned.append(second()))
         result = first()
-    return result, found[0]
+    return result, returned[0]

@@ -227,14 +227,14 @@ def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], flo
 
     ``distance`` measures it: of the values one by one (``Ranks``) or of the groups in ``sample``.
     """
-    found: list[dict[str, Any]] = []
+    fits: list[dict[str, Any]] = []
     for family in DISTRIBUTIONS:
         parameters = family.fit(sample)
         if not all(map(math.isfinite, parameters)):
             continue
         log_likelihood = family.log_likelihood(sample, parameters)
         names = family.parameter_names
-        found.append(
+        fits.append(
             {
                 "distribution": family.name,
                 "parameters": dict(zip(names, parameters, strict=False)),
@@ -243,10 +243,10 @@ def fit_all(sample: Sample, distance: Callable[[Callable[[Values], Values]], flo
                 "ks_distance": distance(functools.partial(family.cdf, p=parameters)),
             }
         )
-    best = min((row["aic"] for row in found), default=0.0)
-    for row in found:
+    best = min((row["aic"] for row in fits), default=0.0)
+    for row in fits:
         row["d_aic"] = row["aic"] - best
-    return sorted(found, key=lambda row: row["aic"])
+    return sorted(fits, key=lambda row: row["aic"])
 
 
 def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000, seed: int = 1) -> dict[str, float]:
@@ -258,13 +258,13 @@ def bootstrap_p_values(ordered: Values, replicates: int, *, largest: int = 1000,
     rng = np.random.default_rng(seed)
     values = np.sort(rng.choice(ordered, largest, replace=False)) if len(ordered) > largest else ordered
     n = len(values)
-    found = {}
+    p_values = {}
     for family in DISTRIBUTIONS:
         observed, parameters = _refit(family, values)
         drawn = (np.sort(family.draw(rng, n, parameters)) for _ in range(replicates))
         beyond = sum(_refit(family, sample)[0] >= observed for sample in drawn)
-        found[family.name] = (1 + beyond) / (1 + replicates)
-    return found
+        p_values[family.name] = (1 + beyond) / (1 + replicates)
+    return p_values
 
 
 def _refit(family: Distribution, ordered: Values) -> tuple[float, Parameters]:

@@ -88,14 +88,14 @@ class Arrivals:
         metrics, missing = rates.result()
         sizes, packets = rates.size_histogram()
         histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
-        found = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
+        result = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
         reason = rates.without_time()
         if reason is not None:
             missing.update(interarrival.absent(reason))
-            return found, rates
+            return result, rates
         arrivals = InterarrivalResult(self.gaps[scope], rates.counts(), rates.bin_ns, rates.duration_ns)
         arrivals.compute(bootstrap)
         metrics.update(arrivals.metrics)
         missing.update(arrivals.not_available)
-        found.interarrival.update(arrivals.details)
-        return found, rates
+        result.interarrival.update(arrivals.details)
+        return result, rates

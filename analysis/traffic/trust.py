@@ -104,9 +104,9 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
     if dropped is None and ("dropped" in facts or "dropped_by_interface" in facts):
         dropped = int(facts.get("dropped", 0)) + int(facts.get("dropped_by_interface", 0))
     captured = given.captured if given.captured is not None else facts["packets"] if received is not None else None
-    found = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
-    metrics: dict[str, float] = {name: int(value) for name, value in found.items() if value is not None}
-    missing = {name: _NO_REPORT for name, value in found.items() if value is None}
+    counters = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
+    metrics: dict[str, float] = {name: int(value) for name, value in counters.items() if value is not None}
+    missing = {name: _NO_REPORT for name, value in counters.items() if value is None}
     if captured is None or received is None:
         missing["tail_lost"] = _NO_REPORT
     else:

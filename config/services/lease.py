@@ -140,8 +140,8 @@ def _join_or_start(installation: Installation) -> Lease:
 
 
 def _checked(installation: Installation, state: State) -> State:
-    found = {"postgres": state.database_url, "redis": state.redis_url}
-    if missing := [name for name in installation.embedded if not found[name]]:
+    addresses = {"postgres": state.database_url, "redis": state.redis_url}
+    if missing := [name for name in installation.embedded if not addresses[name]]:
         raise ServiceError(
             f"the running services lack {' and '.join(missing)}: they were started with another DATABASE_URL or REDIS_URL"
         )

@@ -124,11 +124,11 @@ def find_binaries(major: str | None = None) -> Path:
 
     Debian keeps them out of PATH, one directory for each major version.
     """
-    found = {path.parent.parent.name: path.parent for path in DEBIAN_BINARIES.glob("*/bin/postgres")}
-    if not found and (program := shutil.which("postgres")):
+    by_version = {path.parent.parent.name: path.parent for path in DEBIAN_BINARIES.glob("*/bin/postgres")}
+    if not by_version and (program := shutil.which("postgres")):
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-        found = {answer.split()[2].split(".")[0]: Path(program).resolve().parent}
-    usable = {int(name): path for name, path in found.items() if name.isdigit() and int(name) >= OLDEST_MAJOR}
+        by_version = {answer.split()[2].split(".")[0]: Path(program).resolve().parent}
+    usable = {int(name): path for name, path in by_version.items() if name.isdigit() and int(name) >= OLDEST_MAJOR}
     if major is None:
         if not usable:
             raise MissingProgram(f"PostgreSQL {OLDEST_MAJOR} or newer", "postgresql")

@@ -36,8 +36,8 @@ def hosts(names: Iterable[str]) -> frozenset[str]:
     names = list(names)
     addresses = addresses_of(*names)
     loopback = {address for address in addresses if ipaddress.ip_address(address).is_loopback}
-    found = {*(_named(name) for name in names), *(f"address:{address}" for address in addresses - loopback)}
-    return frozenset(found | this_machine() if loopback or addresses & _own_addresses() else found)
+    resources = {*(_named(name) for name in names), *(f"address:{address}" for address in addresses - loopback)}
+    return frozenset(resources | this_machine() if loopback or addresses & _own_addresses() else resources)
 
 
 def addresses_of(*names: str) -> frozenset[str]:

@@ -87,18 +87,18 @@ class PublishedStudy(_Part):
 
     def points(self) -> list[Point]:
         """Return all points in the order of print. Raise ValueError when two rows print the same metric for one point."""
-        found: dict[str, Point] = {}
+        by_hash: dict[str, Point] = {}
         for table in self.tables:
             for row in table.rows:
                 parameters = {**table.constants, **row.parameters}
                 digest = configuration_hash(self.workload, parameters)
-                point = found.setdefault(digest, Point(parameters, digest))
+                point = by_hash.setdefault(digest, Point(parameters, digest))
                 again = point.values.keys() & row.values.keys()
                 if again:
                     raise ValueError(f"{self.slug}: {table.name}: {parameters} has {min(again)} twice")
                 point.values.update(row.values)
                 point.conditions[table.name] = dict(row.conditions)
-        return list(found.values())
+        return list(by_hash.values())
 
     def check(self) -> None:
         """Raise ValueError when a table prints a metric that has no name or no description."""

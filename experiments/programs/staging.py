@@ -121,13 +121,13 @@ def make_query(rank: int, sequences: int) -> str:
 
 def digest(paths: list[Path]) -> str:
     """Return one SHA-256 of files and their names."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for path in sorted(paths):
-        found.update(path.name.encode())
+        sha256.update(path.name.encode())
         with path.open("rb") as stream:
             while chunk := stream.read(CHUNK_BYTES):
-                found.update(chunk)
-    return found.hexdigest()
+                sha256.update(chunk)
+    return sha256.hexdigest()
 
 
 # Staging. Each method has the server's side, a context around the nodes' staging, and the node's side.
@@ -277,10 +277,10 @@ def search(given: argparse.Namespace, directory: Path, query: Path) -> int:
         return sum(len(chunk) for path in directory.glob("data.*") for chunk in _chunks(path))
     command = ["blastn", "-task", "megablast", "-db", str(directory / "data"), "-query", str(query)]
     command += ["-outfmt", "6 qseqid pident length", "-max_target_seqs", "5", "-num_threads", "1"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode != 0:
-        raise SystemExit(f"blastn failed: {found.stderr.strip()}")
-    rows = [line.split() for line in found.stdout.splitlines()]
+    blastn = subprocess.run(command, capture_output=True, text=True)
+    if blastn.returncode != 0:
+        raise SystemExit(f"blastn failed: {blastn.stderr.strip()}")
+    rows = [line.split() for line in blastn.stdout.splitlines()]
     return len({name for name, share, length in rows if float(share) == 100.0 and int(length) == QUERY_LETTERS})
 
 
@@ -340,22 +340,20 @@ def be_node(world: MPI.Intracomm, given: argparse.Namespace) -> None:
         STAGING[given.staging][1](world, offer, directory, begin)
         staged_s = time.monotonic() - started
         expected = query.read_text().count(">") if given.work == "blast" else sum(size for _, size in offer["files"])
-        times, found = [], []
+        times, hits = [], []
         for _ in range(given.searches):
             before = time.monotonic()
-            found.append(search(given, directory, query))
+            hits.append(search(given, directory, query))
             times.append(time.monotonic() - before)
-            if found[-1] != expected:
-                raise SystemExit(
-                    f"rank {world.rank} found {found[-1]} of {expected}: the data set is not what was sent"
-                )
+            if hits[-1] != expected:
+                raise SystemExit(f"rank {world.rank} found {hits[-1]} of {expected}: the data set is not what was sent")
         ended_s = time.monotonic() - started
         report = {
             "rank": world.rank,
             "host": MPI.Get_processor_name(),
             "staged_s": staged_s,
             "searches_s": times,
-            "found": found,
+            "found": hits,
             "ended_s": ended_s,
             "digest": digest(list(directory.glob("data.*"))),
         }

@@ -132,14 +132,14 @@ def _children(node: ast.AST) -> list[ast.expr]:
     )
 
 
-def _quote_quantities(text: str, found: set[str]) -> str:
+def _quote_quantities(text: str, quantities: set[str]) -> str:
     """Return ``link.delay < 2 ms`` as ``link.delay < '2 ms'``, and add what was quoted to ``found``."""
 
     def quote(match: re.Match[str]) -> str:
         if match["quoted"] is not None:
             return match.group()
         quantity = f"{match['number']} {match['unit']}"
-        found.add(quantity)
+        quantities.add(quantity)
         return f"'{quantity}'"
 
     return _QUANTITY.sub(quote, text)
@@ -165,7 +165,9 @@ def _resolve_quantities(comparison: ast.Compare, dimensions: Mapping[str, Dimens
     """Turn the quantities of a comparison into numbers, by the dimension of the parameters in it. Raise ValueError."""
     operands = list(_operands(comparison))
     texts = [each for each in operands if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    kinds = {found.name: found for each in operands if (found := dimensions.get(_name(each) or "")) is not None}
+    kinds = {
+        dimension.name: dimension for each in operands if (dimension := dimensions.get(_name(each) or "")) is not None
+    }
     if len(kinds) == 1:
         (kind,) = kinds.values()
         for each in texts:

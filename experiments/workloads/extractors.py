@@ -88,7 +88,7 @@ class Extractor(BaseModel):
     def read(self, text: str) -> float | None:
         """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is not a number."""
         try:
-            values = [float(value) for value in self._found(text)]
+            values = [float(value) for value in self._raw_values(text)]
         except (ValueError, TypeError, csv.Error) as error:
             raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
         if not values:
@@ -98,14 +98,14 @@ class Extractor(BaseModel):
             raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement")
         return value
 
-    def _found(self, text: str) -> list[Any]:
+    def _raw_values(self, text: str) -> list[Any]:
         if self.regex is not None:
             pattern = re.compile(self.regex)
             matches = (match for line in text.splitlines() for match in pattern.finditer(line[:MAX_LINE]))
             return [match[1] for match in matches if match[1] is not None]
         if self.json_pointer is not None:
-            found = _resolve(text, self.json_pointer)
-            return found if isinstance(found, list) else [] if found is None else [found]
+            value = _resolve(text, self.json_pointer)
+            return value if isinstance(value, list) else [] if value is None else [value]
         rows = csv.DictReader(text.splitlines(), delimiter=self.delimiter, skipinitialspace=True)
         return [row[self.csv_column] for row in rows if row.get(self.csv_column) not in (None, "")]
 
@@ -120,13 +120,13 @@ def _resolve(text: str, pointer: str) -> Any:
     """Return what a JSON pointer (RFC 6901) names; None when the text holds nothing there."""
     if not text.strip():
         return None
-    found = json.loads(text)
+    value = json.loads(text)
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
         else:
             return None
-    return found
+    return value

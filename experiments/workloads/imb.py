@@ -143,18 +143,18 @@ class Imb(Workload):
             raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        found = list(sections(output))
-        if not found:
+        printed = list(sections(output))
+        if not printed:
             raise OutputError("IMB-MPI1 printed no table of times")
         # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
         # benchmark on most processes; the tables hold everything.
-        main = max((s for s in found if s.benchmark == found[0].benchmark), key=lambda s: s.processes)
-        tables = {_title(section): section.rows() for section in found}
+        main = max((s for s in printed if s.benchmark == printed[0].benchmark), key=lambda s: s.processes)
+        tables = {_title(section): section.rows() for section in printed}
         return Parsed(_figures(main), tables)
 
     def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
         # Only ping-pongs have this column alone; collectives print the average over the ranks.
-        return next((found for rows in tables.values() if (found := curve_of(rows, "t_usec", 1e-6))), [])
+        return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
 
     def estimate_s(self, parameters: ImbParameters, *, ranks: int) -> float:
         per_operation = 1e-4 * self._ranks_used(parameters, ranks) + parameters.message_bytes / 5e7

@@ -197,10 +197,10 @@ def runs(text: str) -> list[LinpackRun]:
     """Return all results in an HPL.out or hpccoutf.txt, in their order."""
     lines = list(_ROW.finditer(text))
     bounds = [*(line.start() for line in lines), len(text)]
-    found = []
+    rows = []
     for line, end in zip(lines, bounds[1:], strict=True):
         check = _CHECK.search(text, line.end(), end)
-        found.append(
+        rows.append(
             LinpackRun(
                 variant=line[1],
                 n=int(line[2]),
@@ -213,20 +213,20 @@ def runs(text: str) -> list[LinpackRun]:
                 passed=None if check is None else check[2] == "PASSED",
             )
         )
-    return found
+    return rows
 
 
 def summary(text: str) -> dict[str, str]:
     """Return the entries of the summary in hpccoutf.txt as printed; nothing when it has none."""
-    found = _SUMMARY.search(text)
-    return dict(_ENTRY.findall(found[1])) if found else {}
+    section = _SUMMARY.search(text)
+    return dict(_ENTRY.findall(section[1])) if section else {}
 
 
-def best_run(found: list[LinpackRun]) -> LinpackRun:
+def best_run(candidates: list[LinpackRun]) -> LinpackRun:
     """Return the fastest result whose residual check did not fail. Raise OutputError when there is none."""
-    good = [run for run in found if run.passed is not False]
-    if not found:
+    good = [run for run in candidates if run.passed is not False]
+    if not candidates:
         raise OutputError("HPL printed no result: the run did not reach its end")
     if not good:
-        raise OutputError(f"HPL's residual check failed: the scaled residual is {found[0].residual}")
+        raise OutputError(f"HPL's residual check failed: the scaled residual is {candidates[0].residual}")
     return max(good, key=lambda run: run.gflops)

@@ -124,8 +124,8 @@ class PingPong(Workload):
             raise Mismatch("hosts", "a ping-pong needs at least two ranks; take two hosts")
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        found = _ROW.findall(output)
-        if not found:
+        printed = _ROW.findall(output)
+        if not printed:
             raise OutputError("the ping-pong printed no transfer time")
         rows: list[dict[str, Any]] = [
             {
@@ -136,10 +136,10 @@ class PingPong(Workload):
                 "t_usec": float(mean),
                 "Mbytes_per_s": float(rate),
             }
-            for size, repetitions, low, middle, mean, rate in found
+            for size, repetitions, low, middle, mean, rate in printed
         ]
-        size, _, low, middle, mean, _ = max(found, key=lambda row: int(row[0]))
-        medians_s = [scaled(row[3], "1e-6") for row in found]
+        size, _, low, middle, mean, _ = max(printed, key=lambda row: int(row[0]))
+        medians_s = [scaled(row[3], "1e-6") for row in printed]
         figures = describe_curve("pingpong", [row["bytes"] for row in rows], medians_s)
         figures["pingpong.transfer_time_s"] = scaled(mean, "1e-6")
         figures["pingpong.transfer_time_min_s"] = scaled(low, "1e-6")

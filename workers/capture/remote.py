@@ -38,11 +38,11 @@ class RemoteCapture(Capture):
         limit = options.max_bytes or REMOTE_LIMIT_BYTES
         path = keeper.search_path()
         try:
-            found, _ = keeper.ask("find", program=command[0], path=path, directory="/")
-            if found["found"] is None:
+            answer, _ = keeper.ask("find", program=command[0], path=path, directory="/")
+            if answer["found"] is None:
                 raise CaptureUnavailable(
                     f"on host {keeper.host} {NOT_PERMITTED}"
-                    if found["there"]
+                    if answer["there"]
                     else f"the program {command[0]} is missing on host {keeper.host}"
                 )
             baseline = None if options.capture_filter else frames_on(keeper, options.interface)

@@ -64,15 +64,15 @@ def describe(
 
 def unlike(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """What of another host's facts is not as on the first one, in the same nesting; "none" for what it does not have."""
-    found: dict[str, Any] = {}
+    differing: dict[str, Any] = {}
     for name in sorted({*first, *other}):
         here, there = first.get(name), other.get(name)
         if isinstance(here, Mapping) and isinstance(there, Mapping):
             if inner := unlike(here, there):
-                found[name] = inner
+                differing[name] = inner
         elif here != there:
-            found[name] = "none" if there is None else there
-    return found
+            differing[name] = "none" if there is None else there
+    return differing
 
 
 def questions_about(interface: str) -> dict[str, list[str]]:
@@ -109,8 +109,8 @@ def coalescing(text: str) -> dict[str, str]:
     values = _pairs(text)
     # "Adaptive RX: on  TX: off" is one line; a card that adapts does not keep to the numbers below it.
     adaptive = dict(re.findall(r"\b([RT]X): *(\S+)", f"RX: {values.get('Adaptive RX', '')}"))
-    found = {f"adaptive-{name.lower()}": value for name, value in sorted(adaptive.items())}
-    return {**found, **{name: values[name] for name in COALESCING if name in values}}
+    switches = {f"adaptive-{name.lower()}": value for name, value in sorted(adaptive.items())}
+    return {**switches, **{name: values[name] for name in COALESCING if name in values}}
 
 
 def queueing(text: str) -> list[str]:

@@ -76,10 +76,10 @@ def processor() -> dict[str, Any]:
 
 def program_facts(program: str, path: str) -> dict[str, Any]:
     """Where the measured program lies, what exactly it is, its package or commit, and the libraries it loads."""
-    found = shutil.which(program, path=path)
-    if found is None:
+    executable = shutil.which(program, path=path)
+    if executable is None:
         return {"path": program, "sha256": None, "package": None, "libraries": [], "git_commit": None}
-    file = Path(found).resolve()
+    file = Path(executable).resolve()
     status = file.stat()
     return {
         "path": str(file),
@@ -97,10 +97,10 @@ def script_facts(program: Sequence[str]) -> dict[str, Any]:
     """
     if not INTERPRETER.fullmatch(Path(program[0]).name):
         return {}
-    found = next((Path(word) for word in program[1:] if word.startswith("/") and Path(word).is_file()), None)
-    if found is None:
+    script = next((Path(word) for word in program[1:] if word.startswith("/") and Path(word).is_file()), None)
+    if script is None:
         return {}
-    file = found.resolve()
+    file = script.resolve()
     status = file.stat()
     digest = _digest(file, status.st_mtime_ns, status.st_size)
     return {"script": {"path": str(file), "sha256": digest, "git_commit": _git_commit(file.parent)}}
@@ -120,9 +120,7 @@ def _package(path: Path, _changed_ns: int) -> str | None:
     """`name version` from dpkg, None where the file belongs to no package."""
     # Packages from before the merge of /bin into /usr/bin list the old name.
     names = [str(path), str(path).removeprefix("/usr")]
-    owner = next(
-        (found.partition(":")[0] for name in names if (found := _output("dpkg-query", "--search", name))), None
-    )
+    owner = next((line.partition(":")[0] for name in names if (line := _output("dpkg-query", "--search", name))), None)
     if owner is None:
         return None
     return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None
@@ -130,10 +128,10 @@ def _package(path: Path, _changed_ns: int) -> str | None:
 
 def mpi_version(mpirun: str, variables: Mapping[str, str]) -> str | None:
     """The MPI library's name and version as its launch program tells them; None where there is no such program."""
-    found = shutil.which(mpirun, path=variables["PATH"])
-    if found is None:
+    launcher = shutil.which(mpirun, path=variables["PATH"])
+    if launcher is None:
         return None
-    return _mpi_version(found, Path(found).stat().st_mtime_ns, tuple(sorted(variables.items())))
+    return _mpi_version(launcher, Path(launcher).stat().st_mtime_ns, tuple(sorted(variables.items())))
 
 
 @functools.lru_cache(maxsize=8)

@@ -71,9 +71,9 @@ class RemoteKeeper(loop.Keeper):
         """Where a program lies, and whether it is at least there when we may not execute it."""
         program, path = message["program"], message["path"]
         name = str(Path(message["directory"], program)) if "/" in program else program
-        found = shutil.which(name, path=path)
-        there = found or any(Path(part, program).exists() for part in path.split(":"))
-        return {"found": found, "there": bool(there)}, b""
+        executable = shutil.which(name, path=path)
+        there = executable or any(Path(part, program).exists() for part in path.split(":"))
+        return {"found": executable, "there": bool(there)}, b""
 
     def write(self, message: wire.Message, beside: bytes) -> loop.Answer:
         path = Path(message["path"])

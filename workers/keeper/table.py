@@ -56,14 +56,14 @@ def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) ->
     children: dict[int, list[Entry]] = {}
     for entry in entries():
         children.setdefault(entry.parent, []).append(entry)
-    found: list[Entry] = []
+    below: list[Entry] = []
     pending = [ancestor]
     while pending:
         for child in children.get(pending.pop(), []):
             pending.append(child.pid)
             if child.session not in spared_sessions and child.state != "Z":
-                found.append(child)
-    return found
+                below.append(child)
+    return below
 
 
 def available_memory_bytes() -> int:

@@ -133,8 +133,8 @@ class RemoteSession(Session):
         return self.launcher.argv(self._there(job))
 
     def missing(self, program: str, workdir: Path) -> str | None:
-        found, _ = self.first.ask("find", program=program, path=self._path(), directory=str(self.scratch / "work"))
-        return None if found["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
+        answer, _ = self.first.ask("find", program=program, path=self._path(), directory=str(self.scratch / "work"))
+        return None if answer["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
     def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
         try:

@@ -104,12 +104,12 @@ class SlurmQueue:
         One squeue for all; what has left the queue is asked of the accounting, and without that of the controller.
         """
         wanted = sorted(set(jobs), key=int)
-        found = parse_squeue(self.run(squeue_argv(wanted)).output)
-        if missing := [job for job in wanted if job not in found]:
-            found |= parse_sacct(self.run(sacct_argv(missing)).output)
-        for job in (job for job in wanted if job not in found):
-            found |= parse_scontrol(self.run(["scontrol", "--oneliner", "show", "job", job]).output)
-        return {job: state for job, state in found.items() if job in wanted}
+        states = parse_squeue(self.run(squeue_argv(wanted)).output)
+        if missing := [job for job in wanted if job not in states]:
+            states |= parse_sacct(self.run(sacct_argv(missing)).output)
+        for job in (job for job in wanted if job not in states):
+            states |= parse_scontrol(self.run(["scontrol", "--oneliner", "show", "job", job]).output)
+        return {job: state for job, state in states.items() if job in wanted}
 
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
@@ -251,13 +251,13 @@ def parse_sacct(text: str) -> dict[str, JobState]:
 
 def parse_scontrol(text: str) -> dict[str, JobState]:
     """`JobId=12 ... JobState=FAILED Reason=NonZeroExitCode ... NodeList=n[1-4]`."""
-    found = {}
+    states = {}
     for line in text.splitlines():
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "JobId" in values and "JobState" in values:
             nodes = values.get("NodeList", "").replace("(null)", "")
-            found[values["JobId"]] = JobState(values["JobId"], values["JobState"], values.get("Reason", ""), nodes)
-    return found
+            states[values["JobId"]] = JobState(values["JobId"], values["JobState"], values.get("Reason", ""), nodes)
+    return states
 
 
 def parse_partition(text: str) -> int | None:

@@ -53,18 +53,18 @@ def certify(keeper: LocalKeeper, plan: Plan) -> Certificate | None:
     if len(plan.hosts) < 2:
         return None
     began = time.monotonic()
-    found: list[Row] = []
+    measured: list[Row] = []
     trips: list[dict[str, Any]] = []
     earlier: list[str] = []
     most_attempts = 1
     for source, target in paths(plan):
         rows, trip, attempts = _certify_path(keeper, plan, source, target, earlier)
-        found += rows
+        measured += rows
         trips.append({"source": plan.hosts[source - 1], "target": plan.hosts[target - 1], **trip})
         most_attempts = max(most_attempts, attempts)
-    reasons = tuple(verdict.sentence(row) for row in found if row.kept is False)
+    reasons = tuple(verdict.sentence(row) for row in measured if row.kept is False)
     duration_s = time.monotonic() - began
-    return Certificate(not reasons, reasons, tuple(earlier), tuple(found), tuple(trips), most_attempts, duration_s)
+    return Certificate(not reasons, reasons, tuple(earlier), tuple(measured), tuple(trips), most_attempts, duration_s)
 
 
 def paths(plan: Plan) -> list[tuple[int, int]]:

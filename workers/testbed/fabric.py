@@ -96,13 +96,13 @@ def build(plan: Plan) -> Built:
 
 def settings(plan: Plan) -> dict[str, str]:
     """What shapes and loses frames in the kernel now, by place; equal to an earlier answer while nobody changed it."""
-    found = {"hub": _run(["tc", "qdisc", "show"])}
+    outputs = {"hub": _run(["tc", "qdisc", "show"])}
     if plan.emulator == "nftables":
-        found["loss"] = _run(["nft", "--stateless", "list", "ruleset"])
+        outputs["loss"] = _run(["nft", "--stateless", "list", "ruleset"])
     for host in plan.hosts:
         with _inside(host):
-            found[host] = _run(["tc", "qdisc", "show"])
-    return found
+            outputs[host] = _run(["tc", "qdisc", "show"])
+    return outputs
 
 
 def _start_emulators(plan: Plan) -> dict[int, str]:

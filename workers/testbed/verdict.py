@@ -165,13 +165,13 @@ def _delay(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     achieved = statistics.median(way.delays_s) if way.delays_s else None
     allowed = max(DELAY_TOLERANCE_S, DELAY_TOLERANCE * asked.delay_s)
     kept = achieved is not None and abs(achieved - asked.delay_s) <= allowed
-    found = [Row(source, target, "delay", "s", asked.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=kept)]
+    judged = [Row(source, target, "delay", "s", asked.delay_s, achieved, tolerance="5 % or 0.3 ms", kept=kept)]
     if asked.jitter_s:
         jitter = spread(way.delays_s, asked.distribution)
         allowed = max(DELAY_TOLERANCE_S, JITTER_TOLERANCE * asked.jitter_s)
         kept = jitter is not None and abs(jitter - asked.jitter_s) <= allowed
-        found.append(Row(source, target, "jitter", "s", asked.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=kept))
-    return found
+        judged.append(Row(source, target, "jitter", "s", asked.jitter_s, jitter, tolerance="25 % or 0.3 ms", kept=kept))
+    return judged
 
 
 def _loss(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
@@ -181,13 +181,13 @@ def _loss(source: str, target: str, asked: Asked, way: Way) -> list[Row]:
     # An interval that begins above 0 by rounding alone would refuse 0.
     kept = low <= asked.loss <= high or math.isclose(asked.loss, low)
     achieved = way.lost / way.probed
-    found = [Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)]
+    judged = [Row(source, target, "loss", "", asked.loss, achieved, (low, high), "99 % interval", kept)]
     if asked.loss_burst > 1 and way.loss_runs:
         run, (shortest, longest) = way.lost / way.loss_runs, run_interval(way.lost, way.loss_runs)
         kept = shortest <= asked.loss_burst <= longest
         row = Row(source, target, "length of loss bursts", "packets", asked.loss_burst, run, (shortest, longest))
-        found.append(dataclasses.replace(row, tolerance="99 % interval", kept=kept))
-    return found
+        judged.append(dataclasses.replace(row, tolerance="99 % interval", kept=kept))
+    return judged
 
 
 def _mtu(source: str, target: str, asked: Asked, way: Way) -> Row:

@@ -130,8 +130,8 @@ class TrialRun:
         certificate = session.certify()
         if certificate is None:
             return ()
-        found = certificate.to_dict()
-        patiently(lambda: self.trial.certify(found))
+        record = certificate.to_dict()
+        patiently(lambda: self.trial.certify(record))
         reasons = tuple(certificate.reasons)
         if reasons and self.spec.certificate == "require":
             raise TrialFailed(f"The link is not what was asked for: {'; '.join(reasons)}.")
