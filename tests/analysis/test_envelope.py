@@ -33,7 +33,7 @@ PUBLISHED = {
 }
 
 
-def test_the_published_table_it_accepts_at_ten_jobs_on_every_link():
+def test_it_accepts_the_published_table_at_ten_jobs_on_every_link():
     found = envelope(PUBLISHED)
     assert [row.capacity for row in found.rows] == [2e6, 1e7, 1e8, 1e9]
     assert [row.largest_acceptable for row in found.rows] == [10, 10, 10, 10]
@@ -41,7 +41,7 @@ def test_the_published_table_it_accepts_at_ten_jobs_on_every_link():
     assert found.smallest_acceptable(10) == 2e6
 
 
-def test_the_published_bottleneck_it_moves_from_client_to_server_to_link():
+def test_it_moves_the_published_bottleneck_from_client_to_server_to_link():
     named = {row.capacity: row.saturation for row in envelope(PUBLISHED).rows}
     assert {c: s.resource for c, s in named.items()} == {
         1e9: "client CPU",
@@ -53,13 +53,13 @@ def test_the_published_bottleneck_it_moves_from_client_to_server_to_link():
     assert named[1e9].jobs == 5
 
 
-def test_beyond_the_measured_jobs_it_says_so():
+def test_it_says_so_beyond_the_measured_jobs():
     row = envelope(PUBLISHED).rows[1]
     assert (row.first_refused, row.extrapolated) == (None, True)
     assert row.limit == pytest.approx(1 + 9 * 9 / 4)
 
 
-def test_between_measured_jobs_it_interpolates():
+def test_it_interpolates_between_measured_jobs():
     loads = {1e7: [Load(1, [1.0, 1.2, 1.1]), Load(8, [8.0]), Load(16, [17.6])]}
     row = envelope(loads).rows[0]
     assert row.single_s == 1.1
@@ -67,19 +67,19 @@ def test_between_measured_jobs_it_interpolates():
     assert row.limit == pytest.approx(8 + 8 * (10 - 8 / 1.1) / (16 - 8 / 1.1))
 
 
-def test_a_lucky_trial_beyond_a_refused_load_it_does_not_count():
+def test_it_does_not_count_a_lucky_trial_beyond_a_refused_load():
     loads = {1.0: [Load(1, [1.0]), Load(5, [12.0]), Load(10, [9.0])]}
     row = envelope(loads).rows[0]
     assert (row.largest_acceptable, row.first_refused) == (1, 5)
 
 
-def test_without_a_single_job_it_knows_no_ratio():
+def test_it_knows_no_ratio_without_a_single_job():
     row = envelope({1.0: [Load(5, [1.0], {"link": 0.4})]}).rows[0]
     assert (row.ratios, row.largest_acceptable, row.limit) == ((), None, None)
     assert (row.saturation.resource, row.saturation.saturated) == ("link", False)
 
 
-def test_shares_of_the_same_processors_it_adds():
+def test_it_adds_shares_of_the_same_processors():
     loads = {1e9: [Load(10, [1.0], {"client CPU": 0.5, "server CPU": 0.4, "link": 0.3})]}
     apart = envelope(loads).rows[0].saturation
     assert (apart.resource, apart.saturated) == ("client CPU", False)
@@ -89,10 +89,10 @@ def test_shares_of_the_same_processors_it_adds():
     assert ("client CPU", 10, 0.5) in row.uses
 
 
-def test_walls_that_do_not_grow_it_gives_no_limit():
+def test_it_gives_no_limit_where_walls_do_not_grow():
     assert envelope({1.0: [Load(1, [1.0]), Load(4, [1.0])]}).rows[0].limit is None
 
 
-def test_a_factor_of_one_it_refuses():
+def test_it_refuses_a_factor_of_one():
     with pytest.raises(ValueError, match="above 1"):
         envelope({}, factor=1)

@@ -24,23 +24,23 @@ def study(phases, *, scatter=0.01, repetitions=3, sizes=SIZES):
 PULL = {"first_s": lambda n: 0.2 + 4.0 * n, "later_s": lambda n: 1.5}
 
 
-def test_a_shared_link_it_finds_linear_and_a_search_constant():
+def test_it_finds_a_shared_link_linear_and_a_search_constant():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     assert (first.title, later.title) == ("linear", "constant")
     assert first.parameters["N"].value == pytest.approx(4.0, rel=0.02)
     assert later.parameters["constant"].value == pytest.approx(1.5, rel=0.02)
 
 
-def test_a_tree_it_finds_logarithmic():
+def test_it_finds_a_tree_logarithmic():
     fit = fit_phase(study({"first_s": lambda n: 2.0 + 3.0 * np.log2(n)}), "first_s")
     assert fit.title == "logarithmic"
 
 
-def test_equal_times_it_leaves_constant():
+def test_it_leaves_equal_times_constant():
     assert fit_phase(study({"first_s": lambda n: 0.1}, scatter=0.0), "first_s").title == "constant"
 
 
-def test_the_phases_it_adds_up_with_an_interval_that_holds_the_truth():
+def test_it_adds_up_the_phases_with_an_interval_that_holds_the_truth():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     found = extrapolate(first, later, nodes=100, searches=1000, measured_searches=3)
     truth = (0.2 + 400) + 999 * 1.5
@@ -51,14 +51,14 @@ def test_the_phases_it_adds_up_with_an_interval_that_holds_the_truth():
     assert found.beyond_searches
 
 
-def test_inside_of_the_measured_range_it_marks_nothing():
+def test_it_marks_nothing_inside_of_the_measured_range():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     found = extrapolate(first, later, nodes=5, searches=3, measured_searches=3)
     assert not found.beyond_nodes
     assert not found.beyond_searches
 
 
-def test_two_methods_it_compares_with_an_interval():
+def test_it_compares_two_methods_with_an_interval():
     slow = [fit_phase(study(PULL), name) for name in PULL]
     fast = [fit_phase(study({"f": lambda n: 4.2, "l": lambda n: 1.5}), name) for name in ("f", "l")]
     at = {"nodes": 10, "searches": 1, "measured_searches": 3}
@@ -67,7 +67,7 @@ def test_two_methods_it_compares_with_an_interval():
     assert ratio.value == pytest.approx(40.2 / 4.2, rel=0.03)
 
 
-def test_what_two_methods_have_in_common_it_takes_out_of_their_comparison():
+def test_it_takes_what_two_methods_have_in_common_out_of_their_comparison():
     later = fit_phase(study(PULL, scatter=0.1), "later_s")
     slow, fast = (fit_phase(study({"f": law}, scatter=0.001), "f") for law in (lambda n: 4.0 * n, lambda n: 2.0 * n))
     at = {"nodes": 10, "searches": 100, "measured_searches": 3}
@@ -77,18 +77,18 @@ def test_what_two_methods_have_in_common_it_takes_out_of_their_comparison():
     assert width < 0.3 * (total.interval.high - total.interval.low) / total.value
 
 
-def test_single_trials_it_judges_by_their_distance_from_the_line():
+def test_it_judges_single_trials_by_their_distance_from_the_line():
     first, later = (fit_phase(study(PULL, scatter=0.02, repetitions=1), name) for name in PULL)
     found = extrapolate(first, later, nodes=20, searches=10, measured_searches=3)
     assert found.total_s.interval.low < 0.2 + 80 + 9 * 1.5 < found.total_s.interval.high
 
 
-def test_two_sizes_it_fits_nothing_to():
+def test_it_fits_nothing_to_two_sizes():
     assert fit_phase(study(PULL, sizes=(1, 2)), "first_s") is None
 
 
 @pytest.mark.parametrize("target", [{"nodes": 0, "searches": 1}, {"nodes": 1, "searches": 0}])
-def test_an_impossible_target_it_refuses(target):
+def test_it_refuses_an_impossible_target(target):
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     with pytest.raises(ValueError, match="at least one"):
         extrapolate(first, later, **target, measured_searches=3)

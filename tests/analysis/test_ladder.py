@@ -24,7 +24,7 @@ def published():
     ]
 
 
-def test_the_published_tests_it_writes_down_step_by_step():
+def test_it_writes_down_the_published_tests_step_by_step():
     steps = ladder(published(), higher_is_better=True)
     assert [list(step.changed) for step in steps] == [
         [],
@@ -43,7 +43,7 @@ def test_the_published_tests_it_writes_down_step_by_step():
     assert steps[3].against_previous.interval is None, "one printed value has no spread"
 
 
-def test_for_a_time_less_is_better_and_repetitions_it_gives_intervals():
+def test_it_takes_less_time_as_better_and_gives_repetitions_intervals():
     first = Trialled({"nb": 80}, [2.0, 2.1, 2.05])
     second = Trialled({"nb": 160}, [1.0, 1.05, 1.02])
     step = ladder([first, second], higher_is_better=False)[1]
@@ -57,7 +57,7 @@ def square(together):
     return [Trialled({"p": p, "nb": nb, "ns": 1000}, [value]) for (p, nb), value in values.items()]
 
 
-def test_one_at_a_time_it_finds_every_pair_that_differs_in_nothing_else():
+def test_it_finds_every_pair_that_differs_in_nothing_else():
     found = {effect.parameter: effect for effect in effects(square(18.0), higher_is_better=True)}
     assert found["p"].gain == pytest.approx(1.2)
     assert found["nb"].gain == pytest.approx(1.5)
@@ -66,14 +66,14 @@ def test_one_at_a_time_it_finds_every_pair_that_differs_in_nothing_else():
     assert (found["p"].before, found["p"].after) == (1, 2)
 
 
-def test_independent_changes_it_finds_to_multiply():
+def test_it_finds_independent_changes_to_multiply():
     (joint,) = joint_effects(square(18.0), higher_is_better=True)
     assert joint.parameters == ("p", "nb")
     assert (joint.together, joint.product) == (pytest.approx(1.8), pytest.approx(1.8))
     assert not joint.dependent
 
 
-def test_dependent_changes_it_tells():
+def test_it_recognises_dependent_changes():
     points = square(9.0)
     (joint,) = joint_effects(points, higher_is_better=True)
     assert joint.dependent
@@ -81,7 +81,7 @@ def test_dependent_changes_it_tells():
     assert next(e for e in effects(points, higher_is_better=True) if e.parameter == "p").depends
 
 
-def test_a_square_it_counts_once_whatever_the_order():
+def test_it_counts_a_square_once_whatever_the_order():
     points = square(18.0)
     for order in ([3, 2, 1, 0], [1, 0, 3, 2], [2, 0, 1, 3]):
         (joint,) = joint_effects([points[i] for i in order], higher_is_better=True)
@@ -89,7 +89,7 @@ def test_a_square_it_counts_once_whatever_the_order():
         assert joint.interaction == pytest.approx(1.0)
 
 
-def test_a_cube_it_averages_over_the_third():
+def test_it_averages_a_cube_over_the_third():
     points = [
         Trialled({"a": a, "b": b, "c": c}, [2.0**a * 3.0**b * 5.0**c]) for a in (0, 1) for b in (0, 1) for c in (0, 1)
     ]
@@ -105,6 +105,6 @@ def test_a_cube_it_averages_over_the_third():
     }
 
 
-def test_a_value_that_is_not_positive_it_refuses():
+def test_it_refuses_a_value_that_is_not_positive():
     with pytest.raises(ValueError, match="positive"):
         ladder([Trialled({"a": 1}, [0.0]), Trialled({"a": 2}, [1.0])], higher_is_better=True)

@@ -16,7 +16,7 @@ def line(sizes=SIZES):
     return np.array([ALPHA_S + n / BETA_BPS for n in sizes])
 
 
-def test_an_exact_line_it_finds():
+def test_it_finds_an_exact_line():
     fit = fit_transfer(SIZES, line())
     assert fit.latency_s == pytest.approx(ALPHA_S)
     assert fit.bandwidth_Bps == pytest.approx(BETA_BPS)
@@ -25,13 +25,13 @@ def test_an_exact_line_it_finds():
     assert fit.points == len(SIZES)
 
 
-def test_half_of_the_bandwidth_it_means_by_the_half_bandwidth_size():
+def test_it_means_half_of_the_bandwidth_by_the_half_bandwidth_size():
     fit = fit_transfer(SIZES, line())
     size = fit.half_bandwidth_bytes
     assert size / (fit.latency_s + size / fit.bandwidth_Bps) == pytest.approx(fit.bandwidth_Bps / 2)
 
 
-def test_noisy_times_it_fits_like_scipys_curve_fit_of_their_logarithms():
+def test_it_fits_noisy_times_like_scipys_curve_fit_of_their_logarithms():
     times = line() * np.random.default_rng(7).normal(1, 0.1, len(SIZES))
     fit = fit_transfer(SIZES, times)
     (alpha, slope), covariance = curve_fit(
@@ -44,14 +44,14 @@ def test_noisy_times_it_fits_like_scipys_curve_fit_of_their_logarithms():
     assert math.log(high / low) / 2 == pytest.approx(2.2010 * spread, rel=1e-3), "t quantile of 11 degrees of freedom"
 
 
-def test_noise_it_does_not_take_for_another_latency():
+def test_it_does_not_take_noise_for_another_latency():
     random = np.random.default_rng(3)
     fits = [fit_transfer(SIZES, line() * random.lognormal(0, 0.3, len(SIZES))) for _ in range(400)]
     assert np.median([fit.latency_s for fit in fits]) == pytest.approx(ALPHA_S, rel=0.03)
     assert np.median([fit.bandwidth_Bps for fit in fits]) == pytest.approx(BETA_BPS, rel=0.03)
 
 
-def test_late_short_messages_it_does_not_let_turn_the_line():
+def test_it_does_not_let_late_short_messages_turn_the_line():
     times = line()
     times[:4] *= 50  # as on a machine with fewer processors than ranks
     fit = fit_transfer(SIZES, times)
@@ -70,12 +70,12 @@ def test_the_true_values_its_intervals_hold_as_often_as_they_say():
     assert all(0.91 <= share <= 0.98 for share in held / 400)
 
 
-def test_the_order_of_the_sizes_it_does_not_mind():
+def test_it_does_not_mind_the_order_of_the_sizes():
     times = line() * np.linspace(0.9, 1.1, len(SIZES))
     assert fit_transfer(SIZES[::-1], times[::-1]).latency_s == pytest.approx(fit_transfer(SIZES, times).latency_s)
 
 
-def test_a_bandwidth_that_the_data_hardly_tell_it_gives_a_wide_interval():
+def test_it_gives_a_wide_interval_for_a_bandwidth_that_the_data_hardly_tell():
     fit = fit_transfer([0, 1, 2, 3], [1.0, 1.1, 0.95, 1.15])
     low, high = fit.bandwidth_interval_Bps
     assert 0 < low < fit.bandwidth_Bps < high
@@ -94,6 +94,6 @@ def test_a_bandwidth_that_the_data_hardly_tell_it_gives_a_wide_interval():
         ([1, 2, 3], [3.0, 2.0, 1.0], "do not grow"),
     ],
 )
-def test_times_without_a_line_it_refuses(sizes, times, words):
+def test_it_refuses_times_without_a_line(sizes, times, words):
     with pytest.raises(ValueError, match=words):
         fit_transfer(sizes, times)

@@ -46,7 +46,7 @@ def test_a_link_to_what_is_folded_opens_it(page: Page, address: str, complaints:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_it_fits_with_everything_unfolded(page: Page, address: str, complaints: list[str], scheme: str) -> None:
+def test_it_fits_a_phone_with_everything_unfolded(page: Page, address: str, complaints: list[str], scheme: str) -> None:
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(address)

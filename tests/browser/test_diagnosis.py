@@ -37,7 +37,7 @@ def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, falling, 
     assert complaints == []
 
 
-def test_the_suggested_points_it_queues_after_a_question(page, falling, complaints):
+def test_it_queues_the_suggested_points_after_a_question(page, falling, complaints):
     page.goto(falling.get_absolute_url())
     page.get_by_role("button", name="Queue these").click()
     dialog = page.locator("#next-dialog")
@@ -49,7 +49,7 @@ def test_the_suggested_points_it_queues_after_a_question(page, falling, complain
     assert complaints == []
 
 
-def test_editing_it_says_beforehand_what_will_happen(page, falling, complaints):
+def test_it_says_beforehand_what_an_edit_will_do(page, falling, complaints):
     page.goto(f"{falling.get_absolute_url()}edit/")
     page.locator("input[name=sweep_values]").fill("1, 2, 8")
     expect(page.locator("#preview")).to_contain_text("3 trials will be queued; 1 configuration new")

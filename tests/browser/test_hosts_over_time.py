@@ -32,7 +32,7 @@ def store(trial: Trial, hosts: int) -> None:
     Artifact.describe(trial.pk, "samples", file).save()
 
 
-def test_an_open_table_it_makes_anew_for_another_view(page: Page, trial: Trial, complaints: list[str]) -> None:
+def test_it_makes_an_open_table_again_for_another_view(page: Page, trial: Trial, complaints: list[str]) -> None:
     store(trial, hosts=2)
     page.goto(trial.get_absolute_url())
     panel = page.locator("#hosts")
@@ -49,7 +49,7 @@ def test_an_open_table_it_makes_anew_for_another_view(page: Page, trial: Trial, 
     assert complaints == []
 
 
-def test_many_hosts_it_draws_as_a_map(page: Page, trial: Trial, complaints: list[str]) -> None:
+def test_it_draws_many_hosts_as_a_map(page: Page, trial: Trial, complaints: list[str]) -> None:
     store(trial, hosts=9)
     page.goto(trial.get_absolute_url())
     panel = page.locator("#hosts")

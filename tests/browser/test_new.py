@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from experiments.models import Experiment
 
 
-def test_the_preview_it_follows_what_one_types(page, complaints):
+def test_it_lets_the_preview_follow_what_one_types(page, complaints):
     page.goto("/experiments/new/")
     start = page.locator("#startbar")
     values = page.locator("[name=sweep_values]")
@@ -25,7 +25,7 @@ def test_the_preview_it_follows_what_one_types(page, complaints):
     assert complaints == []
 
 
-def test_sweep_rows_it_adds_and_removes(page):
+def test_it_adds_and_removes_sweep_rows(page):
     page.goto("/experiments/new/")
     ranks = page.locator("[name='parameters.ranks_per_host']")
     page.get_by_role("button", name="Add parameter").click()
@@ -37,7 +37,7 @@ def test_sweep_rows_it_adds_and_removes(page):
     expect(ranks).to_have_value("1")
 
 
-def test_a_new_row_it_fills_with_no_more_hosts_than_the_chosen_cluster_has(page):
+def test_it_fills_a_new_row_with_no_more_hosts_than_the_chosen_cluster_has(page):
     page.goto("/experiments/new/")
     page.locator("[name=cluster]").select_option("local")
     expect(page.locator("#err-sweep-0")).to_contain_text("has 1 host, not 4")
@@ -48,14 +48,14 @@ def test_a_new_row_it_fills_with_no_more_hosts_than_the_chosen_cluster_has(page)
     expect(page.locator("#startbar")).to_contain_text("Start 3 trials")
 
 
-def test_the_command_it_shows_for_the_chosen_configuration(page):
+def test_it_shows_the_command_for_the_chosen_configuration(page):
     page.goto("/experiments/new/")
     expect(page.locator("#command")).to_contain_text("-np 1")
     page.locator("#preview tbody tr").nth(2).locator("label").click()
     expect(page.locator("#command")).to_contain_text("-np 4")
 
 
-def test_another_workload_it_shows_with_its_own_parameters(page):
+def test_it_shows_another_workload_with_its_own_parameters(page):
     page.goto("/experiments/new/")
     page.get_by_text("Ping-pong", exact=True).click()
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
@@ -63,7 +63,7 @@ def test_another_workload_it_shows_with_its_own_parameters(page):
     expect(page.locator("[name=sweep_values]")).to_have_value("1, 2, 4")
 
 
-def test_yaml_it_takes_only_when_applied(page):
+def test_it_takes_yaml_only_when_applied(page):
     page.goto("/experiments/new/#yaml-pane")
     yaml = page.locator("#yaml")
     expect(yaml).to_be_visible()
@@ -80,7 +80,7 @@ def test_yaml_it_takes_only_when_applied(page):
 
 
 @pytest.mark.timeout(120)
-def test_a_real_experiment_it_runs_from_start_to_its_charts(page, celery_worker, complaints, tmp_path):
+def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker, complaints, tmp_path):
     page.goto("/experiments/new/")
     page.locator("[name=name]").fill("From the browser")
     page.locator("[name='parameters.molecules']").fill("216")

@@ -40,7 +40,7 @@ def finished(person) -> Experiment:
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_it_fits_the_width_without_complaint(page, finished, complaints, width, scheme):
+def test_it_fits_every_page_to_the_width_without_complaint(page, finished, complaints, width, scheme):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
     trial = finished.trials.last()
@@ -52,7 +52,7 @@ def test_every_page_it_fits_the_width_without_complaint(page, finished, complain
     assert complaints == []
 
 
-def test_charts_it_draws_and_shows_as_tables(page, complaints):
+def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
     page.goto("/experiments/guster-2007-water/")
     panel = page.locator("#c-time")
     expect(panel.locator(".scatterlayer .trace")).to_have_count(4)
@@ -64,7 +64,7 @@ def test_charts_it_draws_and_shows_as_tables(page, complaints):
     assert complaints == []
 
 
-def test_the_theme_it_switches_and_remembers_and_charts_repaint(page):
+def test_it_switches_and_remembers_the_theme_and_repaints_charts(page):
     page.goto("/experiments/guster-2007-water/")
     line = page.locator("#c-time .scatterlayer .js-line").first
     before = line.evaluate("e => getComputedStyle(e).stroke")
@@ -75,7 +75,7 @@ def test_the_theme_it_switches_and_remembers_and_charts_repaint(page):
     expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
 
 
-def test_published_values_it_overlays_on_request(page, finished):
+def test_it_overlays_published_values_on_request(page, finished):
     page.goto(finished.get_absolute_url())
     panel = page.locator("#c-time")
     button = panel.get_by_role("button", name="Published")
@@ -85,7 +85,7 @@ def test_published_values_it_overlays_on_request(page, finished):
     expect(panel.locator(".legend")).to_contain_text("Published 2007")
 
 
-def test_slash_it_moves_to_search_and_brackets_between_trials(page, finished):
+def test_it_moves_to_search_by_slash_and_between_trials_by_brackets(page, finished):
     first, second = finished.trials.order_by("position")[:2]
     page.goto(first.get_absolute_url())
     page.keyboard.press("]")
@@ -98,7 +98,7 @@ def test_slash_it_moves_to_search_and_brackets_between_trials(page, finished):
     page.wait_for_url(f"**{second.get_absolute_url()}")
 
 
-def test_tabs_of_a_trial_it_opens_by_arrow_keys_and_address(page, finished):
+def test_it_opens_tabs_of_a_trial_by_arrow_keys_and_address(page, finished):
     trial = finished.trials.first()
     page.goto(trial.get_absolute_url() + "#output")
     expect(page.locator("#output")).to_be_visible()
@@ -109,7 +109,7 @@ def test_tabs_of_a_trial_it_opens_by_arrow_keys_and_address(page, finished):
     expect(page.locator("#output")).to_be_hidden()
 
 
-def test_the_menu_of_a_phone_it_opens(page):
+def test_it_opens_the_menu_of_a_phone(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/")
     link = page.get_by_role("navigation", name="Main").get_by_role("link", name="Workloads")
@@ -119,14 +119,14 @@ def test_the_menu_of_a_phone_it_opens(page):
     page.wait_for_url("**/workloads/")
 
 
-def test_the_filter_it_narrows_the_list_as_one_types(page, finished):
+def test_it_narrows_the_list_as_one_types_a_filter(page, finished):
     page.goto("/experiments/")
     page.get_by_role("searchbox", name="Words of the name or a tag").fill("two hosts")
     expect(page.locator("#list tbody tr")).to_have_count(1)
     assert "q=two%20hosts" in page.url
 
 
-def test_cancel_it_asks_first(page, person):
+def test_it_asks_before_it_cancels(page, person):
     spec = parse({"name": "Waiting", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
     experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
     page.goto(experiment.get_absolute_url())
@@ -139,7 +139,7 @@ def test_cancel_it_asks_first(page, person):
     assert not experiment.trials.filter(state="queued").exists()
 
 
-def test_signing_in_and_out_it_does_by_form(page, live_server, person):
+def test_it_signs_in_and_out_by_form(page, live_server, person):
     page.context.clear_cookies()
     page.goto("/clusters/")
     page.get_by_label("Name").fill("okafor")

@@ -13,7 +13,7 @@ def laboratory(person) -> Project:
     return Project.objects.get(slug=DEFAULT_PROJECT)
 
 
-def test_values_of_a_map_over_numbers_it_writes_into_their_cells(page, laboratory, complaints):
+def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laboratory, complaints):
     page.goto(measured(laboratory, READERS, read).get_absolute_url())
     panel = page.locator("#c-map-1-1")
     expect(panel.locator(".annotation")).to_have_count(6)
@@ -25,7 +25,7 @@ def test_values_of_a_map_over_numbers_it_writes_into_their_cells(page, laborator
     assert complaints == []
 
 
-def test_another_target_it_extrapolates_to(page, laboratory, complaints):
+def test_it_extrapolates_to_another_target(page, laboratory, complaints):
     page.goto(measured(laboratory, STAGING, stage).get_absolute_url())
     parts = page.locator("#parts")
     expect(parts.get_by_text("beyond measured nodes and searches")).to_be_visible()
@@ -37,7 +37,7 @@ def test_another_target_it_extrapolates_to(page, laboratory, complaints):
     assert complaints == []
 
 
-def test_facts_it_takes_and_holds_the_rate_against(page, laboratory, complaints):
+def test_it_takes_facts_and_compares_the_rate_with_them(page, laboratory, complaints):
     experiment = measured(laboratory, LADDER, solve)
     page.goto(experiment.get_absolute_url())
     page.get_by_role("link", name="Enter its facts").click()

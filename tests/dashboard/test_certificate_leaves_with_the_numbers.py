@@ -43,7 +43,7 @@ def client() -> Client:
     return client_of(factories.person("ada", "viewer"))
 
 
-def test_rest_it_tells_with_the_trial_and_with_the_result(trial: Trial, client: Client) -> None:
+def test_it_gives_rest_the_certificate_with_the_trial_and_with_the_result(trial: Trial, client: Client) -> None:
     detail = client.get(f"{TRIALS}{trial.pk}/").json()
     assert (detail["certificate"], detail["trust"]) == (OUTSIDE, "degraded")
     result = client.get(f"{EXPERIMENTS}{trial.experiment.slug}/result/").json()

@@ -28,7 +28,7 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
         (12.5, "ns/day", ("12.50", "ns/day")),
     ],
 )
-def test_a_quantity_it_shows_with_its_unit(value, unit, shown):
+def test_it_shows_a_quantity_with_its_unit(value, unit, shown):
     assert numbers.quantity(value, unit) == shown
 
 
@@ -44,11 +44,11 @@ def test_a_quantity_it_shows_with_its_unit(value, unit, shown):
         (None, "–"),
     ],
 )
-def test_a_duration_it_says_in_two_parts(seconds, shown):
+def test_it_says_a_duration_in_two_parts(seconds, shown):
     assert numbers.duration(seconds) == shown
 
 
-def test_a_difference_it_signs():
+def test_it_signs_a_difference():
     assert numbers.percent_apart(101.5, 100) == "+1.5\u202f%"
     assert numbers.percent_apart(98.5, 100) == "\u22121.5\u202f%"
     assert numbers.percent_apart(100.01, 100) == "0.0\u202f%"
@@ -69,11 +69,11 @@ def test_a_difference_it_signs():
         ("link.bandwidth", 3e8, "300 Mbit/s"),
     ],
 )
-def test_a_parameter_it_shows_as_people_write_it(name, value, shown):
+def test_it_shows_a_parameter_as_people_write_it(name, value, shown):
     assert value_words(name, value) == shown
 
 
-def test_a_size_it_calls_one_and_leaves_the_unit_to_the_value():
+def test_it_calls_a_size_one_and_leaves_the_unit_to_the_value():
     assert parameter_label("message_bytes") == "Message size"
     assert parameters_sentence({"hosts": 2, "message_bytes": 65_536}, ["hosts", "message_bytes"]) == (
         "2 hosts, message size 64 KiB"

@@ -16,7 +16,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize(("name", "queries"), PAGES.items())
-def test_a_list_page_it_answers_with_a_fixed_number_of_queries(
+def test_it_answers_a_list_page_with_a_fixed_number_of_queries(
     page, submit, run, django_assert_num_queries, name, queries
 ):
     for number in range(3):
@@ -31,7 +31,7 @@ def test_a_list_page_it_answers_with_a_fixed_number_of_queries(
         page.get(reverse(name))
 
 
-def test_an_experiment_it_answers_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries):
+def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries):
     small, large = submit(), submit(name="Large", sweep={"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, repetitions=6)
     run()
     with django_assert_num_queries(15):
@@ -40,7 +40,7 @@ def test_an_experiment_it_answers_with_a_fixed_number_of_queries(page, submit, r
         page.get(large.get_absolute_url())
 
 
-def test_the_poll_of_an_experiment_it_answers_with_a_fixed_number_of_queries(
+def test_it_answers_the_poll_of_an_experiment_with_a_fixed_number_of_queries(
     page, submit, run, django_assert_num_queries
 ):
     """Asked every two seconds on the machine that measures: who, which, how far, and six for what runs and waits."""
@@ -52,7 +52,7 @@ def test_the_poll_of_an_experiment_it_answers_with_a_fixed_number_of_queries(
             page.get(reverse("experiment-live", args=[experiment.slug]), {"seen": seen})
 
 
-def test_the_list_it_pages(page, submit):
+def test_it_pages_the_list(page, submit):
     for number in range(26):
         submit(name=f"Study {number}", repetitions=1, sweep={"hosts": [1]})
     first = page.get(reverse("experiments") + "?source=own").content.decode()
@@ -76,7 +76,7 @@ def test_the_list_it_pages(page, submit):
         ("q=%3Cb%3E", set()),
     ],
 )
-def test_the_list_it_filters(page, submit, run, query, names):
+def test_it_filters_the_list(page, submit, run, query, names):
     submit(name="Alpha", repetitions=1)
     run()
     beta = submit(name="Beta", repetitions=1, tags=["night"])
@@ -88,13 +88,13 @@ def test_the_list_it_filters(page, submit, run, query, names):
 
 
 @pytest.mark.parametrize("text", ["trial {pk}", "#{pk}", "{pk}"])
-def test_the_search_box_it_finds_a_trial_by_number(page, submit, text):
+def test_it_finds_a_trial_by_number_in_the_search_box(page, submit, text):
     trial = submit().trials.first()
     response = page.get(reverse("search"), {"q": text.format(pk=trial.pk)})
     assert response.url == trial.get_absolute_url()
 
 
-def test_the_search_box_it_finds_an_experiment_by_name_and_lists_by_words(page, submit):
+def test_it_finds_an_experiment_by_name_in_the_search_box_and_lists_by_words(page, submit):
     experiment = submit(name="Night run")
     assert page.get(reverse("search"), {"q": "night run"}).url == experiment.get_absolute_url()
     assert page.get(reverse("search"), {"q": "night"}).url.endswith("?q=night")

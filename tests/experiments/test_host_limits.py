@@ -49,7 +49,7 @@ def next_step(experiment: Experiment) -> str:
     return next(f.next_step for f in findings if f.rule == "best_size")
 
 
-def test_with_hosts_to_spare_it_suggests_sizes_beyond_the_measured_ones_and_they_can_be_queued() -> None:
+def test_it_suggests_sizes_beyond_the_measured_ones_with_hosts_to_spare_and_they_can_be_queued() -> None:
     experiment = still_falling(cluster_of("ssh", 6), [1, 2, 4])
     assert 4 < most(experiment) <= 6
     assert "Measure beyond 4 hosts" in next_step(experiment)
@@ -128,7 +128,7 @@ def test_a_cluster_without_hosts_is_suggested_nothing() -> None:
     assert most(Experiment.objects.get(pk=experiment.pk)) == 0
 
 
-def test_repetitions_of_a_size_that_the_cluster_lost_it_refuses_and_queues_nothing() -> None:
+def test_it_refuses_repetitions_of_a_size_that_the_cluster_lost_and_queues_nothing() -> None:
     cluster = cluster_of("ssh", 4)
     experiment = still_falling(cluster, [2, 4])
     points = [(c.parameters, 3) for c in experiment.configurations.order_by("position")]

@@ -66,7 +66,7 @@ def values_of(slug, metric, *names):
     return {tuple(p.parameters[n] for n in names): p.values[metric] for p in points if metric in p.values}
 
 
-def test_the_five_studies_it_holds():
+def test_it_holds_the_five_studies():
     assert list(STUDIES) == [
         "eadline-2006-hpl",
         "guster-2007-water",
@@ -76,14 +76,14 @@ def test_the_five_studies_it_holds():
     ]
 
 
-def test_water_it_holds_as_printed():
+def test_it_holds_water_as_printed():
     (_, *hosts), *rows = cells(WATER)
     for metric, *values in rows:
         expected = {(int(n),): float(value) for n, value in zip(hosts, values, strict=True)}
         assert values_of("guster-2007-water", metric, "hosts") == expected
 
 
-def test_waters_uneven_digits_it_tells_and_keeps():
+def test_it_says_and_keeps_the_uneven_digits_of_water():
     last = STUDIES["guster-2007-water"].points()[-1].values
     assert round(1 / last["interarrival_mean_s"]) == 2278 != round(last["packet_intensity_pps"]) == 2231
     assert any("2278" in note and "2231" in note for note in STUDIES["guster-2007-water"].notes)
@@ -99,7 +99,7 @@ def transfer_times(table, share):
     }
 
 
-def test_transfer_times_it_holds_as_printed():
+def test_it_holds_transfer_times_as_printed():
     metric = "pingpong.transfer_time_s"
     found = values_of("pinning-2007-wan", metric, "message_bytes", "link.loss", "link.jitter", "link.delay")
     with_loss = {(size, loss, delay): t for (size, loss, jitter, delay), t in found.items() if not jitter}
@@ -109,7 +109,7 @@ def test_transfer_times_it_holds_as_printed():
     assert len(found) == 40 + 24
 
 
-def test_transfer_times_it_holds_rising_with_delay_and_loss():
+def test_it_holds_transfer_times_rising_with_delay_and_loss():
     found = values_of(
         "pinning-2007-wan", "pingpong.transfer_time_s", "message_bytes", "link.loss", "link.delay", "link.jitter"
     )
@@ -123,7 +123,7 @@ def readers(metric):
     return {(bandwidth / 1e6, jobs): value for (bandwidth, jobs), value in found.items()}
 
 
-def test_readers_it_holds_as_printed():
+def test_it_holds_readers_as_printed():
     assert readers("client_cpu_max_share") == {
         (1000, 5): 1.0,
         (100, 30): 0.6,
@@ -144,21 +144,21 @@ def test_readers_it_holds_as_printed():
     assert readers("job_wall_s") == printed
 
 
-def test_readers_ranges_it_holds_as_conditions():
+def test_it_holds_readers_ranges_as_conditions():
     points = STUDIES["monarc-1999-readers"].points()
     printed = {words for p in points for table in p.conditions.values() for words in table.values()}
     assert {"100 % at >= 5 jobs", "10 % (constant) at 1-20 jobs", "at <= 30 jobs"} <= printed
     assert all(point.hosts == point.ranks == 0 for point in points), "the publication prints no host count"
 
 
-def test_the_tenfold_rule_it_gives_at_ten_jobs():
+def test_it_gives_the_tenfold_rule_at_ten_jobs():
     wall = readers("job_wall_s")
     ratios = {link: wall[link, 10] / wall[link, 1] for link in (1000, 100, 10, 2)}
     assert ratios == {1000: 6.0, 100: 3.125, 10: 5.0, 2: 6.0}
     assert all(ratio < 10 for ratio in ratios.values()), "acceptable on every link"
 
 
-def test_hpl_it_holds_as_printed():
+def test_it_holds_hpl_as_printed():
     names = ("test", "ns", "nb", "p", "q", "blas", "link.mtu", "link.bandwidth")
     rates = values_of("eadline-2006-hpl", "hpl.gflops", *names)
     peaks = values_of("eadline-2006-hpl", "peak_percent", *names)
@@ -168,7 +168,7 @@ def test_hpl_it_holds_as_printed():
     assert peaks == {key: float(row[8]) for key, row in zip(keys, rows, strict=True)}
 
 
-def test_hpls_share_of_peak_it_holds_to_the_printed_digit():
+def test_it_holds_hpls_share_of_peak_to_the_printed_digit():
     facts = STUDIES["eadline-2006-hpl"].source.facts
     peak = facts["clock_hz"] * facts["nodes"] * facts["cores_per_node"] * facts["operations_per_cycle"] / 1e9
     assert f"{peak:.2f}" == f"{facts['peak_gflops']:.2f}" == "28.10"
@@ -177,7 +177,7 @@ def test_hpls_share_of_peak_it_holds_to_the_printed_digit():
             assert round(100 * point.values["hpl.gflops"] / facts["peak_gflops"]) == point.values["peak_percent"]
 
 
-def test_hpls_economics_it_holds_as_they_follow():
+def test_it_holds_hpls_economics_as_they_follow():
     prices = {
         p.parameters["prices"]: p.values for p in STUDIES["eadline-2006-hpl"].points() if "prices" in p.parameters
     }
@@ -189,7 +189,7 @@ def test_hpls_economics_it_holds_as_they_follow():
     assert (then["price_usd"], later["price_usd"], then["power_w"]) == (2490, 2063, 900)
 
 
-def test_netpipes_latencies_it_holds_in_seconds():
+def test_it_holds_netpipes_latencies_in_seconds():
     assert values_of("eadline-2006-hpl", "netpipe.latency_s", "ethernet") == {
         ("GigE defaults",): 117e-6,
         ("GigE, interrupt throttle 0",): 29e-6,
@@ -197,7 +197,7 @@ def test_netpipes_latencies_it_holds_in_seconds():
     }
 
 
-def test_staging_it_holds_with_its_conditions():
+def test_it_holds_staging_with_its_conditions():
     measured, estimated = STUDIES["york-staging"].points()
     assert measured.values == {"data-staging.speedup": 4.4, "data-staging.aggregate_bandwidth_gain_percent": 589}
     assert (measured.hosts, measured.parameters["dataset_bytes"]) == (10, 568_000_000)
@@ -211,7 +211,7 @@ def test_staging_it_holds_with_its_conditions():
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
-def test_every_value_it_names_by_a_known_metric(study):
+def test_it_names_every_value_by_a_known_metric(study):
     for point in study.points():
         assert isinstance(point, Point)
         for metric in point.values:
@@ -221,7 +221,7 @@ def test_every_value_it_names_by_a_known_metric(study):
 
 
 @pytest.mark.django_db
-def test_all_points_it_stores_once_with_their_conditions():
+def test_it_stores_all_points_once_with_their_conditions():
     assert load_published() == len(STUDIES)
     assert load_published() == 0
     for study in STUDIES.values():
@@ -246,7 +246,7 @@ def written(tmp_path, change):
     return file
 
 
-def test_a_misspelt_metric_it_refuses(tmp_path):
+def test_it_refuses_a_misspelt_metric(tmp_path):
     def change(data):
         table = data["tables"][1]
         table["printed_as"] = {"netpipe.latencies": "latency"}
@@ -257,12 +257,12 @@ def test_a_misspelt_metric_it_refuses(tmp_path):
         read_study(written(tmp_path, change))
 
 
-def test_a_value_without_a_printed_name_it_refuses(tmp_path):
+def test_it_refuses_a_value_without_a_printed_name(tmp_path):
     with pytest.raises(ValueError, match="only in the rows"):
         read_study(written(tmp_path, lambda data: data["tables"][0]["printed_as"].popitem()))
 
 
-def test_a_line_that_stands_twice_it_refuses(tmp_path):
+def test_it_refuses_a_line_that_is_given_twice(tmp_path):
     def change(data):
         data["tables"][0]["rows"].append(data["tables"][0]["rows"][0])
 
@@ -270,6 +270,6 @@ def test_a_line_that_stands_twice_it_refuses(tmp_path):
         read_study(written(tmp_path, change)).points()
 
 
-def test_an_unknown_field_it_refuses():
+def test_it_refuses_an_unknown_field():
     with pytest.raises(ValidationError, match="colour"):
         PublishedStudy.model_validate({**STUDIES["york-staging"].model_dump(), "colour": "red"})

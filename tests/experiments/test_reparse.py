@@ -33,7 +33,7 @@ def values(trial, scope="all"):
     return dict(trial.measurements.filter(scope=scope).values_list("metric", "value"))
 
 
-def test_figures_and_tables_it_replaces_and_leaves_what_was_measured(trial):
+def test_it_replaces_figures_and_tables_and_leaves_what_was_measured(trial):
     counts = reparse([trial])
     found = values(trial)
     assert (counts.changed, counts.trials) == (1, 1)
@@ -47,14 +47,14 @@ def test_figures_and_tables_it_replaces_and_leaves_what_was_measured(trial):
     assert trial.state == "finished"
 
 
-def test_a_second_time_it_changes_nothing(trial):
+def test_it_changes_nothing_when_it_runs_again(trial):
     reparse([trial])
     before = sorted(trial.measurements.values_list("pk", flat=True))
     assert reparse([Trial.objects.get(pk=trial.pk)]).unchanged == 1
     assert sorted(trial.measurements.values_list("pk", flat=True)) == before
 
 
-def test_summaries_and_findings_it_makes_follow(trial, empty_redis):
+def test_it_updates_summaries_and_findings(trial, empty_redis):
     diagnosis_of(trial.experiment)
     reparse([trial])
     kept, fresh = kept_diagnosis(trial.experiment)
@@ -64,7 +64,7 @@ def test_summaries_and_findings_it_makes_follow(trial, empty_redis):
     assert not Summary.objects.filter(metric="water.of_an_old_parser").exists()
 
 
-def test_an_output_that_the_parser_refuses_it_leaves_alone(trial):
+def test_it_leaves_an_output_that_the_parser_refuses_alone(trial):
     trial.artifacts.get().file.write_bytes(b"something else")
     counts = reparse([trial])
     assert "printed no loop time" in counts.refused[trial.pk]
@@ -83,7 +83,7 @@ def refused(db, session_directory) -> Trial:
     return trial
 
 
-def test_a_failed_trial_it_finishes_when_its_output_can_be_read_now(refused):
+def test_it_finishes_a_failed_trial_whose_output_can_be_read_now(refused):
     counts = reparse(candidates())
     assert (counts.finished, counts.trials) == (1, 1)
     refused.refresh_from_db()
@@ -101,7 +101,7 @@ def test_a_failed_trial_it_finishes_when_its_output_can_be_read_now(refused):
     assert reparse(candidates()).unchanged == 1
 
 
-def test_a_failed_trial_whose_output_is_refused_again_it_leaves_failed(refused):
+def test_it_leaves_a_failed_trial_failed_when_its_output_is_refused_again(refused):
     refused.artifacts.get(kind="stdout").file.write_bytes(b"something else")
     counts = reparse(candidates())
     assert list(counts.refused) == [refused.pk]
@@ -110,7 +110,7 @@ def test_a_failed_trial_whose_output_is_refused_again_it_leaves_failed(refused):
     assert not refused.measurements.exists()
 
 
-def test_a_trial_that_failed_otherwise_it_leaves_alone(db):
+def test_it_leaves_a_trial_that_failed_otherwise_alone(db):
     factories.experiment()
     trial = factories.analysing()
     trial.fail("It exited with status 1.", [factories.stored_file(trial, content=OUTPUT)])
@@ -118,12 +118,12 @@ def test_a_trial_that_failed_otherwise_it_leaves_alone(db):
     assert reparse([trial]).trials == 0
 
 
-def test_only_a_failed_trial_it_finishes_after_all(trial):
+def test_it_finishes_only_a_failed_trial_after_all(trial):
     with pytest.raises(StaleTrial):
         trial.finish_after_all(factories.RESULT)
 
 
-def test_files_that_retention_took_it_counts(trial):
+def test_it_counts_files_that_retention_took(trial):
     trial.artifacts.get().file.unlink()
     assert reparse([trial]).without_output == 1
 
@@ -139,6 +139,6 @@ def test_the_command_it_prints_counts(trial):
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "--workload", "water"], ["nowhere"]])
-def test_what_names_no_trials_it_refuses(trial, arguments):
+def test_it_refuses_what_names_no_trials(trial, arguments):
     with pytest.raises(CommandError):
         call_command("reparse", *arguments)

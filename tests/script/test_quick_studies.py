@@ -20,7 +20,7 @@ LIMIT_S = 900
 
 @pytest.mark.timeout(LIMIT_S + 60)
 @pytest.mark.parametrize("file", [*WATER, *EVERY_NIGHT], ids=lambda file: file.stem)
-def test_a_quick_study_it_runs_to_its_end(start: Callable[..., Script], tmp_path: Path, file: Path) -> None:
+def test_it_runs_a_quick_study_to_its_end(start: Callable[..., Script], tmp_path: Path, file: Path) -> None:
     result = tmp_path / "result.json"
     run = start("run", str(file), "--json", str(result))
     assert run.end(timeout_s=LIMIT_S) == 0, run.output

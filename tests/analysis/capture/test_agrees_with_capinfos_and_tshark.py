@@ -90,7 +90,7 @@ def test_mpi_traffic_is_what_touches_the_launchers_ports(mpi_capture: Path) -> N
     assert (mpi["packets"], mpi["wire_bytes"]) == (len(lengths), sum(lengths))
 
 
-def test_without_a_port_range_it_finds_mpi_by_the_btl_handshakes(
+def test_it_finds_mpi_by_the_btl_handshakes_without_a_port_range(
     mpi_capture: Path, measured: analysis.CaptureAnalysis
 ) -> None:
     with_ports = analysis.analyse(mpi_capture, mpi_ports=MPI_PORTS)

@@ -138,7 +138,7 @@ def test_options_of_the_syn_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ip", [IP(**V4), IPv6(**V6), IPv6(**V6) / IPv6ExtHdrDestOpt()], ids=["v4", "v6", "v6-ext"])
-def test_cut_anywhere_it_keeps_what_it_could_read_and_says_cut(tmp_path: Path, ip: Packet) -> None:
+def test_it_keeps_what_it_could_read_of_a_cut_file_and_says_so(tmp_path: Path, ip: Packet) -> None:
     whole = bytes(ETHER / ip / TCP(sport=1, dport=2, options=[("Timestamp", (3, 4))]) / Raw(b"data"))
     payload_at = len(whole) - 4
     header_at = payload_at - 32

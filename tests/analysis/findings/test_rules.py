@@ -53,7 +53,7 @@ def test_sizes_that_cannot_be_told_apart_are_named() -> None:
     assert best.strength == "moderate"
 
 
-def test_where_time_still_falls_it_says_to_measure_beyond() -> None:
+def test_it_says_to_measure_beyond_where_time_still_falls() -> None:
     study = _study(elapsed_s=lambda n: 5 + 300 / n)
     (best,) = _found(study, "best_size")
     assert best.next_step == "Measure beyond 12 hosts: the optimum was not reached."
@@ -61,7 +61,7 @@ def test_where_time_still_falls_it_says_to_measure_beyond() -> None:
 
 
 @pytest.mark.parametrize(("has", "beyond"), [(None, True), (13, True), (12, False), (4, False)])
-def test_beyond_what_the_cluster_has_it_does_not_say_to_measure(has: int | None, beyond: bool) -> None:
+def test_it_does_not_say_to_measure_beyond_what_the_cluster_has(has: int | None, beyond: bool) -> None:
     study = replace(_study(elapsed_s=lambda n: 5 + 300 / n), most_hosts=has)
     (best,) = _found(study, "best_size")
     assert best.next_step.startswith("Measure beyond 12 hosts") == beyond

@@ -77,6 +77,6 @@ def test_a_study_without_repetitions_to_fit_is_repeated_first() -> None:
 
 
 @pytest.mark.parametrize("study", [Study([]), simulated({"elapsed_s": _TRUTH})])
-def test_without_a_study_or_a_budget_it_suggests_nothing(study: Study) -> None:
+def test_it_suggests_nothing_without_a_study_or_a_budget(study: Study) -> None:
     assert suggest_points(study, budget_trials=0) == []
     assert suggest_points(Study([]), budget_trials=9) == []

@@ -49,7 +49,7 @@ def test_it_says_that_three_against_three_can_reach_no_significance() -> None:
     assert found.effect == "large"
 
 
-def test_one_change_among_all_metrics_it_finds_with_five_trials_and_calls_a_lack_of_trials_otherwise() -> None:
+def test_it_finds_one_change_among_all_metrics_with_five_trials_and_names_a_lack_of_trials_otherwise() -> None:
     rng = np.random.default_rng(8)
     same = {name: rng.normal(10, 1, 5).tolist() for name in METRICS if name != "elapsed_s"}
     again = {name: rng.normal(10, 1, 5).tolist() for name in METRICS if name != "elapsed_s"}

@@ -23,7 +23,7 @@ def test_it_prints_every_digit_of_the_2011_sample() -> None:
     }
 
 
-def test_without_pings_it_leaves_out_what_needs_them() -> None:
+def test_it_leaves_out_what_needs_pings_where_there_are_none() -> None:
     report = legacy_report(1954, 1_291_692, 16_113_371_000, 2_228_129)
     assert "Average Round Trip Time" not in report
     assert "Average Max Bandwidth [Throughput]" not in report

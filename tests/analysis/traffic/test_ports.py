@@ -57,7 +57,7 @@ def test_it_equals_the_slow_reader_however_the_packets_come(table: PacketTable, 
     assert accumulator.metrics(10 * MS) == ({PEAK: pytest.approx(slow_peak_bps(rows))}, {})
 
 
-def test_a_real_capture_it_reads_as_tshark_does(mpi_capture: Path) -> None:
+def test_it_reads_a_real_capture_as_tshark_does(mpi_capture: Path) -> None:
     accumulator = PortAccumulator()
     first, last = 0, 0
     for table in stream(mpi_capture):
@@ -79,14 +79,14 @@ def test_two_ports_are_never_added_up() -> None:
     assert accumulator.metrics(10 * MS)[0][PEAK] == 10 * int(table.orig_len[0]) * 8 / 0.01
 
 
-def test_packets_from_before_the_window_and_repeated_ones_it_leaves_out() -> None:
+def test_it_leaves_out_repeated_packets_and_those_from_before_the_window() -> None:
     table = table_of([Segment(t, 0, 0, 0, ACK, 100) for t in (50 * MS, 5 * MS, 50 * MS)], hosts=HOSTS)
     accumulator = PortAccumulator()
     accumulator.update(table, skip=np.array([False, False, True]))
     assert accumulator.metrics(10 * MS)[0][PEAK] == int(table.orig_len[0]) * 8 / 0.01
 
 
-def test_what_it_cannot_know_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_says_what_it_cannot_know(monkeypatch: pytest.MonkeyPatch) -> None:
     accumulator = PortAccumulator()
     assert accumulator.metrics(10 * MS) == ({}, {PEAK: "no IP packets with a time stamp"})
     accumulator.update(table_of([Segment(0, 0, 0, 0, ACK, 100)], hosts=HOSTS))

@@ -12,7 +12,7 @@ from tests.experiments import factories
 @pytest.mark.parametrize(
     "place", ["planets/", "experiments/a%0Ab/repetitions/", "trials/%C2%80%0A=/artifacts/x/", "%0A"]
 )
-def test_an_address_that_does_not_exist_it_refuses_in_json(place: str) -> None:
+def test_it_refuses_an_address_that_does_not_exist_in_json(place: str) -> None:
     answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
     assert answer.json()["errors"][0]["message"].startswith("There is nothing at /api/v1/")

@@ -42,7 +42,7 @@ def test_public_face_is_pinned():
     ]
 
 
-def test_a_sweep_shows_every_trial_and_the_median_and_range_it_knows():
+def test_it_shows_every_trial_of_a_sweep_with_median_and_range():
     reference, dots, medians = over_hosts()["data"]
     assert dots["x"] == [2, 2, 2, 4, 4]
     assert sorted(dots["y"]) == [180.6, 183.1, 227.0, 228.4, 233.0]
@@ -54,13 +54,13 @@ def test_a_sweep_shows_every_trial_and_the_median_and_range_it_knows():
     assert reference["y"] == [245.99, 200.4, 227.58]
 
 
-def test_a_configuration_without_trials_is_a_gap_it_never_is_zero():
+def test_it_shows_a_configuration_without_trials_as_a_gap_and_never_as_zero():
     medians = over_hosts(published=())["data"][1]
     assert 6 not in medians["x"]
     assert 0 not in medians["y"]
 
 
-def test_the_axis_names_quantity_and_prefixed_unit_it_starts_at_zero():
+def test_it_starts_the_axis_at_zero_and_names_quantity_and_prefixed_unit():
     gaps = Line("Mean", [2, 4], [[0.00122], [0.000458]])
     figure = over_hosts([gaps], (), unit="s")
     assert figure["layout"]["yaxis"]["title"]["text"] == "Time (ms)"
@@ -68,13 +68,13 @@ def test_the_axis_names_quantity_and_prefixed_unit_it_starts_at_zero():
     assert figure["layout"]["yaxis"]["range"][0] == 0
 
 
-def test_large_counts_it_shows_in_thousands():
+def test_it_shows_large_counts_in_thousands():
     figure = over_hosts([Line("Packets", [2, 4], [[201361], [191377]])], (), unit="packets")
     assert figure["layout"]["yaxis"]["title"]["text"] == "Time (thousands)"
     assert figure["data"][1]["y"] == pytest.approx([201.361, 191.377])
 
 
-def test_the_fastest_point_it_marks():
+def test_it_marks_the_fastest_point():
     layout = over_hosts(mark_fastest=True)["layout"]
     assert layout["shapes"][0]["x0"] == 4
     assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
@@ -84,20 +84,20 @@ def test_the_fastest_point_it_marks():
     ("parameter", "xs", "words"),
     [("Bandwidth (Gbit/s)", [0.1, 1.0], "bandwidth 1 Gbit/s"), ("MTU (B)", [1500, 9000], "MTU 9000 B")],
 )
-def test_the_fastest_setting_of_a_link_it_marks_with_its_unit(parameter, xs, words):
+def test_it_marks_the_fastest_setting_of_a_link_with_its_unit(parameter, xs, words):
     figure = charts.over_parameter(
         [Line("Elapsed", xs, [[2.0], [1.0]])], (), quantity="Time", unit="s", parameter=parameter, mark_fastest=True
     )
     assert f"fastest: {words}&" in figure["layout"]["annotations"][0]["text"]
 
 
-def test_words_on_the_axis_it_says_are_not_to_scale():
+def test_it_says_that_words_on_the_axis_are_not_to_scale():
     figure = over_hosts([Line("Elapsed", ["cubic", "reno"], [[1.0], [2.0]])], ())
     assert figure["layout"]["xaxis"]["type"] == "category"
     assert figure["layout"]["xaxis"]["title"]["text"] == "Hosts, not to scale"
 
 
-def test_every_series_has_its_own_colour_marker_and_dash_it_stops_at_six():
+def test_it_gives_every_series_its_own_colour_marker_and_dash_and_stops_at_six():
     lines = [Line(f"series {i}", [1, 2], [[1.0], [2.0]]) for i in range(8)]
     medians = over_hosts(lines, ())["data"][1::2]
     assert len(medians) == charts.MOST_SERIES
@@ -105,13 +105,13 @@ def test_every_series_has_its_own_colour_marker_and_dash_it_stops_at_six():
     assert len(looks) == charts.MOST_SERIES
 
 
-def test_no_trials_it_draws_axes_only():
+def test_it_draws_only_axes_without_trials():
     figure = over_hosts([Line("Elapsed", [2, 4], [[], []])], ())
     assert figure["data"] == []
     checked(figure)
 
 
-def test_throughput_over_time_keeps_bytes_it_groups():
+def test_it_keeps_all_bytes_when_it_groups_throughput_over_time():
     wire_bytes = list(range(2000))
     figure = charts.throughput_over_time(wire_bytes, 0.1, mean_bytes_per_s=9995.0)
     mean = figure["data"][-1]
@@ -121,7 +121,7 @@ def test_throughput_over_time_keeps_bytes_it_groups():
     assert mean["x"][1] == pytest.approx(0.4)
 
 
-def test_packet_sizes_it_shares_out_and_colours_small_frames():
+def test_it_draws_packet_sizes_as_shares_and_colours_small_frames():
     figure = charts.packet_sizes(
         [(0, 53, 0), (54, 66, 30), (67, 99, 10), (100, 199, 0), (200, 1514, 60), (1515, 9000, 0)]
     )
@@ -141,7 +141,7 @@ FITS = [
 
 
 @pytest.mark.parametrize("fit", FITS, ids=lambda fit: fit["distribution"])
-def test_a_fit_it_draws_as_scipy_computes_it(fit):
+def test_it_draws_a_fit_as_scipy_computes_it(fit):
     names = {"lognormal": "lognorm", "weibull": "weibull_min", "exponential": "expon"}
     p, x = fit["parameters"], [1e-6, 1e-5, 1e-4]
     shape = {"lognormal": p.get("sigma"), "pareto": p.get("alpha")}.get(fit["distribution"], p.get("shape"))
@@ -152,7 +152,7 @@ def test_a_fit_it_draws_as_scipy_computes_it(fit):
     assert curve["y"] == pytest.approx(list(expected))
 
 
-def test_traffic_it_leaves_empty_where_nothing_was_sent():
+def test_it_leaves_traffic_empty_where_nothing_was_sent():
     heat = charts.traffic_matrix([0, 1, 2], [[0, 5e6, 0], [2e6, 0, 0], [0, 0, 0]], of="rank")["data"][0]
     assert heat["z"] == [[None, 5.0, None], [2.0, None, None], [None, None, None]]
     assert heat["name"] == "From rank to rank (MB)"
@@ -178,12 +178,12 @@ def test_plotly_accepts_every_attribute_it_gets(figure):
     assert len(checked(figure).data) == len(figure["data"])
 
 
-def test_frame_lengths_it_sorts_into_classes_without_losing_a_packet():
+def test_it_sorts_frame_lengths_into_classes_without_losing_a_packet():
     classes = charts.size_classes([54, 66, 98, 1514, 70_000], [5, 4, 3, 2, 1])
     assert [c for c in classes if c[2]] == [(0, 59, 5), (60, 66, 4), (67, 99, 3), (1500, 1518, 2), (65_536, 70_000, 1)]
 
 
-def test_published_values_it_hides_where_they_would_flatten_the_measured():
+def test_it_hides_published_values_where_they_would_flatten_the_measured():
     miniature = Line("Elapsed", [2, 4], [[2.0], [1.5]])
     figure = over_hosts([miniature])
     assert figure["published"] is False
@@ -193,7 +193,7 @@ def test_published_values_it_hides_where_they_would_flatten_the_measured():
     assert "published" not in over_hosts(published=())
 
 
-def test_a_sparkline_starts_at_zero_it_marks_the_lowest():
+def test_it_starts_a_sparkline_at_zero_and_marks_the_lowest():
     spark = charts.sparkline([4.0, 2.0, 3.0])
     assert spark is not None
     assert spark.best == 1
@@ -202,7 +202,7 @@ def test_a_sparkline_starts_at_zero_it_marks_the_lowest():
     assert charts.sparkline([4.0]) is None
 
 
-def test_a_dot_strip_it_spreads_between_lowest_and_highest():
+def test_it_spreads_a_dot_strip_between_lowest_and_highest():
     dots = charts.dot_strip(2.0, [1.0, 1.5], published=3.0)
     assert dots is not None
     assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)

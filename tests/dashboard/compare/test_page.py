@@ -27,7 +27,7 @@ def tokens(*experiments: Experiment) -> list[str]:
     return [f"e:{experiment.slug}" for experiment in experiments]
 
 
-def test_experiments_it_pairs_by_what_they_sweep(two, person):
+def test_it_pairs_experiments_by_what_they_sweep(two, person):
     found = compare(person, tokens(*two), at="2")
     assert found.names == ("hosts",)
     assert found.points == [(1,), (2,), (4,)]
@@ -38,7 +38,7 @@ def test_experiments_it_pairs_by_what_they_sweep(two, person):
     assert elapsed.against[1].verdict == "no clear change"
 
 
-def test_configurations_it_says_better_only_where_a_direction_exists(two, person):
+def test_it_calls_configurations_better_only_where_a_direction_exists(two, person):
     one, four = (Configuration.objects.get(experiment=two[0], hosts=hosts) for hosts in (2, 4))
     found = compare(person, [f"c:{one.pk}", f"c:{four.pk}"]).to_dict()
     words = {row["metric"]: row["comparisons"][1]["words"] for row in found["metrics"]}
@@ -63,7 +63,7 @@ def opened(page, *of: str, **asked: str):
     return response
 
 
-def test_what_decides_it_says_first_then_shows_and_then_lists(library, page):
+def test_it_says_what_decides_then_draws_it_and_then_lists_the_rest(library, page):
     slow = measured(library, {"name": "Slow", **WATER}, seconds(1.2))
     fast = measured(library, {"name": "Fast", **WATER}, seconds(1.0))
     answer = opened(page, *tokens(fast, slow))
@@ -77,7 +77,7 @@ def test_what_decides_it_says_first_then_shows_and_then_lists(library, page):
     assert turned == "Against B, elapsed time of A is lower at both common points (\u221216.7\u202f%)."
 
 
-def test_two_configurations_it_sets_side_by_side_each_in_its_own_colour(library, page):
+def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library, page):
     own = measured(library, {"name": "Own", **WATER}, seconds(1.0))
     pair = [f"c:{pk}" for pk in own.configurations.order_by("hosts").values_list("pk", flat=True)]
     found = opened(page, *pair).context
@@ -91,7 +91,7 @@ def test_two_configurations_it_sets_side_by_side_each_in_its_own_colour(library,
     assert {trace["mode"] for trace in elapsed.figure["data"]} == {"markers"}
 
 
-def test_points_of_different_verdicts_it_tells_apart(library, page):
+def test_it_distinguishes_points_of_different_verdicts(library, page):
     first = measured(library, {"name": "First", **WATER}, seconds(1.0))
     other = measured(
         library, {"name": "Other", **WATER}, lambda p: {"elapsed_s": 2.0 if p["hosts"] == 2 else 0.5, "packets": 1.0}
@@ -101,7 +101,7 @@ def test_points_of_different_verdicts_it_tells_apart(library, page):
     assert verdict == f"Against A, elapsed time of B {words}"
 
 
-def test_of_more_than_two_it_names_the_best(library, page):
+def test_it_names_the_best_of_more_than_two(library, page):
     runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 2.0))]
     answer = opened(page, *tokens(*runs), at="1").context["answer"]
     assert (
@@ -112,7 +112,7 @@ def test_of_more_than_two_it_names_the_best(library, page):
     assert answer.against[1].sentences[0].startswith("Against A, elapsed time of C is higher at both common points")
 
 
-def test_what_a_workload_is_decided_by_it_answers_with(library, page):
+def test_it_answers_with_what_a_workload_is_decided_by(library, page):
     own = measured(
         library,
         {
@@ -128,7 +128,7 @@ def test_what_a_workload_is_decided_by_it_answers_with(library, page):
     assert [chart.element for chart in found["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
 
 
-def test_what_one_side_alone_measured_it_folds_away_under_its_name(library, page):
+def test_it_folds_away_what_one_side_alone_measured_under_its_name(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5, cpu_s=1.0, wire_bytes=3.0))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
     table, found = response.context["table"], response.context["compared"]
@@ -145,7 +145,7 @@ def test_what_one_side_alone_measured_it_folds_away_under_its_name(library, page
     assert html.index('id="only-a"') > html.index("<summary>Measured on A (Mini) only")
 
 
-def test_numbers_that_never_vary_it_does_not_draw(library, page):
+def test_it_does_not_draw_numbers_that_never_vary(library, page):
     runs = [measured(library, {"name": name, **WATER}, seconds(factor)) for name, factor in (("P", 1.0), ("Q", 1.1))]
     response = opened(page, *tokens(*runs))
     assert [chart.element for chart in response.context["charts"]] == ["overlay-elapsed_s", "change"]
@@ -155,7 +155,7 @@ def test_numbers_that_never_vary_it_does_not_draw(library, page):
     )
 
 
-def test_the_same_in_every_trial_and_what_is_unclear_it_folds_away(library, page):
+def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library, page):
     runs = [
         measured(library, {"name": n, **WATER}, seconds(f, retransmitted_segments=0.0, cpu_s=c, wire_bytes=w))
         for n, f, c, w in (("P", 1.0, 2.0, 5.0), ("Q", 1.1, 2.0, 9.0))
@@ -172,7 +172,7 @@ def test_the_same_in_every_trial_and_what_is_unclear_it_folds_away(library, page
     assert fold.title == "No clear change, or too few repetitions: 1 metric"
 
 
-def test_a_study_in_miniature_it_lays_beside_its_full_size_on_a_logarithmic_axis(library, page):
+def test_it_shows_a_study_in_miniature_beside_its_full_size_on_a_logarithmic_axis(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
     elapsed, change, _ = response.context["charts"]
@@ -188,7 +188,7 @@ def test_a_study_in_miniature_it_lays_beside_its_full_size_on_a_logarithmic_axis
     )
 
 
-def test_what_a_publication_does_not_state_it_does_not_call_different(library, page):
+def test_it_does_not_call_different_what_a_publication_does_not_state(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
     settings = response.context["settings"]
@@ -199,7 +199,7 @@ def test_what_a_publication_does_not_state_it_does_not_call_different(library, p
     assert "Stated for A (Mini) only" in response.content.decode()
 
 
-def test_single_trials_it_calls_too_few(two, person):
+def test_it_calls_single_trials_too_few(two, person):
     pks = Trial.objects.filter(configuration__hosts=2).values_list("pk", flat=True)[:2]
     found = compare(person, [f"t:{pk}" for pk in pks])
     assert {c.verdict for row in found.rows for c in row.against if c} == {"too few repetitions"}
@@ -208,7 +208,7 @@ def test_single_trials_it_calls_too_few(two, person):
 @pytest.mark.parametrize(
     "chosen", [[], ["e:plain"], ["e:plain", "x:1"], ["e:plain", "c:99999999"], ["e:plain"] * 9, ["e:plain", "e:no"]]
 )
-def test_what_cannot_be_compared_it_says_why(two, person, page, chosen):
+def test_it_says_why_something_cannot_be_compared(two, person, page, chosen):
     with pytest.raises(CannotCompare):
         compare(person, chosen)
     answer = page.get(ADDRESS, {"of": chosen})
@@ -216,12 +216,12 @@ def test_what_cannot_be_compared_it_says_why(two, person, page, chosen):
     assert "Nothing to compare" in answer.content.decode()
 
 
-def test_experiments_of_others_it_does_not_show(two, person, page):
+def test_it_does_not_show_experiments_of_others(two, person, page):
     Experiment.objects.filter(pk=two[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     assert page.get(ADDRESS, {"of": ",".join(tokens(*two))}).status_code == 400
 
 
-def test_the_page_it_answers_with_a_fixed_number_of_queries(two, page, django_assert_num_queries):
+def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_assert_num_queries):
     address = f"{ADDRESS}?of={','.join(tokens(*two))}"
     with django_assert_num_queries(8):
         html = page.get(address).content.decode()
@@ -233,7 +233,7 @@ def test_the_page_it_answers_with_a_fixed_number_of_queries(two, page, django_as
     assert other.context["compared"].baseline.label == "B"
 
 
-def test_rest_it_gives_the_same_numbers(two, person, page):
+def test_it_gives_rest_the_same_numbers(two, person, page):
     asked = {"of": ",".join(tokens(*two)), "at": "1"}
     told = client_of(person).get("/api/v1/compare/", asked).json()
     shown = page.get(ADDRESS, asked).context["compared"].to_dict()
@@ -243,7 +243,7 @@ def test_rest_it_gives_the_same_numbers(two, person, page):
     assert wrong.status_code == 400
 
 
-def test_the_list_of_experiments_it_offers_them_to_compare(two, page):
+def test_it_offers_experiments_of_the_list_to_compare(two, page):
     html = page.get(reverse("experiments")).content.decode()
     assert 'value="e:plain"' in html
     assert 'value="e:jumbo"' in html
@@ -251,7 +251,7 @@ def test_the_list_of_experiments_it_offers_them_to_compare(two, page):
     assert 'name="of"' not in page.get(reverse("home")).content.decode()
 
 
-def test_the_experiment_page_it_offers_configurations_to_compare(two, page):
+def test_it_offers_configurations_to_compare_on_the_experiment_page(two, page):
     html = page.get(two[0].get_absolute_url()).content.decode()
     key = Configuration.objects.filter(experiment=two[0]).first().pk
     assert f'value="c:{key}"' in html

@@ -16,18 +16,18 @@ def chart_of(experiment, title):
     return next(c.figure for s in Results(experiment).sections() for c in s.charts if c.title == title)
 
 
-def test_single_steps_it_draws_in_their_order_as_one_series(library):
+def test_it_draws_single_steps_in_their_order_as_one_series(library):
     figure = chart_of(measured(library, LADDER, solve), "HPL rate")
     (medians,) = [trace for trace in figure["data"] if trace["mode"] == "lines+markers"]
     assert (medians["x"], medians["y"]) == ([1, 2, 3], [1, 2, 3])
     assert figure["layout"]["xaxis"]["title"]["text"] == "Step"
 
 
-def test_every_combination_it_draws_over_a_parameter(library):
+def test_it_draws_every_combination_over_a_parameter(library):
     assert Results(measured(library, FACTORS, solve)).parameter != STEP
 
 
-def test_a_published_table_with_numbered_tests_it_draws_over_the_number(library):
+def test_it_draws_a_published_table_of_numbered_tests_over_the_number(library):
     figure = chart_of(Experiment.objects.get(slug="eadline-2006-hpl"), "HPL rate")
     assert figure["layout"]["xaxis"]["title"]["text"] == "Test"
 
@@ -39,18 +39,18 @@ def test_a_published_table_with_numbered_tests_it_draws_over_the_number(library)
         (READERS, read, "Best Wall time of a job: jobs 1, bandwidth 1 Gbit/s: 100.0 ms"),
     ],
 )
-def test_the_best_it_tells_by_what_the_workload_is_about(library, specification, values, best):
+def test_it_names_the_best_by_what_the_workload_is_about(library, specification, values, best):
     name, words = Results(measured(library, specification, values)).key_figures()[0]
     assert f"{name}: {words}".replace("\u202f", " ") == best
 
 
-def test_a_command_it_judges_by_its_first_directed_figure():
+def test_it_judges_a_command_by_its_first_directed_figure():
     extract = [{"name": "n", "regex": "(.*)"}, {"name": "t_s", "regex": "(.*)", "direction": "lower", "unit": "s"}]
     assert workloads.get("command", {"program": ["true"], "extract": extract}).decides == "command.t_s"
     assert workloads.get("command").decides == "elapsed_s"
 
 
-def test_values_of_several_powers_of_ten_it_puts_on_a_logarithmic_axis_but_hosts():
+def test_it_puts_values_of_several_powers_of_ten_but_hosts_on_a_logarithmic_axis():
     def axis(xs, parameter):
         lines = [Line("", xs, [[1.0] for _ in xs])]
         figure = over_parameter(lines, quantity="T", unit="s", parameter=parameter, mark_fastest=True)
@@ -61,7 +61,7 @@ def test_values_of_several_powers_of_ten_it_puts_on_a_logarithmic_axis_but_hosts
     assert axis([1, 128], "Hosts") == (None, 1)
 
 
-def test_a_line_it_draws_from_left_to_right_whatever_the_order_of_the_rows():
+def test_it_draws_a_line_from_left_to_right_whatever_the_order_of_the_rows():
     lines = [Line("a", [4, 1, 2], [[40.0], [10.0], [20.0]])]
     published = [Published("b", [8, 2], [80.0, 20.0])]
     figure = over_parameter(lines, published, quantity="T", unit="s", parameter="N")
@@ -69,6 +69,6 @@ def test_a_line_it_draws_from_left_to_right_whatever_the_order_of_the_rows():
     assert drawn == {"a": ([1, 2, 4], [10, 20, 40]), "b": ([2, 8], [20, 80])}
 
 
-def test_points_of_a_published_table_it_takes_for_no_steps(library):
+def test_it_does_not_take_points_of_a_published_table_for_steps(library):
     figure = chart_of(Experiment.objects.get(slug="monarc-1999-readers"), "Client CPU, largest")
     assert figure["layout"]["xaxis"]["title"]["text"] == "Jobs"

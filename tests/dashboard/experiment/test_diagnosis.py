@@ -31,14 +31,14 @@ def fragment(page, measured) -> str:
     return page.get(reverse("experiment-diagnosis", args=[measured.slug])).content.decode()
 
 
-def test_the_page_it_does_not_wait_for_models(page, measured, monkeypatch):
+def test_it_does_not_let_the_page_wait_for_models(page, measured, monkeypatch):
     monkeypatch.setattr("experiments.selectors.diagnosis.diagnose", lambda *_: pytest.fail("computed in the page"))
     html = page.get(measured.get_absolute_url()).content.decode()
     assert 'aria-busy="true"' in html
     assert 'hx-trigger="load, rankwire:diagnose' in html
 
 
-def test_the_page_it_shows_a_kept_diagnosis_at_once(page, measured, fragment, django_assert_num_queries):
+def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment, django_assert_num_queries):
     with django_assert_num_queries(16):
         html = page.get(measured.get_absolute_url()).content.decode()
     assert "Scaling stops at 2 hosts" in html
@@ -89,14 +89,14 @@ def test_it_tells_what_the_wire_can_explain(page, measured):
     ]
 
 
-def test_every_finding_it_points_to_something_on_the_page(page, measured, fragment):
+def test_it_points_every_finding_to_something_on_the_page(page, measured, fragment):
     html = page.get(measured.get_absolute_url()).content.decode()
     targets = re.findall(r'class="ev" href="#([^"]+)"', fragment)
     assert len(targets) >= 3
     assert all(f'id="{target}"' in html for target in targets)
 
 
-def test_its_models_it_brings_into_the_charts(fragment):
+def test_it_brings_its_models_into_the_charts(fragment):
     speed_up = fragment.partition('id="figure-speedup"')[2].partition("</script>")[0]
     assert "USL, chosen" in speed_up
     assert "predicted best" in speed_up
@@ -113,7 +113,7 @@ def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fr
     assert "rankwire:diagnose" in answer.headers["HX-Trigger"]
 
 
-def test_rest_it_gives_the_numbers_behind_the_page(measured, person):
+def test_it_gives_rest_the_numbers_behind_the_page(measured, person):
     told = client_of(person).get(f"/api/v1/experiments/{measured.slug}/diagnosis/").json()
     (part,) = told["slices"]
     assert [row["size"] for row in part["rows"]] == [row["size"] for row in part["time"]] == [1, 2, 4]
@@ -123,20 +123,20 @@ def test_rest_it_gives_the_numbers_behind_the_page(measured, person):
 
 
 @pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])
-def test_rest_it_gives_those_of_published_results_as_strict_json(person, empty_redis, slug):
+def test_it_gives_rest_the_numbers_of_published_results_as_strict_json(person, empty_redis, slug):
     answer = client_of(person).get(f"/api/v1/experiments/{slug}/diagnosis/")
     assert answer.status_code == 200
     assert "NaN" not in answer.content.decode()
 
 
 @pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])
-def test_published_results_it_diagnoses_as_well(page, empty_redis, slug):
+def test_it_diagnoses_published_results_as_well(page, empty_redis, slug):
     answer = page.get(reverse("experiment-diagnosis", args=[slug]))
     assert answer.status_code == 200
     assert 'class="verdict"' in answer.content.decode()
 
 
-def test_the_published_water_table_it_reads_like_its_reader(page, empty_redis):
+def test_it_reads_the_published_water_table_like_its_reader(page, empty_redis):
     html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
     assert "Scaling stops at 4 hosts" in html
     assert "As printed" in html

@@ -42,7 +42,7 @@ def test_the_database_and_python_agree_on_every_metric(trust):
                 assert cursor.fetchone()[0] == in_statistics(trust, metric, scope), (metric, scope)
 
 
-def test_summaries_it_keeps_without_their_traffic(configuration):
+def test_it_keeps_summaries_without_their_traffic(configuration):
     counts = dict(Summary.objects.filter(configuration=configuration).values_list("metric", "n"))
     assert (counts["elapsed_s"], counts["packets"]) == (4, 3)
     Trial.objects.filter(configuration=configuration).update(trust="unusable")
@@ -52,7 +52,7 @@ def test_summaries_it_keeps_without_their_traffic(configuration):
     assert "packets" not in counts
 
 
-def test_an_experiment_and_its_findings_it_gives_their_times_alone(measured):
+def test_it_gives_only_times_to_an_experiment_and_its_findings(measured):
     (row,) = configuration_rows(measured, ["elapsed_s", "packets"])
     assert {metric: len(values) for metric, values in row.values.items()} == {"elapsed_s": 4, "packets": 3}
     (point,) = study_of(measured).points
@@ -72,7 +72,7 @@ def test_their_traffic_stays_in_sight(measured, page):
     assert "Flagged, not counted" in html
 
 
-def test_comparisons_it_tells_how_many_are_left_out(measured, submit, run, person, page):
+def test_it_says_how_many_trials_a_comparison_leaves_out(measured, submit, run, person, page):
     other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
     run()
     found = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
@@ -83,7 +83,7 @@ def test_comparisons_it_tells_how_many_are_left_out(measured, submit, run, perso
     assert "1 flagged, not in the traffic" in html
 
 
-def test_the_explorer_it_tells_how_many_are_left_out(measured, person, page):
+def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page):
     assert [cell.trials for cell in pivot(person, Query(text="doubtful", y="packets")).cells] == [3]
     assert [cell.trials for cell in pivot(person, Query(text="doubtful")).cells] == [4]
     assert (flagged(person, Query(text="doubtful", y="packets")), flagged(person, Query(text="doubtful"))) == (1, 0)
@@ -93,7 +93,7 @@ def test_the_explorer_it_tells_how_many_are_left_out(measured, person, page):
     assert told["flagged_left_out"] == 1
 
 
-def test_a_history_it_tells_which_are_left_out(measured, configuration, person, page):
+def test_it_says_which_trials_a_history_leaves_out(measured, configuration, person, page):
     first = measured.trials.get(trust="degraded")
     assert len(history_of(person, configuration.hash, "testbed", "elapsed_s").entries) == 4
     traffic = history_of(person, configuration.hash, "testbed", "packets")
@@ -103,7 +103,7 @@ def test_a_history_it_tells_which_are_left_out(measured, configuration, person, 
     assert first.get_absolute_url() in html
 
 
-def test_the_table_of_a_run_it_closes_with_how_many_are_left_out(measured):
+def test_it_says_below_the_table_of_a_run_how_many_are_left_out(measured):
     assert configurations_table(measured).caption == "The traffic of 1 flagged trial is left out; their times count."
 
 

@@ -32,7 +32,7 @@ def let_them_have_held_s(seconds: float) -> None:
     Trial.objects.filter(state="finished").update(preparing_at=end - timedelta(seconds=seconds), ended_at=end)
 
 
-def test_more_repetitions_a_week_later_it_gives_seconds(page, submit, run):
+def test_it_gives_seconds_for_more_repetitions_a_week_later(page, submit, run):
     experiment = submit(sweep={"hosts": [1]}, repetitions=3)
     run()
     let_them_have_held_s(6)
@@ -43,7 +43,7 @@ def test_more_repetitions_a_week_later_it_gives_seconds(page, submit, run):
     assert home.context["running"][0]["left_s"] == pytest.approx(12, abs=2)
 
 
-def test_the_next_trials_it_names_with_when_they_start(page, submit, run):
+def test_it_names_the_next_trials_with_when_they_start(page, submit, run):
     experiment = submit()
     run(most=1)
     let_them_have_held_s(200)
@@ -56,13 +56,13 @@ def test_the_next_trials_it_names_with_when_they_start(page, submit, run):
     assert running.get_absolute_url() in page.get(experiment.get_absolute_url()).content.decode()
 
 
-def test_before_anything_ran_it_waits_for_a_worker(page, submit):
+def test_it_waits_for_a_worker_before_anything_ran(page, submit):
     assert "6 trials queued next: 1 host, repetition 1" in (text := said(page, submit()))
     assert "starts as soon as a worker is free" in text
     assert "left" not in text
 
 
-def test_the_experiment_before_it_names(page, submit, run):
+def test_it_names_the_experiment_that_is_ahead(page, submit, run):
     first, second = submit(name="Before it"), submit(name="Second")
     assert (
         "cannot be estimated: no trial like those ahead of it has ended here yet, after 6 trials of Before it"
@@ -76,7 +76,7 @@ def test_the_experiment_before_it_names(page, submit, run):
     assert "after" not in said(page, first)
 
 
-def test_an_experiment_of_others_it_counts_without_its_name(page, submit):
+def test_it_counts_an_experiment_of_others_without_its_name(page, submit):
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
     text = said(page, submit())
@@ -86,13 +86,13 @@ def test_an_experiment_of_others_it_counts_without_its_name(page, submit):
     assert "after 6 trials of Secret plan" in said(page, Experiment.objects.get(name="Water in miniature"))
 
 
-def test_a_cluster_that_is_off_it_says(page, submit):
+def test_it_says_that_a_cluster_is_off(page, submit):
     experiment = submit()
     Cluster.objects.update(enabled=False)
     assert "is switched off: nothing starts before it is on again" in said(page, experiment)
 
 
-def test_an_experiment_that_is_over_it_leaves_without_a_queue(page, submit, run):
+def test_it_leaves_an_experiment_that_is_over_without_a_queue(page, submit, run):
     experiment = submit()
     submit(name="Still waiting")
     run(most=6)
@@ -101,7 +101,7 @@ def test_an_experiment_that_is_over_it_leaves_without_a_queue(page, submit, run)
     assert "6 of 6 trials complete" in text
 
 
-def test_what_is_waited_for_it_says_on_both_pages_while_it_is(page, submit):
+def test_it_says_on_both_pages_what_a_trial_waits_for(page, submit):
     experiment = submit()
     trial = claim()
     trial.beat({"note": "Slurm job 12: PENDING (Resources)"})
@@ -112,7 +112,7 @@ def test_what_is_waited_for_it_says_on_both_pages_while_it_is(page, submit):
     assert "PENDING" not in page.get(reverse("home")).content.decode()
 
 
-def test_a_trial_that_takes_longer_than_its_like_it_calls_about_to_end(page, submit, run):
+def test_it_calls_a_trial_that_takes_longer_than_others_about_to_end(page, submit, run):
     experiment = submit(sweep={"hosts": [1]}, repetitions=2)
     run(most=1)
     let_them_have_held_s(5)

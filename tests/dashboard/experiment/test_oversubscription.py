@@ -22,7 +22,7 @@ def ran(trial: Trial) -> None:
 @pytest.mark.parametrize(
     ("hosts", "words"), [([2, 4], "Up to 4 virtual hosts on 2 cores"), ([2], "2 virtual hosts on 2 cores")]
 )
-def test_an_experiment_it_tells_in_its_head_as_soon_as_a_trial_has_ended(page, submit, run, hosts, words):
+def test_it_says_so_in_the_head_of_an_experiment_as_soon_as_a_trial_has_ended(page, submit, run, hosts, words):
     experiment = submit(sweep={"hosts": hosts}, repetitions=2)
     assert "virtual hosts on" not in page.get(experiment.get_absolute_url()).content.decode()
     run(most=2)
@@ -33,7 +33,7 @@ def test_an_experiment_it_tells_in_its_head_as_soon_as_a_trial_has_ended(page, s
     assert f'<li id="oversubscription">{words}</li>' in page.get(experiment.get_absolute_url()).content.decode()
 
 
-def test_a_trial_it_tells_in_its_head(page, submit, run):
+def test_it_says_on_how_many_cores_in_the_head_of_a_trial(page, submit, run):
     trial = submit(sweep={"hosts": [4]}).trials.first()
     run(most=1)
     ran(trial)
@@ -41,7 +41,7 @@ def test_a_trial_it_tells_in_its_head(page, submit, run):
     assert "<li>4 virtual hosts on 2 cores</li>" in head
 
 
-def test_a_comparison_it_tells_at_each_member(page, submit, run, library, person):
+def test_it_says_so_at_each_virtual_member_of_a_comparison(page, submit, run, library, person):
     virtual = submit(sweep={"hosts": [1]})
     run()
     real = Experiment.submit(parse(specification(cluster="local", sweep={"hosts": [1]})), project=library, owner=person)
@@ -53,7 +53,7 @@ def test_a_comparison_it_tells_at_each_member(page, submit, run, library, person
     assert answer.content.decode().count("1 virtual hosts on 2 cores") == 1
 
 
-def test_real_hosts_it_leaves_unremarked(page, library, person):
+def test_it_leaves_real_hosts_unremarked(page, library, person):
     spec = parse(specification(cluster="local", sweep={"hosts": [1]}, repetitions=1))
     experiment = Experiment.submit(spec, project=library, owner=person)
     ran(experiment.trials.get())

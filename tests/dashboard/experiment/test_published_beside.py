@@ -41,7 +41,7 @@ STUDIES = [
 
 
 @pytest.mark.parametrize(("slug", "specification", "values"), STUDIES, ids=[study[0] for study in STUDIES])
-def test_every_study_it_lays_beside_own_runs(library, slug, specification, values):
+def test_it_shows_every_study_beside_own_runs(library, slug, specification, values):
     own = measured(library, specification, values)
     assert [source.experiment.slug for source in Measured.of(own).sources] == [own.slug, slug]
 
@@ -54,13 +54,13 @@ def test_every_study_it_lays_beside_own_runs(library, slug, specification, value
         ("monarc-1999-readers", READERS, read, "concurrent-readers.job_wall_s"),
     ],
 )
-def test_studies_with_points_of_their_own_it_compares_with_runs(page, library, slug, specification, values, metric):
+def test_it_compares_studies_with_points_of_their_own_with_runs(page, library, slug, specification, values, metric):
     own = measured(library, specification, values)
     response = page.get(reverse("compare"), {"of": f"e:{own.slug},e:{slug}", "baseline": f"e:{slug}"})
     assert metric in {row.metric for row in response.context["compared"].rows if all(row.summaries)}
 
 
-def test_every_printed_value_it_exports(page):
+def test_it_exports_every_printed_value(page):
     for study in Experiment.objects.filter(published=True):
         found = json.loads(page.get(f"/api/v1/experiments/{study.slug}/result/").content)
         printed = {(t["id"], name): value for t in found["trials"] for name, value in t["metrics"].items()}
@@ -68,7 +68,7 @@ def test_every_printed_value_it_exports(page):
         assert printed == {(trial, metric): value for trial, metric, value in stored}
 
 
-def test_published_rows_it_explores_and_exports_like_own_ones(page):
+def test_it_explores_and_exports_published_rows_like_own_ones(page):
     connection.check_constraints()  # fires the triggers that summarise
     query = {"text": "guster-2007-water", "x": "hosts", "y": "elapsed_s"}
     query = {"where": "hosts = 12", "columns": "elapsed_s,packets"}
@@ -78,7 +78,7 @@ def test_published_rows_it_explores_and_exports_like_own_ones(page):
     ]
 
 
-def test_a_chart_it_gives_the_published_points(page, library):
+def test_it_gives_a_chart_the_published_points(page, library):
     own = measured(library, WATER, scaled)
     (elapsed,) = [c for s in Results(own).sections() for c in s.charts if c.element == "time"]
     names = [trace["name"] for trace in elapsed.figure["data"]]

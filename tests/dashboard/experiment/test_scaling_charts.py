@@ -13,13 +13,13 @@ def named(figure, name):
     return next(trace for trace in figure["data"] if trace.get("name") == name)
 
 
-def test_speed_up_it_draws_the_ideal_from_the_smallest_measured_size():
+def test_it_draws_the_ideal_speed_up_from_the_smallest_measured_size():
     ideal = named(speed_up([MEASURED], ideal_from=2), "Ideal")
     assert ideal["x"] == [2, 8]
     assert ideal["y"] == [1, 4]
 
 
-def test_a_model_it_is_dotted_and_called_extrapolated_beyond_the_measured_sizes():
+def test_it_draws_a_model_dotted_and_calls_it_extrapolated_beyond_the_measured_sizes():
     figure = speed_up([MEASURED], [MODEL])
     assert named(figure, "USL")["x"] == [2, 4, 8]
     beyond = named(figure, "USL, extrapolated")
@@ -27,7 +27,7 @@ def test_a_model_it_is_dotted_and_called_extrapolated_beyond_the_measured_sizes(
     assert beyond["line"]["dash"] == "dot"
 
 
-def test_a_model_it_has_a_band_only_where_the_data_give_one():
+def test_it_draws_the_band_of_a_model_only_where_the_data_give_one():
     banded = Fitted("USL", [2, 4], [1, 1.8], [0.9, 1.7], [1.1, 1.9], (2, 4))
     fill = [trace for trace in speed_up([MEASURED], [banded])["data"] if "fill" in trace]
     assert [trace["y"] for trace in fill] == [[1.1, 1.9]]
@@ -35,18 +35,18 @@ def test_a_model_it_has_a_band_only_where_the_data_give_one():
 
 
 @pytest.mark.parametrize(("best", "kind"), [(Best(4.2, 3.9, 4.6), "rect"), (Best(4.2, 3.9, None), "line")])
-def test_the_predicted_best_it_is_as_wide_as_its_interval(best, kind):
+def test_it_draws_the_predicted_best_as_wide_as_its_interval(best, kind):
     layout = speed_up([MEASURED], best=best)["layout"]
     assert layout["shapes"][0]["type"] == kind
     assert "4.2" in layout["annotations"][0]["text"]
 
 
-def test_efficiency_it_is_per_cent_of_every_trial():
+def test_it_gives_efficiency_in_per_cent_of_every_trial():
     dots = efficiency([Line("Measured", [2, 4], [[1.0], [0.8, 0.9]])])["data"][0]
     assert dots["y"] == pytest.approx([100, 80, 90])
 
 
-def test_parts_of_the_time_it_stacks_with_their_shares():
+def test_it_stacks_parts_of_the_time_with_their_shares():
     figure = time_parts(["2", "4"], {"On the CPU": [3.0, 1.0], "Off the CPU": [1.0, None]})
     assert figure["layout"]["barmode"] == "stack"
     assert [trace["text"] for trace in figure["data"]] == [["75 %", "100 %"], ["25 %", ""]]
@@ -54,7 +54,7 @@ def test_parts_of_the_time_it_stacks_with_their_shares():
     assert [trace["y"] for trace in shares["data"]] == [[75], [25]]
 
 
-def test_a_metric_it_carries_its_model_in_the_axis_unit():
+def test_it_draws_the_model_of_a_metric_in_the_unit_of_the_axis():
     figure = over_parameter(
         [Line("Measured", [2, 8], [[20_000], [80_000]])],
         quantity="Packets",
@@ -66,7 +66,7 @@ def test_a_metric_it_carries_its_model_in_the_axis_unit():
 
 
 @pytest.mark.parametrize("figure", [speed_up([]), efficiency([]), time_parts([], {})])
-def test_without_trials_it_shows_axes_alone(figure):
+def test_it_shows_axes_alone_without_trials(figure):
     assert figure["data"] == []
     assert figure["layout"]["yaxis"]["title"]["text"]
 

@@ -59,7 +59,7 @@ def draft_on(response) -> dict:
         ("virtual", {"hosts": [1, 2, 4]}),
     ],
 )
-def test_a_first_sweep_it_proposes_that_the_chosen_cluster_can_run(page, slug, sweep):
+def test_it_proposes_a_first_sweep_that_the_chosen_cluster_can_run(page, slug, sweep):
     response = page.get(reverse("new"), {"cluster": slug})
     draft = draft_on(response)
     assert (draft["cluster"], draft["sweep"]) == (slug, sweep)
@@ -70,7 +70,7 @@ def test_a_first_sweep_it_proposes_that_the_chosen_cluster_can_run(page, slug, s
 
 
 @pytest.mark.usefixtures("clusters")
-def test_without_the_test_bed_it_proposes_another_cluster_and_what_that_can_run(page):
+def test_it_proposes_another_cluster_and_what_that_can_run_without_the_test_bed(page):
     Cluster.objects.filter(slug="testbed").update(enabled=False)
     Cluster.objects.exclude(slug="lab-2").update(enabled=False)
     draft = draft_on(page.get(reverse("new")))
@@ -78,12 +78,12 @@ def test_without_the_test_bed_it_proposes_another_cluster_and_what_that_can_run(
 
 
 @pytest.mark.usefixtures("clusters")
-def test_an_unknown_cluster_it_takes_for_no_choice(page):
+def test_it_does_not_take_an_unknown_cluster_for_a_choice(page):
     assert draft_on(page.get(reverse("new"), {"cluster": "\x00nowhere"}))["sweep"] == {"hosts": [1, 2, 4]}
 
 
 @pytest.mark.usefixtures("clusters")
-def test_a_new_row_it_fills_with_no_more_than_each_cluster_has(page):
+def test_it_fills_a_new_row_with_no_more_than_each_cluster_has(page):
     Cluster.objects.filter(slug="lab-3").update(facts={"cores_per_host": 1})
     html = page.get(reverse("new")).content.decode()
     values = json.loads(re.search(r'id="sweep-row" data-values="([^"]*)"', html)[1].replace("&quot;", '"'))
@@ -95,7 +95,7 @@ def test_a_new_row_it_fills_with_no_more_than_each_cluster_has(page):
 
 
 @pytest.mark.usefixtures("clusters")
-def test_more_hosts_than_slurm_is_known_to_have_it_warns_of(page):
+def test_it_warns_of_more_hosts_than_slurm_is_known_to_have(page):
     wanted = {"name": "w", "workload": "water", "cluster": "stated", "sweep_name": "hosts", "repetitions": "5"}
     html = page.post(reverse("new-preview"), {**wanted, "sweep_values": "1, 3"}).content.decode()
     assert "stated is known to have 2 hosts: Slurm may refuse trials with 3." in html
@@ -104,7 +104,7 @@ def test_more_hosts_than_slurm_is_known_to_have_it_warns_of(page):
 
 
 @pytest.mark.usefixtures("clusters")
-def test_the_clusters_it_lists_with_the_hosts_that_are_known(page):
+def test_it_lists_the_clusters_with_the_hosts_that_are_known(page):
     Cluster.objects.filter(slug="lab-1").update(enabled=False)
     html = page.get(reverse("clusters")).content.decode()
     assert f'href="{reverse("new")}?cluster=lab-3"' in html
@@ -117,7 +117,7 @@ def test_the_clusters_it_lists_with_the_hosts_that_are_known(page):
     assert (shown["stated"], shown["unstated"]) == ("2", "as allocated")
 
 
-def test_a_study_that_its_cluster_has_no_hosts_for_it_does_not_start(page, library):
+def test_it_does_not_start_a_study_that_its_cluster_has_no_hosts_for(page, library):
     Cluster.objects.filter(slug="testbed").update(**hosts("n1", "n2"))
     response = page.post(reverse("study-run", args=["water-quick"]), follow=True)
     assert response.status_code == 200
@@ -142,7 +142,7 @@ def next_hosts(html: str) -> list[int]:
 
 
 @pytest.mark.parametrize("has", [6, 5, 4, 3, 1, 0])
-def test_next_points_it_shows_within_the_cluster(page, experiment, has):
+def test_it_shows_next_points_within_the_cluster(page, experiment, has):
     names = [f"n{number}" for number in range(1, has + 1)]
     Cluster.objects.filter(slug="lab-3").update(settings={"hosts": names})
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
@@ -152,7 +152,7 @@ def test_next_points_it_shows_within_the_cluster(page, experiment, has):
         assert max(next_hosts(html)) > 4
 
 
-def test_next_points_it_does_not_queue_once_the_cluster_has_lost_the_hosts(page, experiment):
+def test_it_does_not_queue_next_points_once_the_cluster_has_lost_the_hosts(page, experiment):
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
     stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
     Cluster.objects.filter(slug="lab-3").update(settings={"hosts": ["n1", "n2", "n3", "n4"]})

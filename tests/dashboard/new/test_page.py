@@ -60,7 +60,7 @@ def preview(page, **changes) -> str:
     return response.content.decode()
 
 
-def test_the_form_it_turns_into_a_draft_without_defaults():
+def test_it_turns_the_form_into_a_draft_without_defaults():
     assert draft_from_post(posted()) == {
         "name": "Hosts and MTU",
         "workload": "water",
@@ -73,7 +73,7 @@ def test_the_form_it_turns_into_a_draft_without_defaults():
     }
 
 
-def test_the_draft_it_writes_as_yaml_that_means_the_same():
+def test_it_writes_the_draft_as_yaml_that_means_the_same():
     draft = draft_from_post(posted())
     text = as_yaml(draft)
     assert "link.mtu: [1500, 9000]" in text
@@ -81,7 +81,7 @@ def test_the_draft_it_writes_as_yaml_that_means_the_same():
     assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
 
 
-def test_words_that_look_like_numbers_it_keeps_from_the_form_to_the_command():
+def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     definition = {
         "program": ["program", "--build={build}", "{version}"],
         "placeholders": {"build": {"type": "text"}, "version": {"type": "text"}, "steps": {"default": 100}},
@@ -104,11 +104,11 @@ def test_words_that_look_like_numbers_it_keeps_from_the_form_to_the_command():
         assert given == [("program", "--build=007", version) for version in ("007", "1.10", "1..3")]
 
 
-def test_all_rows_zipped_it_writes_as_one_group():
+def test_it_writes_all_zipped_rows_as_one_group():
     assert draft_from_post(posted(combine="zip"))["zip"] == [["hosts", "link.mtu"]]
 
 
-def test_groups_that_only_yaml_can_write_it_keeps():
+def test_it_keeps_groups_that_only_yaml_can_write():
     draft = {
         "workload": "water",
         "sweep": {"hosts": "1, 2", "steps": "5, 6", "link.mtu": "1500"},
@@ -125,22 +125,22 @@ def test_groups_that_only_yaml_can_write_it_keeps():
     assert draft_from_post(again)["zip"] == [["hosts", "steps"]]
 
 
-def test_rates_written_as_a_list_it_keeps():
+def test_it_keeps_rates_written_as_a_list():
     link = {"rates": ["1 Gbit/s", "100 Mbit/s"]}
     (field,) = [each for each in Form({"workload": "water", "link": link}).link_fields if each.path == "link.rates"]
     again = draft_from_post(posted(**{field.path: field.value}))
     assert parse(again).link.rates == "1 Gbit/s; 100 Mbit/s"
 
 
-def test_an_empty_bandwidth_it_takes_as_unlimited():
+def test_it_takes_an_empty_bandwidth_as_unlimited():
     assert draft_from_post(posted(**{"link.bandwidth": ""}))["link"] == {"bandwidth": None}
 
 
-def test_nothing_captured_it_says_so():
+def test_it_says_that_nothing_was_captured():
     assert draft_from_post(posted(**{"capture.enabled": "off"}))["capture"] == {"enabled": False}
 
 
-def test_the_preview_it_counts_and_shows_the_exact_command(page):
+def test_it_counts_and_shows_the_exact_command_in_the_preview(page):
     text = preview(page)
     assert "Start 12 trials" in text
     assert "+ 4 warm-up" in text
@@ -149,7 +149,7 @@ def test_the_preview_it_counts_and_shows_the_exact_command(page):
     assert 'id="count-1" hx-swap-oob="true">2<' in text
 
 
-def test_the_dry_run_it_shows_with_input_files_and_what_is_recorded(page):
+def test_it_shows_the_dry_run_with_input_files_and_what_is_recorded(page):
     text = preview(page)
     assert '<span class="mono">in.water</span> (' in text
     assert "Records the first 128 bytes of every packet on the bridge between the hosts (br0)." in text
@@ -157,7 +157,7 @@ def test_the_dry_run_it_shows_with_input_files_and_what_is_recorded(page):
     assert "Records no packets." in preview(page, **{"capture.enabled": "off"})
 
 
-def test_what_slurm_is_asked_for_it_shows_and_what_only_its_nodes_can_tell(page):
+def test_it_shows_what_slurm_is_asked_for_and_what_only_its_nodes_can_tell(page):
     settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
     Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
     text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"])
@@ -166,12 +166,12 @@ def test_what_slurm_is_asked_for_it_shows_and_what_only_its_nodes_can_tell(page)
     assert [words for words in shown if words not in text] == []
 
 
-def test_the_filter_of_a_capture_it_shows(page):
+def test_it_shows_the_filter_of_a_capture(page):
     text = preview(page, cluster="local", sweep_name=["link.mtu"], sweep_values=["1500, 9000"])
     assert '<span class="mono">tcp portrange 20000-20999</span> on the loopback interface (lo).' in text
 
 
-def test_the_size_of_the_captures_it_expects_from_past_ones(page, submit, run):
+def test_it_expects_the_size_of_the_captures_from_past_ones(page, submit, run):
     submit()
     run()
     for trial in Trial.objects.filter(state="finished"):
@@ -188,12 +188,12 @@ def test_the_size_of_the_captures_it_expects_from_past_ones(page, submit, run):
     assert capture_bytes(other, expand(other), [Estimate(21.0, 0)]) == pytest.approx(20_000, rel=0.1)
 
 
-def test_the_command_it_shows_is_that_of_the_chosen_configuration(page):
+def test_it_shows_the_command_of_the_chosen_configuration(page):
     assert "-np 2" in preview(page, chosen="0")
     assert "-np 4" in preview(page, chosen="3")
 
 
-def test_start_it_stores_the_experiment_and_opens_it(page):
+def test_it_stores_the_experiment_and_opens_it_on_start(page):
     response = submit(page)
     experiment = Experiment.objects.get(published=False)
     assert response.url == experiment.get_absolute_url()
@@ -223,7 +223,7 @@ def test_start_it_stores_the_experiment_and_opens_it(page):
         ({"combine": "zip", "sweep_values": ["1, 2", "1500"]}, "err-zip", "equally many values"),
     ],
 )
-def test_a_wrong_value_it_says_at_its_field_and_stores_nothing(page, changes, place, words):
+def test_it_names_a_wrong_value_at_its_field_and_stores_nothing(page, changes, place, words):
     said = preview(page, **changes).partition(f' id="{place}"')[2].partition("</p>")[0]
     assert words in said
     assert said.strip().endswith(".")
@@ -234,7 +234,7 @@ def test_a_wrong_value_it_says_at_its_field_and_stores_nothing(page, changes, pl
     assert not Experiment.objects.filter(published=False).exists()
 
 
-def test_yaml_it_applies_to_the_form(page):
+def test_it_applies_yaml_to_the_form(page):
     text = as_yaml(draft_from_post(posted()) | {"repetitions": 7, "tags": ["night"]})
     response = page.post(reverse("new-apply"), {"yaml": text})
     html = response.content.decode()
@@ -243,20 +243,20 @@ def test_yaml_it_applies_to_the_form(page):
     assert "rankwire:changed" in response["HX-Trigger-After-Settle"]
 
 
-def test_wrong_yaml_it_names_the_line_and_keeps_the_form(page):
+def test_it_names_the_line_of_wrong_yaml_and_keeps_the_form(page):
     response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: water\nrepetitions: 0\n"})
     assert response["HX-Retarget"] == "#yaml-errors"
     assert "Line 3" in response.content.decode()
 
 
 @pytest.mark.parametrize("text", ["", "[", "just words", "- 1\n- 2", "name: &a x\nworkload: *a"])
-def test_what_is_no_specification_it_refuses_in_words(page, text):
+def test_it_refuses_what_is_not_a_specification_in_words(page, text):
     response = page.post(reverse("new-apply"), {"yaml": text})
     assert response.status_code == 200
     assert 'class="note bad"' in response.content.decode()
 
 
-def test_a_clone_it_starts_from_the_same_answers(page):
+def test_it_starts_a_clone_from_the_same_answers(page):
     submit(page)
     experiment = Experiment.objects.get(published=False)
     html = page.get(reverse("new") + f"?from={experiment.slug}").content.decode()
@@ -266,7 +266,7 @@ def test_a_clone_it_starts_from_the_same_answers(page):
 
 
 @pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
-def test_a_built_in_experiment_it_opens_in_the_form_and_previews(page, file):
+def test_it_opens_a_built_in_experiment_in_the_form_and_previews_it(page, file):
     response = page.get(reverse("new") + f"?library={file.stem}")
     preview = response.context["preview"]
     assert f"Start {preview.everything} trials" in response.content.decode()
@@ -274,18 +274,18 @@ def test_a_built_in_experiment_it_opens_in_the_form_and_previews(page, file):
     assert preview.seconds > 0
 
 
-def test_an_unknown_built_in_experiment_it_does_not_find(page):
+def test_it_does_not_find_an_unknown_built_in_experiment(page):
     assert page.get(reverse("new") + "?library=../settings").status_code == 404
 
 
-def test_the_specification_it_gives_as_a_file(page):
+def test_it_gives_the_specification_as_a_file(page):
     submit(page)
     experiment = Experiment.objects.get(published=False)
     response = page.get(reverse("experiment-yaml", args=[experiment.slug]))
     assert expand(parse(yaml.safe_load(response.content))) == expand(experiment.spec)
 
 
-def test_a_viewer_it_lets_start_nothing(page, person):
+def test_it_lets_a_viewer_start_nothing(page, person):
     person.memberships.update(role="viewer")
     response = submit(page)
     assert response.status_code == 422
@@ -293,7 +293,7 @@ def test_a_viewer_it_lets_start_nothing(page, person):
     assert not Experiment.objects.filter(published=False).exists()
 
 
-def test_a_size_that_never_ran_it_estimates_from_other_trials_of_the_workload(page, submit, run):
+def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
     submit()
     assert "rough guess" in preview(page)
     run()
@@ -302,7 +302,7 @@ def test_a_size_that_never_ran_it_estimates_from_other_trials_of_the_workload(pa
     assert "rough guess" not in answer
 
 
-def test_a_workload_whose_program_is_missing_it_disables_alone_and_names_the_package(page, monkeypatch, tmp_path):
+def test_it_disables_only_a_workload_whose_program_is_missing_and_names_the_package(page, monkeypatch, tmp_path):
     """A machine that has everything but HPC Challenge and BLAST's search."""
     for name in ("lmp", "NPopenmpi", "makeblastdb", "uftp", "uftpd", "setpriv"):
         program = tmp_path / name
@@ -320,7 +320,7 @@ def test_a_workload_whose_program_is_missing_it_disables_alone_and_names_the_pac
     assert "needs ncbi-blast+" in listed
 
 
-def test_a_slow_link_it_counts_in_before_there_are_trials(library):
+def test_it_counts_a_slow_link_in_before_there_are_trials(library):
     def expected_s(bandwidth):
         spec = parse({"name": "r", "workload": "concurrent-readers", "parameters": {"hosts": 2, "jobs": 60},
                       "link": {"bandwidth": bandwidth}})  # fmt: skip

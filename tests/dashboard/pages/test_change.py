@@ -45,7 +45,7 @@ def form(experiment: Experiment, hosts: str, **changes: str) -> dict[str, object
     }
 
 
-def test_the_edit_form_it_says_what_the_change_will_do(page, experiment):
+def test_it_says_in_the_edit_form_what_the_change_will_do(page, experiment):
     html = page.get(reverse("experiment-edit", args=[experiment.slug])).content.decode()
     assert "Edit: version 2" in html
     assert "Nothing is changed yet" in html
@@ -57,7 +57,7 @@ def test_the_edit_form_it_says_what_the_change_will_do(page, experiment):
     assert "Save and queue 5 trials" in html
 
 
-def test_the_design_it_makes_once_for_a_preview_and_not_at_all_for_the_page(page, experiment, monkeypatch):
+def test_it_makes_the_design_once_for_a_preview_and_not_at_all_for_the_page(page, experiment, monkeypatch):
     made, expand = [], design.expand
     monkeypatch.setattr(design, "expand", lambda spec: made.append(spec) or expand(spec))
     page.post(reverse("new-preview"), form(experiment, "1, 2, 8"))
@@ -66,7 +66,7 @@ def test_the_design_it_makes_once_for_a_preview_and_not_at_all_for_the_page(page
     assert len(made) == 1
 
 
-def test_a_saved_edit_it_is_a_new_version_and_keeps_stale_points_apart(page, experiment):
+def test_it_saves_an_edit_as_a_new_version_and_sets_stale_points_aside(page, experiment):
     answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, "1, 2, 8"))
     assert answer.status_code == 302
     experiment.refresh_from_db()
@@ -80,13 +80,13 @@ def test_a_saved_edit_it_is_a_new_version_and_keeps_stale_points_apart(page, exp
     assert "4 hosts" not in table
 
 
-def test_an_edit_with_errors_it_keeps_the_form(page, experiment):
+def test_it_keeps_the_form_of_an_edit_with_errors(page, experiment):
     answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, "1, two"))
     assert answer.status_code == 422
     assert experiment.versions.count() == 1
 
 
-def test_repetitions_it_adds_to_every_configuration(page, experiment):
+def test_it_adds_repetitions_to_every_configuration(page, experiment):
     html = page.get(experiment.get_absolute_url()).content.decode()
     assert "2 more: 6 trials" in html
     page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "2"})
@@ -94,13 +94,13 @@ def test_repetitions_it_adds_to_every_configuration(page, experiment):
 
 
 @pytest.mark.parametrize("count", ["", "0", "-1", "1000", "²", "x"])
-def test_a_bad_number_of_repetitions_it_refuses(page, experiment, count):
+def test_it_refuses_a_bad_number_of_repetitions(page, experiment, count):
     answer = page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": count}, follow=True)
     assert "number from 1 to 100" in answer.content.decode()
     assert not experiment.trials.filter(state=State.QUEUED).exists()
 
 
-def test_failed_trials_it_runs_again_and_names_their_number(page, experiment):
+def test_it_runs_failed_trials_again_and_names_their_number(page, experiment):
     failed = experiment.trials.filter(repetition__in=[1, 2], configuration__hosts=4)
     failed.update(state=State.FAILED)
     html = page.get(experiment.get_absolute_url()).content.decode()
@@ -111,7 +111,7 @@ def test_failed_trials_it_runs_again_and_names_their_number(page, experiment):
     assert html.partition('id="apart"')[2].count("attempt 2 replaces it") == 2
 
 
-def test_one_trial_it_runs_again(page, experiment):
+def test_it_runs_one_trial_again(page, experiment):
     trial = experiment.trials.first()
     assert "Run 1 trial again" in page.get(trial.get_absolute_url()).content.decode()
     answer = page.post(reverse("trial-again", args=[trial.pk]))
@@ -121,7 +121,7 @@ def test_one_trial_it_runs_again(page, experiment):
     assert "newer attempt has replaced it already" in refused
 
 
-def test_the_first_trial_alone_it_runs_and_holds_the_others_back(page, experiment):
+def test_it_runs_the_first_trial_alone_and_holds_the_others_back(page, experiment):
     page.post(reverse("new"), form(experiment, "1, 2", name="Try", warmups="1", first_only="1"))
     tried = Experiment.objects.get(name="Try")
     waiting = tried.trials.get(state=State.QUEUED)
@@ -132,7 +132,7 @@ def test_the_first_trial_alone_it_runs_and_holds_the_others_back(page, experimen
 STILL_FALLING = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.9, 5.5, 5.2), 4: (4.9, 4.1, 4.6, 4.2, 4.5)}
 
 
-def test_suggested_points_it_queues_exactly_as_many_as_it_says(page, experiment):
+def test_it_queues_exactly_as_many_suggested_points_as_it_says(page, experiment):
     for measurement in Measurement.objects.filter(trial__experiment=experiment).select_related("trial__configuration"):
         trial = measurement.trial
         measurement.value = STILL_FALLING[trial.configuration.hosts][trial.repetition - 1]
@@ -148,7 +148,7 @@ def test_suggested_points_it_queues_exactly_as_many_as_it_says(page, experiment)
 
 
 @pytest.mark.parametrize("name", ["experiment-rerun", "experiment-repeat", "experiment-next", "experiment-edit"])
-def test_who_may_not_change_it_is_refused(page, experiment, name):
+def test_it_refuses_those_who_may_not_change_it(page, experiment, name):
     assert page.post(reverse(name, args=["guster-2007-water"])).status_code == 403
     experiment.owner = None
     experiment.save()
@@ -170,7 +170,7 @@ def reasons(page, experiment: Experiment) -> list[str]:
     return re.findall(r">([^<>]+)</td></tr>", rows)
 
 
-def test_the_preview_it_lists_the_points_that_become_stale(page, experiment):
+def test_it_lists_the_points_that_become_stale_in_the_preview(page, experiment):
     html = previewed(page, experiment, "2, 8")
     assert re.findall(r"<li>(\d hosts?): (\d+) trials?</li>", html) == [("1 host", "5"), ("4 hosts", "5")]
     everything = previewed(page, experiment, "1, 2, 4", **{"capture.snap_length": "96"})
@@ -178,14 +178,14 @@ def test_the_preview_it_lists_the_points_that_become_stale(page, experiment):
     assert "<b>15</b> trials become stale" in everything
 
 
-def test_the_preview_it_tells_that_surplus_repetitions_go_on_counting(page, experiment):
+def test_it_says_in_the_preview_that_surplus_repetitions_still_count(page, experiment):
     html = previewed(page, experiment, "1, 2, 4", repetitions="3")
     assert "<b>6</b> trials beyond 3 repetitions still count" in html
     assert "Every trial measured so far still counts" in html
     assert "repetitions still count" not in previewed(page, experiment, "1, 2, 8")
 
 
-def test_what_is_kept_apart_it_says_the_true_reason(page, experiment):
+def test_it_says_the_true_reason_why_a_trial_is_set_aside(page, experiment):
     page.post(reverse("trial-again", args=[experiment.trials.get(configuration__hosts=1, repetition=1).pk]))
     experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
     edited(page, experiment, "1, 2")
@@ -204,7 +204,7 @@ def test_what_is_kept_apart_it_says_the_true_reason(page, experiment):
     assert reasons(page, experiment).count("version 4 changed the cluster after it") == 10
 
 
-def test_a_stale_trial_it_says_so_on_its_own_page_and_over_rest(page, experiment):
+def test_it_says_that_a_trial_is_stale_on_its_own_page_and_over_rest(page, experiment):
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()

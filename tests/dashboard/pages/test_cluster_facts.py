@@ -22,7 +22,7 @@ def stored():
     return Cluster.objects.get(slug="testbed").facts
 
 
-def test_what_is_stated_it_keeps_in_base_units(maintainer):
+def test_it_keeps_what_is_stated_in_base_units(maintainer):
     response = maintainer.post(ADDRESS, {**FORM, "price": "2490", "currency": "$", "years_of_use": " "})
     assert response.url == reverse("clusters")
     assert stored() == {
@@ -39,14 +39,14 @@ def test_what_is_stated_it_keeps_in_base_units(maintainer):
     assert "1.756 GHz" in text
 
 
-def test_what_it_keeps_it_writes_back_into_the_form(maintainer):
+def test_it_writes_what_it_keeps_back_into_the_form(maintainer):
     maintainer.post(ADDRESS, FORM)
     text = text_of(maintainer.get(ADDRESS))
     for value in ("8", "1.756 GHz", "2", "900 W"):
         assert f'value="{value}"' in text
 
 
-def test_every_fact_it_asks_for(maintainer):
+def test_it_asks_for_every_fact(maintainer):
     text = text_of(maintainer.get(ADDRESS))
     for name in cluster_facts.fields():
         assert f'name="{name}"' in text
@@ -67,7 +67,7 @@ def test_every_fact_it_asks_for(maintainer):
         ("currency", "\x07", "one short word"),
     ],
 )
-def test_a_wrong_value_it_says_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):
+def test_it_names_a_wrong_value_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):
     response = maintainer.post(ADDRESS, {**FORM, name: wrong})
     assert response.status_code == 422
     place = response.content.decode().split(f'id="err-{name}">')[1].split("</p>")[0]
@@ -75,24 +75,24 @@ def test_a_wrong_value_it_says_at_its_field_and_keeps_nothing(maintainer, name, 
     assert stored() == {}
 
 
-def test_what_the_administration_holds_besides_it_leaves(maintainer):
+def test_it_leaves_what_the_administration_holds_besides(maintainer):
     Cluster.objects.get(slug="testbed").describe({"room": "B 12", "hosts": 3})
     maintainer.post(ADDRESS, {"hosts": ""})
     assert stored() == {"room": "B 12"}
 
 
-def test_others_it_lets_read_and_not_change(page):
+def test_it_lets_others_read_and_not_change(page):
     assert page.get(ADDRESS).status_code == 403
     assert page.post(ADDRESS, FORM).status_code == 403
     assert ADDRESS not in text_of(page.get(reverse("clusters")))
     assert stored() == {}
 
 
-def test_an_unknown_cluster_it_does_not_find(maintainer):
+def test_it_does_not_find_an_unknown_cluster(maintainer):
     assert maintainer.get("/clusters/moon/facts/").status_code == 404
 
 
-def test_a_measured_rate_it_holds_against_them(maintainer, library):
+def test_it_compares_a_measured_rate_with_them(maintainer, library):
     experiment = measured(library, LADDER, solve)
     assert f'href="{ADDRESS}"' in maintainer.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
     stated = {"hosts": "2", "cores_per_host": "1", "clock_hz": "1 GHz", "operations_per_cycle": "4"}

@@ -34,7 +34,7 @@ def measured(submit, run):
     return plain, wide
 
 
-def test_summaries_it_keeps_as_trials_end_and_are_superseded(measured):
+def test_it_keeps_summaries_as_trials_end_and_are_superseded(measured):
     configuration = Configuration.objects.get(experiment=measured[0], hosts=2)
     values = list(
         Measurement.objects.filter(trial__configuration=configuration, metric="elapsed_s").values_list(
@@ -53,7 +53,7 @@ def test_summaries_it_keeps_as_trials_end_and_are_superseded(measured):
     assert not Summary.objects.filter(configuration=configuration).exists()
 
 
-def test_a_cell_of_one_configuration_it_gives_its_trials(measured, person):
+def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
     cells = pivot(person, Query(text="plain")).cells
     assert [(c.x, c.configurations, c.trials, len(c.dots)) for c in cells if c.x == 4] == [(4, 1, 3, 3)]
     four = next(c for c in cells if c.x == 4)
@@ -61,7 +61,7 @@ def test_a_cell_of_one_configuration_it_gives_its_trials(measured, person):
     assert (four.low, four.high) == (min(four.dots), max(four.dots))
 
 
-def test_a_cell_of_several_configurations_it_counts_each_once(measured, person):
+def test_it_counts_each_of_several_configurations_of_a_cell_once(measured, person):
     four = next(c for c in pivot(person, Query(where="hosts = 4, molecules = 216")).cells if c.x == 4)
     mine = Summary.objects.filter(configuration__hosts=4, configuration__experiment__published=False)
     medians = mine.filter(metric="elapsed_s").values_list("median", flat=True)
@@ -87,7 +87,7 @@ def test_a_cell_of_several_configurations_it_counts_each_once(measured, person):
         ({"cluster": "elsewhere"}, 0),
     ],
 )
-def test_filters_it_applies(measured, page, given, count):
+def test_it_applies_filters(measured, page, given, count):
     answer = page.get(ADDRESS, {"project": "default", **given})
     assert answer.context["matched"].total == count
 
@@ -109,21 +109,21 @@ def test_filters_it_applies(measured, page, given, count):
         {"statistic": "guess"},
     ],
 )
-def test_what_has_no_meaning_it_says_so(measured, person, page, given):
+def test_it_refuses_what_has_no_meaning(measured, person, page, given):
     answer = page.get(ADDRESS, given)
     assert answer.status_code == 400
     assert "Start again" in answer.content.decode()
     assert client_of(person).get("/api/v1/explore/", given).status_code == 400
 
 
-def test_a_metric_over_a_metric_it_draws_one_dot_per_configuration(measured, person):
+def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):
     found = pivot(person, Query(x="packets", y="elapsed_s", colour="link.mtu", text="wide"))
     assert found.is_scatter
     assert sorted({cell.colour for cell in found.cells}) == [1500, 9000]
     assert len(found.cells) == 4
 
 
-def test_the_page_it_draws_panels_and_shows_every_swept_parameter(measured, page):
+def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, page):
     asked = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
     answer = page.get(ADDRESS, asked)
     assert [chart.title for chart in answer.context["charts"]] == ["Plain", "Wide"]
@@ -134,7 +134,7 @@ def test_the_page_it_draws_panels_and_shows_every_swept_parameter(measured, page
     assert "Compare selected" in fragment
 
 
-def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
+def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
     with django_assert_num_queries(9):
         page.get(ADDRESS)
     for number in range(3):
@@ -145,14 +145,14 @@ def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, submit, ru
         page.get(ADDRESS)
 
 
-def test_what_belongs_to_others_it_does_not_show(measured, page, person):
+def test_it_does_not_show_what_belongs_to_others(measured, page, person):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     answer = page.get(ADDRESS, {"workload": "water", "text": "wide"})
     assert answer.context["matched"].total == 0
     assert pivot(person, Query(text="wide")).cells == []
 
 
-def test_exports_it_gives_what_the_table_shows_in_every_form(measured, page, person):
+def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):
     asked = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
     told = {form: b"".join(page.get(f"/explore/export.{form}", asked)) for form in ("csv", "json", "parquet")}
     rows = json.loads(told["json"])
@@ -169,7 +169,7 @@ def test_exports_it_gives_what_the_table_shows_in_every_form(measured, page, per
     assert page.get("/explore/export.xlsx").status_code == 404
 
 
-def test_rest_it_gives_the_cells(measured, person):
+def test_it_gives_rest_the_cells(measured, person):
     told = (
         client_of(person).get("/api/v1/explore/", {"text": "wide", "project": "default", "colour": "link.mtu"}).json()
     )
@@ -180,7 +180,7 @@ def test_rest_it_gives_the_cells(measured, person):
     assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
 
 
-def test_views_it_keeps_and_forgets(measured, page, client):
+def test_it_keeps_and_forgets_views(measured, page, client):
     asked = QueryDict("x=ranks&where=hosts%3E1").urlencode()
     answer = page.post("/explore/views/", {"name": "Ranks", "query": asked})
     view = SavedView.objects.get()

@@ -13,7 +13,7 @@ from tests.dashboard.studies_measured import READERS, measured, read
 from tests.dashboard.texts import text_of
 
 
-def test_every_published_study_it_shows_with_both_sizes(page):
+def test_it_shows_every_published_study_with_both_sizes(page):
     text = text_of(page.get(reverse("studies")))
     for study in Experiment.objects.filter(published=True):
         assert study.get_absolute_url() in text
@@ -25,7 +25,7 @@ def test_every_published_study_it_shows_with_both_sizes(page):
     assert "Nothing yet" in text
 
 
-def test_the_studies_it_shows_in_their_own_order_before_others(page, library):
+def test_it_shows_the_studies_in_their_own_order_before_others(page, library):
     Experiment.objects.filter(slug="york-staging").update(slug="a-study-of-somebody-else")
     cards = [card["study"].slug for card in page.get(reverse("studies")).context["cards"]]
     assert cards == [
@@ -38,7 +38,7 @@ def test_the_studies_it_shows_in_their_own_order_before_others(page, library):
     assert {study.slug for study in published_studies()} == set(STUDIES)
 
 
-def test_what_the_parts_say_it_tells_in_brief(page, library):
+def test_it_says_in_brief_what_the_parts_show(page, library):
     measured(library, READERS, read)
     text = re.sub(r"<[^>]+>", " ", text_of(page.get(reverse("studies"))))
     assert "10 jobs accepted; used up first: client CPU" in text, "the published study on 1 Gbit/s"
@@ -54,7 +54,7 @@ def test_what_the_parts_say_it_tells_in_brief(page, library):
     ("stem", "words"),
     [("wan-pingpong-jitter", "Run jitter"), ("hpl-tuning-netpipe", "Run netpipe"), ("link-sweep", "Run link-sweep")],
 )
-def test_what_else_belongs_to_a_study_it_offers_too(page, stem, words):
+def test_it_offers_what_else_belongs_to_a_study(page, stem, words):
     text = text_of(page.get(reverse("studies")))
     form = text.split(f'action="{reverse("study-run", args=[stem])}"')[1].split("</form>")[0]
     assert words in form
@@ -66,7 +66,7 @@ def test_every_built_in_experiment_belongs_to_a_study(page):
         assert text.count(f'action="{reverse("study-run", args=[file.stem])}"') == 1
 
 
-def test_a_missing_program_it_names_at_what_needs_it_alone(page, monkeypatch, tmp_path):
+def test_it_names_a_missing_program_only_at_what_needs_it(page, monkeypatch, tmp_path):
     """A machine that has everything but NetPIPE."""
     for name in ("lmp", "hpcc", "blastn", "makeblastdb", "uftp", "uftpd", "setpriv"):
         program = tmp_path / name
@@ -80,7 +80,7 @@ def test_a_missing_program_it_names_at_what_needs_it_alone(page, monkeypatch, tm
         assert (" disabled" in form) is missing
 
 
-def test_the_latest_own_experiment_with_results_it_shows(page, submit, run):
+def test_it_shows_the_latest_own_experiment_with_results(page, submit, run):
     submit(name="Older")
     run()
     submit(name="Not yet run")
@@ -89,7 +89,7 @@ def test_the_latest_own_experiment_with_results_it_shows(page, submit, run):
     assert "Not yet run" not in text
 
 
-def test_one_click_it_starts_the_built_in_experiment(page, person):
+def test_it_starts_the_built_in_experiment_with_one_click(page, person):
     response = page.post(reverse("study-run", args=["water-quick"]))
     experiment = Experiment.objects.get(published=False)
     assert response.url == experiment.get_absolute_url()
@@ -97,22 +97,22 @@ def test_one_click_it_starts_the_built_in_experiment(page, person):
     assert experiment.trials.filter(state="queued").count() == 6
 
 
-def test_reading_alone_it_starts_nothing(page):
+def test_it_starts_nothing_when_it_only_reads(page):
     assert page.get(reverse("study-run", args=["water-quick"])).status_code == 405
 
 
-def test_an_unknown_study_it_does_not_find(page):
+def test_it_does_not_find_an_unknown_study(page):
     assert page.post(reverse("study-run", args=["alchemy"])).status_code == 404
 
 
-def test_a_viewer_it_lets_start_nothing(page, person):
+def test_it_lets_a_viewer_start_nothing(page, person):
     person.memberships.update(role="viewer")
     assert page.post(reverse("study-run", args=["water-quick"])).status_code == 403
     assert not Experiment.objects.filter(published=False).exists()
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_the_gallery_it_answers_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries, count):
+def test_it_answers_the_gallery_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries, count):
     for number in range(count):
         submit(name=f"Study {number}")
     run()

@@ -70,7 +70,7 @@ def test_it_judges_as_the_historys_own_page_does(measured, page, person):
         assert (kept.history.flagged, kept.history.latest) == (own.flagged, own.latest)
 
 
-def test_a_step_that_somebody_expected_it_does_not_flag(measured, page, person):
+def test_it_does_not_flag_a_step_that_somebody_expected(measured, page, person):
     first = measured[1].trials.order_by("ended_at")[6]
     expect(first, "elapsed_s", "New kernel", person)
     assert [kept.history.flagged for kept in rows(page)] == [False, False]
@@ -93,7 +93,7 @@ def test_it_filters_and_pages(measured, page, monkeypatch):
     assert page.get(reverse("histories"), {"page": "many"}).status_code == 200
 
 
-def test_flagged_ones_alone_it_lists_where_asked(measured, page, person):
+def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
     assert [kept.configuration.experiment.slug for kept in rows(page, flagged="1")] == ["stepped"]
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
@@ -104,7 +104,7 @@ def test_flagged_ones_alone_it_lists_where_asked(measured, page, person):
     assert "Nothing to look at among histories 1 to 2." in html
 
 
-def test_flagged_ones_it_looks_for_a_fixed_number_of_histories_a_page(measured, page, monkeypatch):
+def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measured, page, monkeypatch):
     monkeypatch.setattr("dashboard.pages.histories.FLAGGED_PER_PAGE", 1)
     first = page.get(reverse("histories"), {"flagged": "1"})
     assert [row["kept"].configuration.experiment.slug for row in first.context["rows"]] == ["stepped"]
@@ -115,12 +115,12 @@ def test_flagged_ones_it_looks_for_a_fixed_number_of_histories_a_page(measured, 
     assert 'rel="prev" href="/history/?flagged=1&amp;page=1"' in second.content.decode()
 
 
-def test_what_belongs_to_others_it_does_not_show(measured, page):
+def test_it_does_not_show_what_belongs_to_others(measured, page):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
 
 
-def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, measure, page, django_assert_num_queries):
+def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, measure, page, django_assert_num_queries):
     with django_assert_num_queries(7):
         page.get(reverse("histories"))
     measure("More", LEVEL, link={"mtu": 1200})
@@ -130,7 +130,7 @@ def test_the_page_it_answers_with_a_fixed_number_of_queries(measured, measure, p
         page.get(reverse("histories"), {"flagged": "1"})
 
 
-def test_rest_it_gives_the_same(measured, page, person):
+def test_it_gives_rest_the_same(measured, page, person):
     told = client_of(person).get("/api/v1/history/", {"limit": "1"}).json()
     (row,) = told["results"]
     assert told["more"]

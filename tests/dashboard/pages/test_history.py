@@ -34,7 +34,7 @@ def address(configuration, end: str = "") -> str:
     return f"/history/{configuration.hash}/testbed/{end}"
 
 
-def test_a_step_it_finds_and_explains(stepped, page, person):
+def test_it_finds_a_step_and_explains_it(stepped, page, person):
     answer = page.get(address(stepped))
     found = answer.context["found"]
     assert [change.index for change in found.history.changes] == [6]
@@ -47,7 +47,7 @@ def test_a_step_it_finds_and_explains(stepped, page, person):
     assert len(told["trials"]) == 12
 
 
-def test_a_step_that_somebody_expected_it_does_not_flag(stepped, page):
+def test_it_does_not_flag_a_step_that_somebody_expected(stepped, page):
     first = page.get(address(stepped)).context["found"].entries[6].trial
     asked = {"metric": "elapsed_s", "trial": first}
     page.post(address(stepped, "mark/"), {**asked, "reason": "New kernel"})
@@ -59,7 +59,7 @@ def test_a_step_that_somebody_expected_it_does_not_flag(stepped, page):
     assert page.get(address(stepped)).context["found"].history.flagged
 
 
-def test_marks_it_takes_only_from_who_may_submit(stepped, client, library):
+def test_it_takes_marks_only_from_those_who_may_submit(stepped, client, library):
     viewer = factories.person("bell", "viewer", library)
     client.force_login(viewer)
     trial = Trial.objects.filter(configuration=stepped).first()
@@ -70,11 +70,11 @@ def test_marks_it_takes_only_from_who_may_submit(stepped, client, library):
     assert client.post(address(stepped, "mark/"), asked).status_code == 404
 
 
-def test_the_page_it_answers_with_a_fixed_number_of_queries(stepped, page, django_assert_num_queries):
+def test_it_answers_the_page_with_a_fixed_number_of_queries(stepped, page, django_assert_num_queries):
     with django_assert_num_queries(7):
         page.get(address(stepped))
 
 
 @pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
-def test_what_is_not_there_it_does_not_find(stepped, page, wrong):
+def test_it_does_not_find_what_is_not_there(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404

@@ -12,7 +12,7 @@ def polls(html: str) -> bool:
     return "every 5s" in html.partition('id="lab"')[2].partition(">")[0]
 
 
-def test_home_it_polls_while_a_trial_waits_or_runs(page, submit, run):
+def test_it_polls_home_while_a_trial_waits_or_runs(page, submit, run):
     assert not polls(page.get(reverse("home")).content.decode())
     submit(repetitions=1)
     assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
@@ -23,13 +23,13 @@ def test_home_it_polls_while_a_trial_waits_or_runs(page, submit, run):
 
 
 @pytest.mark.parametrize(("waiting", "status"), [(True, 200), (False, 286)])
-def test_the_counters_it_asks_again_only_with_something_to_count(page, submit, waiting, status):
+def test_it_asks_for_the_counters_again_only_while_there_is_something_to_count(page, submit, waiting, status):
     if waiting:
         submit(repetitions=1)
     assert page.get(reverse("pulse"), headers=HTMX).status_code == status
 
 
-def test_an_experiment_it_stops_asking_when_it_is_over(page, submit, run):
+def test_it_stops_asking_when_an_experiment_is_over(page, submit, run):
     experiment = submit(repetitions=1)
     live = reverse("experiment-live", args=[experiment.slug])
     assert 'hx-trigger="every 2s"' in page.get(live).content.decode()

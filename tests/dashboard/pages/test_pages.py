@@ -15,38 +15,38 @@ PLACES = ["home", "experiments", "new", "clusters", "workloads"]
 
 
 @pytest.mark.parametrize("name", [*PLACES, "pulse", "search"])
-def test_a_stranger_it_sends_to_sign_in(client, db, name):
+def test_it_sends_a_stranger_to_sign_in(client, db, name):
     response = client.get(reverse(name))
     assert response.status_code == 302
     assert response.url.startswith(reverse("login"))
 
 
-def test_sign_in_it_opens_the_laboratory(client, person, library):
+def test_it_opens_the_laboratory_after_sign_in(client, person, library):
     assert "Sign in" in text_of(client.get(reverse("login")))
     response = client.post(reverse("login"), {"username": "okafor", "password": "correct horse"})
     assert response.url == reverse("home")
 
 
-def test_a_wrong_password_it_says_so(client, person):
+def test_it_says_that_a_password_is_wrong(client, person):
     response = client.post(reverse("login"), {"username": "okafor", "password": "wrong"})
     assert "do not match" in text_of(response)
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_an_empty_laboratory_it_shows_without_error(client, person, db, name):
+def test_it_shows_an_empty_laboratory_without_error(client, person, db, name):
     client.force_login(person)
     Cluster.objects.all().delete()
     text_of(client.get(reverse(name)))
 
 
-def test_the_first_visit_it_offers_ways_to_begin(page):
+def test_it_offers_ways_to_begin_on_the_first_visit(page):
     text = text_of(page.get(reverse("home")))
     assert "No experiments yet" in text
     assert "library=water-quick" in text
     assert reverse("experiment", args=["guster-2007-water"]) in text
 
 
-def test_home_it_shows_running_waiting_and_recent(page, submit, run):
+def test_it_shows_running_waiting_and_recent_at_home(page, submit, run):
     first, second = submit(name="First study"), submit(name="Second study")
     run(most=2)
     trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
@@ -59,7 +59,7 @@ def test_home_it_shows_running_waiting_and_recent(page, submit, run):
     assert "9</b> trials queued" in text
 
 
-def test_home_it_says_when_what_waits_will_start(page, submit, run):
+def test_it_says_at_home_when_what_waits_will_start(page, submit, run):
     first, second = submit(name="First study"), submit(name="Second study")
     run(most=2)
     now = timezone.now()
@@ -72,26 +72,26 @@ def test_home_it_says_when_what_waits_will_start(page, submit, run):
     assert first.pk < second.pk
 
 
-def test_home_it_promises_no_start_before_a_trial_has_ended(page, submit):
+def test_it_promises_no_start_at_home_before_a_trial_has_ended(page, submit):
     submit(name="First study"), submit(name="Second study")
     starts = [row["starts_in_s"] for row in page.get(reverse("home")).context["queue"]]
     assert starts == [0, None]
 
 
-def test_home_it_says_that_a_cluster_is_off(page, submit):
+def test_it_says_at_home_that_a_cluster_is_off(page, submit):
     submit()
     Cluster.objects.update(enabled=False)
     assert "cluster is off" in text_of(page.get(reverse("home")))
 
 
-def test_home_it_refreshes_by_its_panels_alone(page, submit):
+def test_it_refreshes_home_by_its_panels_alone(page, submit):
     submit()
     text = text_of(page.get(reverse("home"), headers={"HX-Request": "true"}))
     assert "<html" not in text
     assert 'id="lab-facts" hx-swap-oob="true"' in text
 
 
-def test_the_bezel_it_counts(page, submit):
+def test_it_counts_in_the_bezel(page, submit):
     submit()
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     text = text_of(page.get(reverse("pulse")))
@@ -99,7 +99,7 @@ def test_the_bezel_it_counts(page, submit):
     assert "<b>5</b> queued" in text
 
 
-def test_an_experiment_before_its_first_trial_it_shows_empty_charts(page, submit):
+def test_it_shows_empty_charts_of_an_experiment_before_its_first_trial(page, submit):
     experiment = submit()
     text = text_of(page.get(experiment.get_absolute_url()))
     assert "No trial has finished yet" in text
@@ -107,7 +107,7 @@ def test_an_experiment_before_its_first_trial_it_shows_empty_charts(page, submit
     assert "Cancel" in text
 
 
-def test_a_finished_experiment_it_shows_and_asks_no_more(page, submit, run):
+def test_it_shows_a_finished_experiment_and_stops_asking(page, submit, run):
     experiment = submit()
     run()
     text = text_of(page.get(experiment.get_absolute_url()))
@@ -119,7 +119,7 @@ def test_a_finished_experiment_it_shows_and_asks_no_more(page, submit, run):
     assert text.count('class="ok" href="/trials/') == 6
 
 
-def test_a_sweep_of_two_parameters_it_draws_as_several_series(page, submit, run):
+def test_it_draws_a_sweep_of_two_parameters_as_several_series(page, submit, run):
     experiment = submit(sweep={"hosts": [1, 2], "link.mtu": [1500, 9000]})
     run()
     text = text_of(page.get(experiment.get_absolute_url()))
@@ -127,7 +127,7 @@ def test_a_sweep_of_two_parameters_it_draws_as_several_series(page, submit, run)
     assert "MTU 9000" in text
 
 
-def test_a_published_experiment_it_shows_read_only_with_its_source(page):
+def test_it_shows_a_published_experiment_read_only_with_its_source(page):
     published = Experiment.objects.get(slug="guster-2007-water")
     text = text_of(page.get(published.get_absolute_url()))
     assert "Published" in text
@@ -138,7 +138,7 @@ def test_a_published_experiment_it_shows_read_only_with_its_source(page):
     assert not published.trials.exclude(state="finished").exists()
 
 
-def test_live_it_sends_charts_only_when_another_trial_ended(page, submit, run):
+def test_it_sends_charts_only_when_another_trial_ended(page, submit, run):
     experiment = submit()
     run(most=2)
     address = reverse("experiment-live", args=[experiment.slug])
@@ -148,14 +148,14 @@ def test_live_it_sends_charts_only_when_another_trial_ended(page, submit, run):
     assert "figure-time" in text_of(page.get(f"{address}?seen=1"))
 
 
-def test_live_it_stops_when_nothing_runs(page, submit, run):
+def test_it_stops_polling_when_nothing_runs(page, submit, run):
     experiment = submit()
     run()
     text = text_of(page.get(reverse("experiment-live", args=[experiment.slug])))
     assert "hx-trigger" not in text
 
 
-def test_cancelling_an_experiment_it_keeps_what_was_measured(page, submit, run):
+def test_it_keeps_what_was_measured_when_it_cancels_an_experiment(page, submit, run):
     experiment = submit()
     run(most=2)
     response = page.post(reverse("experiment-cancel", args=[experiment.slug]), follow=True)
@@ -163,7 +163,7 @@ def test_cancelling_an_experiment_it_keeps_what_was_measured(page, submit, run):
     assert sorted(set(experiment.trials.values_list("state", flat=True))) == ["cancelled", "finished"]
 
 
-def test_a_finished_trial_it_shows_with_tiles_and_dots(page, submit, run):
+def test_it_shows_a_finished_trial_with_tiles_and_dots(page, submit, run):
     experiment = submit()
     run()
     trial = experiment.trials.filter(configuration__hosts=4).last()
@@ -176,7 +176,7 @@ def test_a_finished_trial_it_shows_with_tiles_and_dots(page, submit, run):
     assert 'rel="prev"' in text
 
 
-def test_of_a_point_that_a_revision_dropped_it_counts_no_repetition(page, submit, run):
+def test_it_counts_no_repetition_of_a_point_that_a_revision_dropped(page, submit, run):
     experiment = submit()
     run()
     experiment.revise(parse(specification(sweep={"hosts": [1, 2]})))
@@ -186,7 +186,7 @@ def test_of_a_point_that_a_revision_dropped_it_counts_no_repetition(page, submit
     assert "the only counted repetition" not in text
 
 
-def test_a_waiting_trial_it_polls_it_reloads_once_over(page, submit, run):
+def test_it_polls_a_waiting_trial_and_reloads_once_it_is_over(page, submit, run):
     trial = submit().trials.first()
     assert 'hx-trigger="every 800ms"' in text_of(page.get(trial.get_absolute_url()))
     address = reverse("trial-live", args=[trial.pk])
@@ -195,7 +195,7 @@ def test_a_waiting_trial_it_polls_it_reloads_once_over(page, submit, run):
     assert page.get(address)["HX-Refresh"] == "true"
 
 
-def test_a_running_trial_it_shows_its_rates(page, submit):
+def test_it_shows_the_rates_of_a_running_trial(page, submit):
     submit()
     trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     trial.start_running(command=["mpirun"], conditions={})
@@ -206,7 +206,7 @@ def test_a_running_trial_it_shows_its_rates(page, submit):
     assert "Step 10" in text
 
 
-def test_a_failed_trial_it_says_why(page, submit):
+def test_it_says_why_a_trial_failed(page, submit):
     experiment = submit()
     trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     trial.fail("LAMMPS <stopped> with exit status 1.")
@@ -215,14 +215,14 @@ def test_a_failed_trial_it_says_why(page, submit):
     assert "LAMMPS &lt;stopped&gt;" in text_of(page.get(experiment.get_absolute_url()))
 
 
-def test_cancelling_a_trial_it_leaves_the_others(page, submit):
+def test_it_leaves_the_others_when_it_cancels_a_trial(page, submit):
     trial = submit().trials.first()
     response = page.post(reverse("trial-cancel", args=[trial.pk]), follow=True)
     assert "Cancelled" in text_of(response)
     assert Trial.objects.filter(state="cancelled").count() == 1
 
 
-def test_names_of_people_it_escapes_in_pages_and_figures(page, submit, run):
+def test_it_escapes_names_of_people_in_pages_and_figures(page, submit, run):
     experiment = submit(name="</script><b>bold</b>", tags=["<i>x</i>"])
     run()
     text = text_of(page.get(experiment.get_absolute_url()))
@@ -230,7 +230,7 @@ def test_names_of_people_it_escapes_in_pages_and_figures(page, submit, run):
     assert "<i>x" not in text
 
 
-def test_other_projects_it_hides_everywhere(page, submit, run):
+def test_it_hides_other_projects_everywhere(page, submit, run):
     hidden = submit(name="Secret study")
     run(most=1)
     hidden.project = Project.objects.create(slug="others", name="Others")
@@ -253,7 +253,7 @@ def test_other_projects_it_hides_everywhere(page, submit, run):
     assert page.get(reverse("search"), {"q": f"#{trial.pk}"}).url.startswith(reverse("experiments"))
 
 
-def test_a_viewer_it_lets_read_only(page, person, submit):
+def test_it_lets_a_viewer_read_only(page, person, submit):
     experiment = submit()
     person.memberships.update(role="viewer")
     assert "Cancel this experiment" not in text_of(page.get(experiment.get_absolute_url()))
@@ -261,7 +261,7 @@ def test_a_viewer_it_lets_read_only(page, person, submit):
     assert page.post(reverse("trial-cancel", args=[experiment.trials.first().pk])).status_code == 403
 
 
-def test_an_unknown_address_it_answers_in_its_own_look(page):
+def test_it_answers_an_unknown_address_in_its_own_style(page):
     response = page.get("/experiments/nowhere/")
     assert response.status_code == 404
     assert "Nothing is here" in response.content.decode()

@@ -36,7 +36,7 @@ def tables(parameters):
     return sent(parameters)[1]
 
 
-def test_curves_it_draws_per_configuration_and_lays_published_latencies_beside(page, library):
+def test_it_draws_curves_per_configuration_with_published_latencies_beside_them(page, library):
     experiment = measured(library, NETPIPE, values, tables)
     words = words_of(page, experiment)
     assert "By message size" in words
@@ -45,7 +45,7 @@ def test_curves_it_draws_per_configuration_and_lays_published_latencies_beside(p
     assert "ethernet GigE defaults, bandwidth 1 Gbit/s 117.0" in words
 
 
-def test_times_it_draws_on_logarithmic_axes_with_every_trial(page, library):
+def test_it_draws_times_on_logarithmic_axes_with_every_trial(page, library):
     part = curves_part(Measured.of(measured(library, NETPIPE, values, tables)), {})
     dots, medians = part["time"]["data"][:2]
     assert dots["x"] == [1, 1, 1000, 1000, 1_000_000, 1_000_000]
@@ -55,12 +55,12 @@ def test_times_it_draws_on_logarithmic_axes_with_every_trial(page, library):
     assert part["time"]["layout"]["xaxis"]["ticktext"][:3] == ["1", "4", "16"]
 
 
-def test_single_sizes_it_draws_no_curve_of(page, library):
+def test_it_draws_no_curve_of_single_sizes(page, library):
     one = {"Transfer times": [{"bytes": 8, "time_s": 1e-5}]}
     assert "By message size" not in words_of(page, measured(library, NETPIPE, values, lambda parameters: one))
 
 
-def test_what_prints_a_figure_of_the_workload_it_takes_for_published_about_it(library):
+def test_it_takes_what_prints_a_figure_of_the_workload_for_published_about_it(library):
     experiment = measured(library, NETPIPE, values)
     assert [study.slug for study in published_like(experiment)] == ["eadline-2006-hpl"]
     assert not published_like(Experiment.objects.get(slug="eadline-2006-hpl")).exists()
@@ -73,7 +73,7 @@ def test_what_prints_a_figure_of_the_workload_it_takes_for_published_about_it(li
         ("imb", "imb-mpi1-pingpong.txt", (0, 22.78e-6), (16_777_216, 139905.22e-6)),
     ],
 )
-def test_recorded_outputs_it_reads_as_curves(slug, name, first, last):
+def test_it_reads_recorded_outputs_as_curves(slug, name, first, last):
     workload = workloads.get(slug)
     files = {"np.out": sample(name)} if slug == "netpipe" else {}
     points = workload.curve(workload.parse(sample(name), files).tables)

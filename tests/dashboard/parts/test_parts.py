@@ -10,7 +10,7 @@ from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, STAGING, 
 from tests.dashboard.texts import words_of
 
 
-def test_an_envelope_it_shows_beside_the_published_one(page, library):
+def test_it_shows_an_envelope_beside_the_published_one(page, library):
     words = words_of(page, measured(library, READERS, read))
     assert "Operating envelope" in words
     assert "10 Mbit/s 1.000 s 1 10 10 link: 94 % at 1" in words, "ten times as long at ten jobs is not acceptable"
@@ -19,20 +19,20 @@ def test_an_envelope_it_shows_beside_the_published_one(page, library):
     assert "processors, most of it server CPU: 100 % at 20" in words, "virtual hosts share their machine"
 
 
-def test_another_factor_it_takes_from_the_address(page, library):
+def test_it_takes_another_factor_from_the_address(page, library):
     experiment = measured(library, READERS, read)
     assert "less than 5 times" in words_of(page, experiment, factor="5")
     assert "less than 10 times" in words_of(page, experiment, factor="nan")
 
 
-def test_the_published_readers_it_shows_with_the_published_limits(page):
+def test_it_shows_the_published_readers_with_the_published_limits(page):
     words = words_of(page, Experiment.objects.get(slug="monarc-1999-readers"))
     assert "1 Gbit/s 60.00 s 10 none 17 not measured client CPU: 100 % at 5" in words
     assert "100 Mbit/s 48.00 s 10 none 39 not measured server CPU: 100 % at 60" in words
     assert "10 jobs: 2 Mbit/s" in words
 
 
-def test_a_ladder_it_shows_with_what_changed(page, library):
+def test_it_shows_a_ladder_with_what_changed(page, library):
     words = words_of(page, measured(library, LADDER, solve))
     assert "Tuning ladder" in words
     assert "2 Ns 1 000 → 2 000 2.000 2.000 2.000" in words
@@ -41,20 +41,20 @@ def test_a_ladder_it_shows_with_what_changed(page, library):
     assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
-def test_parts_of_a_grid_it_calls_no_ladder(page):
+def test_it_does_not_call_parts_of_a_grid_a_ladder(page):
     words = words_of(page, Experiment.objects.get(slug="pinning-2007-wan"))
     assert "Tuning ladder" not in words
     assert "Effects alone and together" not in words
 
 
-def test_every_combination_it_shows_as_effects_and_no_ladder(page, library):
+def test_it_shows_every_combination_as_effects_and_no_ladder(page, library):
     words = words_of(page, measured(library, FACTORS, solve))
     assert "Tuning ladder" not in words
     assert "Nb 80 → 160 1.500 1.50 to 1.50 2" in words
     assert "Nb 80 → 160 and Ns 1 000 → 2 000 3.000 3.000 1.00" in words
 
 
-def test_changes_that_need_each_other_it_marks_as_dependent(page, library):
+def test_it_marks_changes_that_need_each_other_as_dependent(page, library):
     def needs_both(parameters):
         both = parameters["ns"] == 2000 and parameters["nb"] == 160
         return {"elapsed_s": 5.0, "hpl.gflops": 3.0 if both else 1.0}
@@ -63,7 +63,7 @@ def test_changes_that_need_each_other_it_marks_as_dependent(page, library):
     assert "Nb 80 → 160 and Ns 1 000 → 2 000 dependent 3.000 1.000 3.00" in words
 
 
-def test_the_published_tests_it_rates_as_printed(page):
+def test_it_rates_the_published_tests_as_printed(page):
     words = words_of(page, Experiment.objects.get(slug="eadline-2006-hpl"))
     assert "theoretical peak 28.10 GFLOP/s" in words
     assert "Price $ per GFLOP/s Later price $ per GFLOP/s" in words
@@ -71,7 +71,7 @@ def test_the_published_tests_it_rates_as_printed(page):
     assert "Tuning ladder" in words
 
 
-def test_the_published_share_of_peak_it_gives_to_the_printed_digit(page):
+def test_it_gives_the_published_share_of_peak_to_the_printed_digit(page):
     study = Experiment.objects.get(slug="eadline-2006-hpl")
     (table,) = rating_part(Measured.of(study), {})["tables"]
     printed = Measurement.objects.filter(trial__experiment=study, metric="peak_percent").order_by("trial__position")
@@ -80,12 +80,12 @@ def test_the_published_share_of_peak_it_gives_to_the_printed_digit(page):
     assert len(printed) == 8
 
 
-def test_a_measured_rate_it_lays_beside_the_published_ones(page, library):
+def test_it_shows_a_measured_rate_beside_the_published_ones(page, library):
     words = words_of(page, measured(library, LADDER, solve))
     assert words.index("Against peak, price and power Measured") < words.index("14.53 51.7 171.4 142.0 16.14")
 
 
-def test_known_facts_it_holds_the_rate_against(page, library):
+def test_it_compares_the_rate_with_known_facts(page, library):
     experiment = measured(library, LADDER, solve)
     cluster = experiment.cluster
     cluster.facts = {
@@ -103,7 +103,7 @@ def test_known_facts_it_holds_the_rate_against(page, library):
     assert "Not known" not in words
 
 
-def test_phases_it_shows_with_gains_equations_and_the_extrapolation(page, library):
+def test_it_shows_phases_with_gains_equations_and_the_extrapolation(page, library):
     words = words_of(page, measured(library, STAGING, stage))
     assert "6 multicast 48.00 +400.0 % 43 3.86 74" in words, "0.7 s against 2.7 s on six nodes"
     assert "6 pull 9.600 – 11 – –" in words
@@ -118,19 +118,19 @@ def test_phases_it_shows_with_gains_equations_and_the_extrapolation(page, librar
 PRINTED_GAINS = "10 broadcast +589 % 4.4 77 kind: measured; nodes: 10, 100 Mb/s each; server: gigabit; data set: 568 MB"
 
 
-def test_printed_gains_it_lays_beside_measured_ones_with_their_conditions(page, library):
+def test_it_shows_printed_gains_beside_measured_ones_with_their_conditions(page, library):
     words = words_of(page, measured(library, STAGING, stage))
     assert words.index("6 multicast") < words.index(PRINTED_GAINS)
     assert "100 broadcast – 30 97 kind: estimated; search: 48 h; data set: 500 MB" in words
 
 
-def test_gains_alone_it_shows_of_a_study_that_prints_no_times(page):
+def test_it_shows_only_gains_of_a_study_that_prints_no_times(page):
     words = words_of(page, Experiment.objects.get(slug="york-staging"))
     assert PRINTED_GAINS in words
     assert "Equations" not in words
 
 
-def test_what_waiting_costs_it_tells_where_prices_are_known(page, library):
+def test_it_says_what_waiting_costs_where_prices_are_known(page, library):
     experiment = measured(library, STAGING, stage)
     assert "Price lost" not in words_of(page, experiment)
     experiment.cluster.describe({"hosts": 7, "price_per_host_hour": 1.35, "currency": "€"})
@@ -140,18 +140,18 @@ def test_what_waiting_costs_it_tells_where_prices_are_known(page, library):
 
 
 @pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
-def test_an_impossible_target_it_ignores(page, library, asked):
+def test_it_ignores_an_impossible_target(page, library, asked):
     words = words_of(page, measured(library, STAGING, stage), **asked)
     assert "beyond measured nodes and searches" in words
 
 
-def test_a_sweep_of_hosts_it_adds_no_part_to(page, submit, run):
+def test_it_adds_no_part_to_a_sweep_of_hosts(page, submit, run):
     experiment = submit()
     run()
     assert words_of(page, experiment) == ""
 
 
-def test_an_experiment_without_results_it_adds_no_part_to(page, library):
+def test_it_adds_no_part_to_an_experiment_without_results(page, library):
     from experiments.spec import parse
 
     for specification in (READERS, STAGING, LADDER):
@@ -159,7 +159,7 @@ def test_an_experiment_without_results_it_adds_no_part_to(page, library):
         assert words_of(page, experiment) == ""
 
 
-def test_what_one_may_not_see_it_does_not_find(client, library, django_user_model):
+def test_it_does_not_find_what_one_may_not_see(client, library, django_user_model):
     experiment = measured(library, LADDER, solve)
     client.force_login(django_user_model.objects.create_user("stranger"))
     assert client.get(reverse("experiment-parts", args=[experiment.slug])).status_code == 404

@@ -32,7 +32,7 @@ def stored(tmp_path):
     return stored
 
 
-def test_few_samples_it_keeps_as_they_are(stored):
+def test_it_keeps_few_samples_as_they_are(stored):
     samples = stored([row(t, host, user=t) for t in (1.0, 2.0, 2.5) for host in ("n1", "n2")])
     assert samples.hosts == ["n1", "n2"]
     assert samples.t_s == [1.0, 2.0, 2.5]
@@ -41,19 +41,19 @@ def test_few_samples_it_keeps_as_they_are(stored):
     assert samples.count.tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
-def test_a_host_that_fell_silent_it_leaves_a_gap_for(stored):
+def test_it_leaves_a_gap_for_a_host_that_fell_silent(stored):
     samples = stored([row(1.0), row(1.0, "n2"), row(2.0)])
     assert samples.count.tolist() == [[1, 1], [1, 0]]
 
 
-def test_drops_are_per_second_of_their_interval_it_takes_older_files_without(stored):
+def test_it_gives_drops_per_second_of_their_interval_and_takes_older_files_without(stored):
     samples = stored([row(2.0, drops=6), row(2.5, drops=1)])
     assert samples.mean[0, :, DROPS].tolist() == [3.0, 2.0]
     old = [{name: value for name, value in row(1.0).items() if name != "drops"}]
     assert stored(old).mean[0, 0, DROPS] == 0
 
 
-def test_hours_of_samples_it_thins_and_keeps_mean_and_extremes(stored):
+def test_it_thins_hours_of_samples_and_keeps_mean_and_extremes(stored):
     seconds = 2 * 3600
     rows = [row(float(t), user=9.0 if t == 5000 else 0.5) for t in range(1, seconds + 1)]
     samples = stored(rows)
@@ -66,20 +66,20 @@ def test_hours_of_samples_it_thins_and_keeps_mean_and_extremes(stored):
     assert (samples.mean[0, :, CPU] * samples.count[0]).sum() / seconds == pytest.approx(whole)
 
 
-def test_a_step_it_weighs_by_the_length_of_its_intervals(stored):
+def test_it_weighs_a_step_by_the_length_of_its_intervals(stored):
     steps = [float(t) for t in range(2, 2 * MOST_STEPS + 1, 2)]
     samples = stored([each for t in steps for each in (row(t - 1.5, user=3.75), row(t, user=-0.25))])
     assert samples.mean[0, :, CPU] == pytest.approx([1.0] * MOST_STEPS)
 
 
-def test_more_hosts_than_can_be_drawn_it_counts(stored):
+def test_it_says_how_many_hosts_it_does_not_draw(stored):
     samples = stored([row(1.0, f"n{i}") for i in range(MOST_HOSTS + 3)])
     assert (len(samples.hosts), samples.omitted) == (MOST_HOSTS, 3)
     assert samples.mean.shape == (MOST_HOSTS, 1, len(QUANTITIES))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "[\n]"])
-def test_an_empty_file_it_reads_as_no_host(tmp_path, text):
+def test_it_reads_an_empty_file_as_no_host(tmp_path, text):
     file = tmp_path / "samples.json"
     file.write_text(text)
     assert read_samples(file).hosts == []
@@ -88,7 +88,7 @@ def test_an_empty_file_it_reads_as_no_host(tmp_path, text):
 @pytest.mark.parametrize(
     "text", ["{", '[{"t_s": 1}]', "[1]", CROWDED, '[{"t_s": 1.0, "host"', json.dumps([row(1.0)])[:-20]]
 )
-def test_a_damaged_file_it_refuses(tmp_path, text):
+def test_it_refuses_a_damaged_file(tmp_path, text):
     file = tmp_path / "samples.json"
     file.write_text(text)
     with pytest.raises(ValueError):  # noqa: PT011 - json's own words or ours
@@ -99,7 +99,7 @@ def line(name: str, *means: float | None, samples: int = 1) -> HostLine:
     return HostLine(name, means, [None if m is None else (m / 2, m * 2, samples) for m in means])
 
 
-def test_six_hosts_are_lines_it_names_prefix_and_gaps():
+def test_it_draws_six_hosts_as_lines_with_prefix_and_gaps():
     lines = [line(f"n{i}", 2e6, None, 1e6) for i in range(6)]
     figure = hosts_over_time([1.0, 2.0, 3.0], lines, quantity="Sent", unit="B/s")
     assert [trace["name"] for trace in figure["data"]] == [f"n{i}" for i in range(6)]
@@ -110,13 +110,13 @@ def test_six_hosts_are_lines_it_names_prefix_and_gaps():
     checked(figure)
 
 
-def test_steps_of_several_samples_it_gives_with_their_range():
+def test_it_gives_steps_of_several_samples_with_their_range():
     figure = hosts_over_time([30.0], [line("n1", 4.0, samples=30)], quantity="Runnable programs", unit="")
     assert figure["data"][0]["customdata"] == [[2.0, 8.0, 30]]
     checked(figure)
 
 
-def test_more_hosts_than_lines_it_draws_as_a_map():
+def test_it_draws_more_hosts_than_lines_as_a_map():
     lines = [line(f"n{i}", float(i), None) for i in range(7)]
     figure = hosts_over_time([1.0, 2.0], lines, quantity="CPU use of one core", unit="%")
     (heat,) = figure["data"]
@@ -143,7 +143,7 @@ def panel(page, trial: Trial) -> str:
     return page.get(reverse("trial-hosts", args=[trial.pk])).content.decode()
 
 
-def test_the_trial_s_page_it_fetches_the_panel(page, trial):
+def test_it_fetches_the_panel_of_a_trial(page, trial):
     assert f'hx-get="{reverse("trial-hosts", args=[trial.pk])}"' in page.get(trial.get_absolute_url()).content.decode()
     html = panel(page, trial)
     assert re.findall(r'data-view="[^"]+" aria-pressed="\w+">([^<]+)<', html) == [
@@ -154,13 +154,13 @@ def test_the_trial_s_page_it_fetches_the_panel(page, trial):
     assert figure["layout"]["yaxis"]["title"]["text"] == "CPU use of one core (%)"
 
 
-def test_drops_it_shows_where_there_were_any(page, trial):
+def test_it_shows_drops_where_there_were_any(page, trial):
     file = trial.artifacts.get(kind="samples").file
     file.write_text(json.dumps([row(1.0, drops=4)]))
     assert ">Dropped</button>" in panel(page, trial)
 
 
-def test_what_is_missing_it_says_plainly(page, trial):
+def test_it_says_plainly_what_is_missing(page, trial):
     artifact = trial.artifacts.get(kind="samples")
     artifact.file.write_text("[]")
     assert "No second sample was taken" in panel(page, trial)
@@ -174,12 +174,12 @@ def test_what_is_missing_it_says_plainly(page, trial):
     assert "No samples of the hosts were stored" in panel(page, trial)
 
 
-def test_published_results_it_asks_for_no_samples(page):
+def test_it_asks_for_no_samples_of_published_results(page):
     published = Trial.objects.filter(experiment__published=True, state="finished").first()
     assert "Hosts over time" not in page.get(published.get_absolute_url()).content.decode()
 
 
-def test_a_failed_trial_it_shows_its_samples_where_they_were_kept(page, trial):
+def test_it_shows_the_samples_of_a_failed_trial_where_they_were_kept(page, trial):
     Trial.objects.filter(pk=trial.pk).update(state="failed")
     address = reverse("trial-hosts", args=[trial.pk])
     assert address in page.get(trial.get_absolute_url()).content.decode()

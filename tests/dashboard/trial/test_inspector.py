@@ -51,7 +51,7 @@ def ask(page, trial: Trial, **query: str):
     return page.get(reverse("trial-packets", args=[trial.pk]), query)
 
 
-def test_the_list_it_pages_on_to_the_last_packet(page, trial):
+def test_it_pages_the_list_on_to_the_last_packet(page, trial):
     seen, address = [], reverse("trial-packets", args=[trial.pk])
     while address:
         html = page.get(address).content.decode()
@@ -61,14 +61,14 @@ def test_the_list_it_pages_on_to_the_last_packet(page, trial):
     assert seen == list(range(1, PACKETS + 1))
 
 
-def test_a_row_it_says_ends_protocol_and_flags(page, trial):
+def test_it_says_ends_protocol_and_flags_of_a_row(page, trial):
     html = ask(page, trial, first="4", last="4").content.decode()
     assert rows(html) == [4]
     for words in ("10.0.0.1", "10.0.0.2", "TCP", "0.003000", "40000 → 20000 [PSH, ACK]", "Len=100"):
         assert words in html
 
 
-def test_a_display_filter_it_holds_together_with_the_range(page, trial):
+def test_it_applies_a_display_filter_together_with_the_range(page, trial):
     html = ask(page, trial, filter="tcp.len > 0", first="10", last="20").content.decode()
     assert rows(html) == [10, 13, 16, 19]
 
@@ -83,7 +83,7 @@ def test_a_display_filter_it_holds_together_with_the_range(page, trial):
         ({"first": "9", "last": "3"}, "range", "first not above the last"),
     ],
 )
-def test_what_is_wrong_it_says_at_its_field_and_leaves_the_list(page, trial, query, field, words):
+def test_it_says_what_is_wrong_at_its_field_and_leaves_the_list(page, trial, query, field, words):
     answer = ask(page, trial, **query)
     assert answer.status_code == 200
     assert answer.headers["HX-Reswap"] == "none"
@@ -92,7 +92,7 @@ def test_what_is_wrong_it_says_at_its_field_and_leaves_the_list(page, trial, que
     assert words in message
 
 
-def test_one_packet_it_shows_with_every_field(page, trial):
+def test_it_shows_one_packet_with_every_field(page, trial):
     html = page.get(reverse("trial-packet", args=[trial.pk, 4])).content.decode()
     for words in ("Internet Protocol Version 4", "Destination Port: 20000", "Flags: 0x018 (PSH, ACK)"):
         assert words in html
@@ -106,20 +106,20 @@ def test_without_a_capture_there_is_no_inspector(page, trial):
     assert ask(page, trial).status_code == 404
 
 
-def test_the_report_of_2011_it_labels_and_qualifies(page, trial):
+def test_it_labels_and_qualifies_the_report_of_2011(page, trial):
     html = page.get(trial.get_absolute_url()).content.decode()
     block = html.partition("As published in 2011")[2]
     assert "Number of packets" in block
     assert "Is 1/8." in block
 
 
-def test_the_observer_effect_it_shows_with_both_times(page, trial):
+def test_it_shows_the_observer_effect_with_both_times(page, trial):
     block = page.get(trial.get_absolute_url()).content.decode().partition("<h3>Observer effect")[2]
     assert "With capture" in block
     assert "n = 1" in block
 
 
-def test_an_environment_it_lays_beside_that_of_a_sibling(page, trial):
+def test_it_shows_an_environment_beside_that_of_a_sibling(page, trial):
     sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
     for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
         facts = Environment.store({"kernel": kernel, "cpu": "the same"})

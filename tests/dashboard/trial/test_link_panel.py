@@ -58,7 +58,7 @@ def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -
     assert (bursts["asked"], bursts["achieved"]) == ("5.00\u202fpackets", "4.52\u202fpackets")
 
 
-def test_the_trial_page_shows_it_also_when_the_trial_failed(trial: Trial, client: Client) -> None:
+def test_it_shows_the_certificate_on_the_page_of_a_failed_trial_too(trial: Trial, client: Client) -> None:
     client.force_login(User.objects.create_superuser("okafor"))
     text = client.get(f"/trials/{trial.pk}/").content.decode()
     assert "Not as asked" in text

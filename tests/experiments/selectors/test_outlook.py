@@ -30,7 +30,7 @@ def outlook_of(experiment: Experiment) -> Outlook:
     return outlooks(waiting_rows(), list(running_trials()))[experiment.pk]
 
 
-def test_repetitions_that_are_added_a_week_later_it_expects_to_last_as_long_as_those_before() -> None:
+def test_it_expects_repetitions_added_a_week_later_to_last_as_long_as_those_before() -> None:
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
     ended(*(factories.finished() for _ in range(3)), held_s=5)
     experiment.add_repetitions(2)
@@ -41,14 +41,14 @@ def test_repetitions_that_are_added_a_week_later_it_expects_to_last_as_long_as_t
     assert found.starts_in_s == pytest.approx(3, abs=1)
 
 
-def test_cancelled_trials_it_takes_for_no_pace() -> None:
+def test_it_does_not_take_cancelled_trials_for_a_pace() -> None:
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=4)
     ended(factories.finished(), held_s=5)
     experiment.trials.filter(state="queued").first().cancel()
     assert outlook_of(experiment).left_s == pytest.approx(10)
 
 
-def test_each_configuration_it_expects_to_last_as_long_as_itself_and_an_unknown_one_as_the_workload() -> None:
+def test_it_expects_each_configuration_to_last_as_long_as_before_and_an_unknown_one_as_the_workload() -> None:
     experiment = factories.experiment(sweep={"hosts": [1, 2, 4]}, repetitions=2)
     one, two = factories.finished(), factories.finished()
     assert (one.configuration.hosts, two.configuration.hosts) == (1, 2)
@@ -58,18 +58,18 @@ def test_each_configuration_it_expects_to_last_as_long_as_itself_and_an_unknown_
     assert outlook_of(experiment).left_s == pytest.approx(10 + 70 + 2 * 40)
 
 
-def test_a_new_experiment_it_expects_to_last_as_long_as_the_same_configurations_elsewhere() -> None:
+def test_it_expects_a_new_experiment_to_last_as_long_as_the_same_configurations_elsewhere() -> None:
     factories.experiment(sweep={"hosts": [1]}, repetitions=1)
     ended(factories.finished(), held_s=5)
     again = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
     assert outlook_of(again) == Outlook(0.0, pytest.approx(15), {})
 
 
-def test_a_workload_that_never_ran_here_it_promises_nothing() -> None:
+def test_it_promises_nothing_for_a_workload_that_never_ran_here() -> None:
     assert outlook_of(factories.experiment()) == Outlook(0.0, None, {})
 
 
-def test_its_own_trials_it_remembers_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_remembers_its_own_trials_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlook, "LATEST", 2)
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=1)
     ended(factories.finished(), held_s=5)
@@ -79,7 +79,7 @@ def test_its_own_trials_it_remembers_however_many_others_ended_since(monkeypatch
     assert outlook_of(experiment).left_s == pytest.approx(5)
 
 
-def test_the_turns_of_others_it_counts() -> None:
+def test_it_counts_the_trials_of_others_that_come_first() -> None:
     first = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
     second = factories.experiment(sweep={"hosts": [1]}, repetitions=2)
     ended(factories.finished(), held_s=5)
@@ -89,7 +89,7 @@ def test_the_turns_of_others_it_counts() -> None:
     assert outlook_of(first) == Outlook(0.0, pytest.approx(5), {})
 
 
-def test_a_cluster_that_is_off_it_gives_no_time_and_holds_nobody_up() -> None:
+def test_it_gives_no_time_for_a_cluster_that_is_off_and_holds_nobody_up() -> None:
     off = factories.experiment(sweep={"hosts": [1]}, repetitions=3)
     ended(factories.finished(), held_s=5)
     Cluster.objects.filter(slug="testbed").update(enabled=False)

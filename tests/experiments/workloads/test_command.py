@@ -67,7 +67,7 @@ def errors_of(text):
 # the specification
 
 
-def test_words_that_look_like_numbers_it_hands_over_as_they_are_written():
+def test_it_hands_over_words_that_look_like_numbers_as_they_are_written():
     for swept in ("['007', '1.10', '1..3', 1e3, 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
         spec = parse_yaml(VERSIONS % ("'010'", swept))
         plan = design.expand(spec)
@@ -77,14 +77,14 @@ def test_words_that_look_like_numbers_it_hands_over_as_they_are_written():
         assert design.expand(parse_yaml(yaml.safe_dump(spec.to_dict()))) == plan
 
 
-def test_words_that_yaml_takes_for_other_numbers_it_asks_to_quote():
+def test_it_asks_to_quote_words_that_yaml_takes_for_other_numbers():
     assert errors_of(VERSIONS % ("010", "[1.9, 1.10]")) == {
         "parameters.build": "YAML takes 010 for the number 8; write '010' with quotes",
         "sweep.version": "YAML takes 1.10 for the number 1.1; write '1.10' with quotes",
     }
 
 
-def test_a_definition_it_sweeps_like_any_workload():
+def test_it_sweeps_a_definition_like_any_workload():
     spec = parse_yaml(MOLDY)
     plan = design.expand(spec)
     assert [c.parameters["steps"] for c in plan.configurations] == [10, 20]
@@ -100,7 +100,7 @@ def test_a_definition_it_sweeps_like_any_workload():
     assert parse(spec.to_dict()) == spec
 
 
-def test_a_configuration_alone_it_can_run_and_parse():
+def test_it_runs_and_parses_a_configuration_alone():
     (configuration, _) = design.expand(parse_yaml(MOLDY)).configurations
     parameters = design.workload_parameters("command", configuration.parameters)
     workload = get("command", configuration.parameters)
@@ -108,7 +108,7 @@ def test_a_configuration_alone_it_can_run_and_parse():
     assert workload.parse("Loop time of 3.25 s", {}).figures == {"command.loop_time_s": 3.25}
 
 
-def test_a_figure_it_describes_from_the_specification():
+def test_it_describes_a_figure_from_the_specification():
     metric = find("command.loop_time_s", parse_yaml(MOLDY).to_dict())
     assert (metric.label, metric.unit, metric.direction) == ("Loop time", "s", "lower")
     unknown = find("command.loop_time_s")
@@ -144,7 +144,7 @@ def test_a_figure_it_describes_from_the_specification():
         ("    steps: {", "    model_dump: {}\n    steps: {", "parameters.placeholders", "cannot be the name"),
     ],
 )
-def test_a_wrong_definition_it_refuses_at_its_field(wrong, right, path, words):
+def test_it_refuses_a_wrong_definition_at_its_field(wrong, right, path, words):
     assert wrong in MOLDY
     found = errors_of(MOLDY.replace(wrong, right))
     assert words in found[path]
@@ -172,24 +172,24 @@ def test_a_wrong_definition_it_refuses_at_its_field(wrong, right, path, words):
         "~",
     ],
 )
-def test_a_text_that_could_be_more_it_refuses(value):
+def test_it_refuses_a_text_that_could_be_more(value):
     with pytest.raises(ValueError, match="value"):
         argv(value)
 
 
-def test_what_a_maintainer_allows_it_passes_on_as_one_item():
+def test_it_passes_on_what_a_maintainer_allows_as_one_item():
     anything = {"type": "text", "pattern": ".*"}
     assert argv("a; rm -rf $HOME `id` | x", placeholder=anything)[1] == "a; rm -rf $HOME `id` | x"
     assert argv("{value}{ranks}", placeholder=anything)[1] == "{value}{ranks}"
 
 
 @pytest.mark.parametrize("value", [":", "-np"])
-def test_what_mpirun_would_take_for_its_own_it_refuses_even_then(value):
+def test_it_refuses_what_mpirun_would_take_for_its_own_even_then(value):
     with pytest.raises(Mismatch):
         argv(value, placeholder={"type": "text", "pattern": ".*"})
 
 
-def test_a_negative_number_it_refuses_alone_and_takes_behind_an_option():
+def test_it_refuses_a_negative_number_alone_and_takes_it_behind_an_option():
     number = {"type": "integer"}
     assert argv(-5, placeholder=number, program=["p", "--offset={value}"]) == ("p", "--offset=-5")
     with pytest.raises(Mismatch, match="read as an option"):
@@ -197,7 +197,7 @@ def test_a_negative_number_it_refuses_alone_and_takes_behind_an_option():
 
 
 @pytest.mark.parametrize("value", [True, 1.5, "x", None, 1e300, "nan", "inf"])
-def test_what_is_no_whole_number_it_refuses(value):
+def test_it_refuses_what_is_not_a_whole_number(value):
     with pytest.raises(ValueError, match="value"):
         argv(value, placeholder={"type": "integer"})
 
@@ -214,24 +214,24 @@ def figure(text, *, file=None, **extractor):
     ("pick", "value"),
     [("first", 4.0), ("last", 3.0), ("min", 2.0), ("max", 4.0), ("mean", 3.0), ("median", 3.0), ("sum", 9.0)],
 )
-def test_of_several_matches_it_picks_as_asked(pick, value):
+def test_it_picks_one_of_several_matches_as_asked(pick, value):
     assert figure("t=4\nt=2 t=3\n", regex=r"t=(\S+)", pick=pick) == value
 
 
-def test_a_json_pointer_it_follows():
+def test_it_follows_a_json_pointer():
     text = '{"runs": [{"a/b": 1.5}, {"a/b": [2, 4]}], "0": 7}'
     assert figure(text, file="r.json", json_pointer="/runs/0/a~1b") == 1.5
     assert figure(text, file="r.json", json_pointer="/runs/1/a~1b", pick="mean") == 3.0
     assert figure(text, json_pointer="/0") == 7.0
 
 
-def test_a_csv_column_it_reads():
+def test_it_reads_a_csv_column():
     text = "size, seconds\n1, 0.5\n2, 1.5\n3,\n"
     assert figure(text, file="out.csv", csv_column="seconds", pick="max") == 1.5
     assert figure("a;b\n1;2\n", csv_column="b", delimiter=";") == 2.0
 
 
-def test_another_unit_it_makes_with_the_factor():
+def test_it_makes_another_unit_with_the_factor():
     assert figure("t = 250 usec", regex="t = (.+) usec", factor=1e-6) == 250e-6
 
 
@@ -243,7 +243,7 @@ def test_another_unit_it_makes_with_the_factor():
         {"csv_column": "rate", "file": "never-written.csv"},
     ],
 )
-def test_a_missing_figure_it_calls_a_failure_unless_it_is_optional(extractor):
+def test_it_calls_a_missing_figure_a_failure_unless_it_is_optional(extractor):
     with pytest.raises(OutputError, match="x "):
         figure("{}", **extractor)
     assert figure("{}", **extractor, required=False) is None
@@ -259,29 +259,29 @@ def test_a_missing_figure_it_calls_a_failure_unless_it_is_optional(extractor):
         ("rate\nfast\n", {"csv_column": "rate"}),
     ],
 )
-def test_what_is_no_number_it_refuses(text, extractor):
+def test_it_refuses_what_is_not_a_number(text, extractor):
     with pytest.raises(OutputError, match=r"no (number|measurement)"):
         figure(text, **extractor)
 
 
 @pytest.mark.parametrize("extractor", [{}, {"regex": "(a)", "csv_column": "a"}, {"regex": "(a)", "factor": 0}])
-def test_an_extractor_without_one_source_it_refuses(extractor):
+def test_it_refuses_an_extractor_without_one_source(extractor):
     with pytest.raises(ValueError, match="extract"):
         get("command").parameters_type.model_validate({"program": ["p"], "extract": [{"name": "x", **extractor}]})
 
 
-def test_a_specification_without_a_program_it_refuses():
+def test_it_refuses_a_specification_without_a_program():
     assert errors_of("name: Nothing\nworkload: command\n") == {"parameters.program": "names no program"}
 
 
-def test_a_form_it_lets_send_json_text():
+def test_it_lets_a_form_send_json_text():
     parameters = get("command").parameters_type.model_validate({"program": '["echo", "a b"]', "inputs": "{}"})
     assert parameters.program == ["echo", "a b"]
     with pytest.raises(ValueError, match="JSON"):
         get("command").parameters_type.model_validate({"program": '["echo"'})
 
 
-def test_a_real_program_it_runs_without_a_shell(tmp_path):
+def test_it_runs_a_real_program_without_a_shell(tmp_path):
     definition = {
         "program": ["/usr/bin/printf", "%s\\n", "t=$HOME;{value}", "rank of {ranks}"],
         "placeholders": {"value": {"type": "number"}},

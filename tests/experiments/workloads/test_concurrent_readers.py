@@ -23,7 +23,7 @@ def left_behind():
     return {found for place in places for found in place.glob("rankwire-readers-*")}
 
 
-def test_a_recorded_result_it_adds_up():
+def test_it_adds_up_a_recorded_result():
     parsed = READERS.parse("", {"readers.json": RECORDED})
     figures = {name.removeprefix("concurrent-readers."): value for name, value in parsed.figures.items()}
     jobs = parsed.tables["Jobs"]
@@ -38,7 +38,7 @@ def test_a_recorded_result_it_adds_up():
     assert {figure.id for figure in READERS.figures} == parsed.figures.keys()
 
 
-def test_ranks_of_one_host_it_adds_before_it_looks_for_the_largest():
+def test_it_adds_ranks_of_one_host_before_it_looks_for_the_largest():
     result = json.loads(RECORDED)
     alone = READERS.parse("", {"readers.json": RECORDED}).figures["concurrent-readers.client_cpu_max_share"]
     busiest = max(result["clients"], key=lambda c: max(s["user_share"] + s["system_share"] for s in c["samples"]))
@@ -48,22 +48,22 @@ def test_ranks_of_one_host_it_adds_before_it_looks_for_the_largest():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"server": 1, "clients": 2}'])
-def test_what_is_no_result_it_refuses(text):
+def test_it_refuses_what_is_not_a_result(text):
     with pytest.raises(OutputError, match=r"readers\.json"):
         READERS.parse("", {"readers.json": text})
 
 
-def test_a_run_that_wrote_nothing_it_calls_unfinished():
+def test_it_calls_a_run_that_wrote_nothing_unfinished():
     with pytest.raises(OutputError, match="did not reach its end"):
         READERS.parse("", {})
 
 
-def test_one_rank_it_refuses():
+def test_it_refuses_one_rank():
     with pytest.raises(Mismatch, match="two hosts"):
         READERS.check(ReadersParameters(), ranks=1)
 
 
-def test_its_command_it_writes():
+def test_it_writes_its_command():
     parameters = ReadersParameters(jobs=7, event_bytes="40 kB", page_bytes="8 KiB", sample_s="1 s")
     assert " ".join(READERS.command(parameters, ranks=3)) == (
         "/usr/bin/python3 -E -s readers.py --jobs 7 --events 400 --events-per-job 30 --event-bytes 40000"
@@ -71,7 +71,7 @@ def test_its_command_it_writes():
     )
 
 
-def test_a_real_server_it_fills_reads_and_removes(tmp_path):
+def test_it_fills_reads_and_removes_a_real_server(tmp_path):
     parameters = ReadersParameters(jobs=3, events=10, events_per_job=12, event_bytes=20_000, page_bytes=8192)
     before = left_behind()
     parsed = run(READERS, parameters, tmp_path, ranks=3)

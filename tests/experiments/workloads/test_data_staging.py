@@ -15,7 +15,7 @@ STAGING = get("data-staging")
 RECORDED = sample("staging-multicast-4-nodes.json")
 
 
-def test_a_recorded_result_it_adds_up():
+def test_it_adds_up_a_recorded_result():
     result = json.loads(RECORDED)
     parsed = STAGING.parse("", {"staging.json": RECORDED})
     figures = {name.removeprefix("data-staging."): value for name, value in parsed.figures.items()}
@@ -29,7 +29,7 @@ def test_a_recorded_result_it_adds_up():
     assert {figure.id for figure in STAGING.figures} == parsed.figures.keys()
 
 
-def test_a_single_search_it_gives_no_later_one():
+def test_it_gives_no_later_search_after_a_single_one():
     result = json.loads(RECORDED)
     for node in result["nodes"]:
         node["searches_s"] = node["searches_s"][:1]
@@ -37,7 +37,7 @@ def test_a_single_search_it_gives_no_later_one():
     assert "data-staging.later_search_s" not in parsed.figures
 
 
-def test_a_search_that_found_nothing_it_refuses():
+def test_it_refuses_a_search_that_found_nothing():
     result = json.loads(RECORDED)
     result["nodes"][0]["found"][-1] = 0
     with pytest.raises(OutputError, match="found none"):
@@ -45,17 +45,17 @@ def test_a_search_that_found_nothing_it_refuses():
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"nodes": []}'])
-def test_what_is_no_result_it_refuses(text):
+def test_it_refuses_what_is_not_a_result(text):
     with pytest.raises(OutputError, match=r"staging\.json"):
         STAGING.parse("", {"staging.json": text})
 
 
-def test_one_rank_it_refuses():
+def test_it_refuses_one_rank():
     with pytest.raises(Mismatch, match="two hosts"):
         STAGING.check(StagingParameters(), ranks=1)
 
 
-def test_its_command_it_writes():
+def test_it_writes_its_command():
     parameters = StagingParameters(staging="multicast", dataset_bytes="568 MB", searches=5, multicast_rate=95e6)
     assert " ".join(STAGING.command(parameters, ranks=3)) == (
         "/usr/bin/python3 -E -s staging.py --staging multicast --work blast --dataset-bytes 568000000 --searches 5"
@@ -64,7 +64,7 @@ def test_its_command_it_writes():
 
 
 @pytest.mark.parametrize(("method", "work"), [("pull", "blast"), ("tree", "read")])
-def test_a_real_data_set_it_brings_to_every_node_whole(tmp_path, method, work):
+def test_it_brings_a_real_data_set_whole_to_every_node(tmp_path, method, work):
     parameters = StagingParameters(staging=method, work=work, dataset_bytes=300_000, searches=2)
     parsed = run(STAGING, parameters, tmp_path, ranks=3)
     assert parsed.figures["data-staging.nodes"] == 2

@@ -9,11 +9,11 @@ from experiments.workloads import registry
 TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
 
 
-def test_every_workload_it_lists():
+def test_it_lists_every_workload():
     assert all(f"| `{workload.slug}` |" in TEXT for workload in registry())
 
 
-def test_its_example_it_writes_as_a_valid_specification():
+def test_it_writes_its_example_as_a_valid_specification():
     spec = parse_yaml(TEXT.partition("```yaml\n")[2].partition("```")[0])
     third = expand(spec).configurations[2]
     assert program(spec.workload, third.parameters) == ("moldy", "control.tip4p", "--steps=400")

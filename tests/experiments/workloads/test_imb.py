@@ -29,12 +29,12 @@ def written_again(tables):
 
 
 @pytest.mark.parametrize("text", [PINGPONG, COLLECTIVES], ids=["pingpong", "collectives"])
-def test_a_recorded_output_it_reads_to_the_numbers_that_it_prints(text):
+def test_it_reads_a_recorded_output_to_the_numbers_that_it_prints(text):
     assert written_again(IMB.parse(text, {}).tables) == printed_rows(text)
     assert len(printed_rows(text)) > 20
 
 
-def test_a_ping_pong_it_gives_the_figures_of_the_largest_message():
+def test_it_gives_the_figures_of_the_largest_message_of_a_ping_pong():
     figures = IMB.parse(PINGPONG, {}).figures
     assert figures["imb.transfer_time_s"] == figures["imb.time_s"] == 0.13990522
     assert figures["imb.bandwidth_Bps"] == pytest.approx(119.92e6, rel=1e-4)
@@ -42,11 +42,11 @@ def test_a_ping_pong_it_gives_the_figures_of_the_largest_message():
     assert figures["imb.fit_latency_s"] == pytest.approx(18e-6, rel=0.2)
 
 
-def test_a_ping_pong_it_heads_with_what_its_megabyte_is():
+def test_it_heads_a_ping_pong_with_what_its_megabyte_is():
     assert list(IMB.parse(PINGPONG, {}).tables) == ["PingPong, 2 processes (1 MB = 1 000 000 bytes)"]
 
 
-def test_collectives_it_takes_on_most_processes():
+def test_it_takes_collectives_on_most_processes():
     parsed = IMB.parse(COLLECTIVES, {})
     assert list(parsed.tables) == [
         "Sendrecv, 2 processes",
@@ -57,7 +57,7 @@ def test_collectives_it_takes_on_most_processes():
     assert parsed.figures == {"imb.time_s": 371.57e-6, "imb.time_min_s": 370.03e-6, "imb.time_max_s": 373.03e-6}
 
 
-def test_a_megabyte_it_finds_in_the_numbers():
+def test_it_finds_the_size_of_a_megabyte_in_the_numbers():
     (section,) = sections(PINGPONG)
     columns = ([row[name] for row in section.rows()] for name in ("bytes", "t_usec", "Mbytes_per_s"))
     assert megabyte_bytes(*columns) == 1_000_000
@@ -66,12 +66,12 @@ def test_a_megabyte_it_finds_in_the_numbers():
         megabyte_bytes([0], [12.0], [0.0])
 
 
-def test_a_table_that_breaks_off_it_refuses():
+def test_it_refuses_a_table_that_breaks_off():
     with pytest.raises(OutputError, match="no table"):
         IMB.parse(PINGPONG.partition("       #bytes")[0], {})
 
 
-def test_its_command_it_writes_with_the_lengths_in_a_file():
+def test_it_writes_its_command_with_the_lengths_in_a_file():
     parameters = ImbParameters(benchmark="Allreduce", message_bytes="4 KiB", repetitions=10, all_sizes=True)
     assert IMB.command(parameters, ranks=8) == (
         *("IMB-MPI1", "Allreduce", "-msglen", "lengths.txt", "-iter", "10", "-npmin", "8"),
@@ -82,6 +82,6 @@ def test_its_command_it_writes_with_the_lengths_in_a_file():
     assert IMB.command(ImbParameters(), ranks=4)[-1] == "2", "a ping-pong has two ranks, the others wait"
 
 
-def test_one_rank_it_refuses():
+def test_it_refuses_one_rank():
     with pytest.raises(Mismatch, match="two ranks"):
         IMB.check(ImbParameters(), ranks=1)

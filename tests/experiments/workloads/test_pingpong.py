@@ -19,24 +19,24 @@ OUTPUT = """\
 """
 
 
-def test_a_size_with_a_unit_it_reads_in_bytes():
+def test_it_reads_a_size_with_a_unit_in_bytes():
     sizes = [PingPongParameters(message_bytes=text).message_bytes for text in ("4 MB", "4 MiB", "16 kB", 5)]
     assert sizes == [4_000_000, 4_194_304, 16_000, 5]
 
 
 @pytest.mark.parametrize("size", ["65 MiB", -1, "1 s", "big"])
-def test_a_size_that_cannot_be_sent_it_refuses(size):
+def test_it_refuses_a_size_that_cannot_be_sent(size):
     with pytest.raises(ValueError, match="message_bytes"):
         PingPongParameters(message_bytes=size)
 
 
-def test_one_size_it_measures_alone_and_a_curve_up_to_it():
+def test_it_measures_a_size_alone_or_a_curve_up_to_it():
     assert message_sizes(PingPongParameters(message_bytes=6)) == [6]
     assert message_sizes(PingPongParameters(message_bytes=6, all_sizes=True)) == [0, 1, 2, 4, 6]
     assert message_sizes(PingPongParameters(message_bytes=4, all_sizes=True)) == [0, 1, 2, 4]
 
 
-def test_its_command_it_writes_as_an_argument_list():
+def test_it_writes_its_command_as_an_argument_list():
     parameters = PingPongParameters(message_bytes="16 MiB", repetitions=5, warmups=1, time_per_size="2 s")
     assert PINGPONG.command(parameters, ranks=2) == (
         *("/usr/bin/python3", "-I", "pingpong.py", "--sizes", "16777216"),
@@ -45,7 +45,7 @@ def test_its_command_it_writes_as_an_argument_list():
     assert list(PINGPONG.files(parameters, ranks=2)) == ["pingpong.py"]
 
 
-def test_its_table_it_reads_as_printed():
+def test_it_reads_its_table_as_printed():
     parsed = PINGPONG.parse(OUTPUT, {})
     assert parsed.figures["pingpong.transfer_time_s"] == 520.25e-6
     assert parsed.figures["pingpong.transfer_time_median_s"] == 510.5e-6
@@ -65,17 +65,17 @@ def test_its_table_it_reads_as_printed():
     }
 
 
-def test_a_run_without_a_table_it_refuses():
+def test_it_refuses_a_run_without_a_table():
     with pytest.raises(OutputError, match="no transfer time"):
         PINGPONG.parse("# Rankwire ping-pong\n", {})
 
 
-def test_one_rank_it_refuses():
+def test_it_refuses_one_rank():
     with pytest.raises(Mismatch, match="two ranks"):
         PINGPONG.check(PingPongParameters(), ranks=1)
 
 
-def test_a_real_run_it_measures_one_size(tmp_path):
+def test_it_measures_one_size_in_a_real_run(tmp_path):
     parsed = run(PINGPONG, PingPongParameters(message_bytes="64 MiB", repetitions=2, warmups=1), tmp_path)
     times = [parsed.figures[f"pingpong.transfer_time_{name}s"] for name in ("min_", "median_", "")]
     assert 0 < times[0] <= times[1]
@@ -84,7 +84,7 @@ def test_a_real_run_it_measures_one_size(tmp_path):
     assert "pingpong.latency_s" not in parsed.figures, "one size is no curve"
 
 
-def test_a_real_run_with_waiting_ranks_it_measures_size_by_size(tmp_path):
+def test_it_measures_a_real_run_with_waiting_ranks_size_by_size(tmp_path):
     parameters = PingPongParameters(message_bytes="1 MiB", all_sizes=True, repetitions=10)
     parsed = run(PINGPONG, parameters, tmp_path, ranks=4)
     (rows,) = parsed.tables.values()
@@ -96,7 +96,7 @@ def test_a_real_run_with_waiting_ranks_it_measures_size_by_size(tmp_path):
     assert parsed.figures.keys() <= {figure.id for figure in PINGPONG.figures}
 
 
-def test_a_time_limit_it_keeps_with_one_repetition_at_least(tmp_path):
+def test_it_keeps_a_time_limit_with_one_repetition_at_least(tmp_path):
     parameters = PingPongParameters(message_bytes="1 MiB", repetitions=100_000, warmups=1000, time_per_size="1 ms")
     (rows,) = run(PINGPONG, parameters, tmp_path).tables.values()
     assert 1 <= rows[0]["repetitions"] < 100_000

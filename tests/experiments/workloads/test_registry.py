@@ -11,7 +11,7 @@ from experiments.workloads import base
 EVERY = workloads.registry()
 
 
-def test_the_registry_it_offers_the_workloads_of_the_studies():
+def test_it_offers_the_workloads_of_the_studies_in_the_registry():
     assert [w.slug for w in EVERY] == [
         *("water", "pingpong", "concurrent-readers", "data-staging"),
         *("hpl", "hpcc", "netpipe", "imb", "command"),
@@ -30,7 +30,7 @@ def test_it_finds_a_workload_as_constants_define_it_and_none_of_an_unknown_name(
 
 
 @pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
-def test_every_parameter_it_explains(workload):
+def test_it_explains_every_parameter(workload):
     for name, info in workload.parameters_type.model_fields.items():
         assert info.title, name
         assert info.description.endswith("."), name
@@ -38,7 +38,7 @@ def test_every_parameter_it_explains(workload):
 
 
 @pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
-def test_every_figure_it_names_with_unit_direction_and_definition(workload):
+def test_it_names_every_figure_with_unit_direction_and_definition(workload):
     assert len({figure.id for figure in workload.figures}) == len(workload.figures)
     for figure in workload.figures:
         assert re.fullmatch(rf"{workload.slug}\.\w+", figure.id)
@@ -50,24 +50,24 @@ def test_every_figure_it_names_with_unit_direction_and_definition(workload):
 
 
 @pytest.mark.parametrize("workload", EVERY, ids=lambda w: w.slug)
-def test_output_of_another_program_it_refuses(workload):
+def test_it_refuses_output_of_another_program(workload):
     definition = {"program": ["true"], "extract": [{"name": "t_s", "regex": "time (.*)"}]}
     with pytest.raises(OutputError):
         workloads.get(workload.slug, definition).parse("Segmentation fault\n", {})
 
 
-def test_a_missing_program_it_answers_with_its_package(monkeypatch):
+def test_it_answers_a_missing_program_with_its_package(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     assert workloads.missing_packages(workloads.get("hpl")) == ("hpcc",)
     assert workloads.missing_packages(workloads.get("netpipe")) == ("netpipe-openmpi",)
     assert "build it from source" in workloads.missing_packages(workloads.get("imb"))[0]
 
 
-def test_a_missing_python_module_it_answers_with_its_package(monkeypatch, tmp_path):
+def test_it_answers_a_missing_python_module_with_its_package(monkeypatch, tmp_path):
     monkeypatch.setattr(workloads, "_PYTHON_MODULES", tmp_path)
     assert workloads.missing_packages(workloads.get("pingpong")) == ("python3-mpi4py",)
 
 
-def test_only_the_command_it_restricts_to_maintainers():
+def test_it_restricts_only_the_command_to_maintainers():
     assert [w.slug for w in EVERY if w.restricted] == ["command"]
     assert base.Workload.restricted is False

@@ -36,7 +36,7 @@ def test_its_pages_are_in_use_before_anything_is_recorded(memory: SlotMemory) ->
     memory.give_back(descriptor)
 
 
-def test_with_much_memory_it_makes_no_more_ready_than_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_makes_no_more_memory_ready_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slot_memory, "available_memory_bytes", lambda: 1024 * READY_BYTES)
     memory = SlotMemory()
     descriptor = memory.take()

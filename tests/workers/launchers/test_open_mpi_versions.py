@@ -22,7 +22,7 @@ def network(interface: str) -> str:
     return (MESSAGES + PORTS + CONTROL).format(interface, interface)
 
 
-def test_on_the_testbed_it_uses_our_agent_for_all_hosts() -> None:
+def test_it_uses_our_agent_for_all_hosts_on_the_testbed() -> None:
     command = words(f"""
         mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot --bind-to none --mca mpi_yield_when_idle 1
         --prtemca plm ssh --prtemca plm_ssh_agent /run/rankwire/rsh --prtemca plm_ssh_no_tree_spawn 1
@@ -31,7 +31,7 @@ def test_on_the_testbed_it_uses_our_agent_for_all_hosts() -> None:
     assert launchers.get("testbed").argv(JOB) == [*command, *RANK]
 
 
-def test_on_this_machine_alone_it_stays_on_the_loopback_interface() -> None:
+def test_it_stays_on_the_loopback_interface_on_this_machine_alone() -> None:
     job = dataclasses.replace(JOB, hosts=("localhost",), ranks_per_host=4)
     command = words(f"""
         mpirun --allow-run-as-root -np 4 --host localhost:4 --map-by slot --bind-to none --mca mpi_yield_when_idle 1
@@ -40,7 +40,7 @@ def test_on_this_machine_alone_it_stays_on_the_loopback_interface() -> None:
     assert launchers.get("local").argv(job) == [*command, *RANK]
 
 
-def test_on_real_hosts_it_leaves_slurm_out() -> None:
+def test_it_leaves_slurm_out_on_real_hosts() -> None:
     command = words(f"""
         mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot
         --prtemca plm ssh --prtemca plm_ssh_agent /trial/rsh --prtemca plm_ssh_no_tree_spawn 1 --prtemca ras ^slurm

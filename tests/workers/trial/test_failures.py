@@ -60,7 +60,7 @@ def test_it_refuses_output_that_makes_no_sense(outcome: Callable[..., Trial]) ->
     assert "lorem ipsum" in trial.message
 
 
-def test_what_it_measured_it_keeps_for_a_better_parser(
+def test_it_keeps_what_it_measured_for_a_better_parser(
     outcome: Callable[..., Trial], script_workload: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial = outcome("open('said', 'w').write('x'); print('lorem 7')")

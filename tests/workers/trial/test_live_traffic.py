@@ -16,7 +16,7 @@ def packets(count: int) -> bytes:
     return b"".join(enhanced(frame) for frame in frames)
 
 
-def test_a_growing_capture_it_decodes_as_it_comes(tmp_path: Path) -> None:
+def test_it_decodes_a_growing_capture_as_it_comes(tmp_path: Path) -> None:
     file = tmp_path / "growing.pcapng"
     file.write_bytes(section() + interface())
     with LiveTraffic(file) as traffic, file.open("ab") as growing:
@@ -33,7 +33,7 @@ def test_a_growing_capture_it_decodes_as_it_comes(tmp_path: Path) -> None:
         assert seen["Bps"] / seen["pps"] == pytest.approx(60)  # Ethernet's shortest frame
 
 
-def test_a_recorder_that_tallies_it_asks_for_its_totals() -> None:
+def test_it_asks_a_recorder_that_tallies_for_its_totals() -> None:
     totals = iter([(100, 9000), (300, 29_000)])
     with LiveTraffic(tally=lambda: next(totals)) as traffic:
         assert traffic.progress(HOSTS)["packets"] == 100
@@ -42,12 +42,12 @@ def test_a_recorder_that_tallies_it_asks_for_its_totals() -> None:
     assert seen["Bps"] / seen["pps"] == pytest.approx(100)
 
 
-def test_without_a_capture_it_shows_the_counters_of_the_interfaces() -> None:
+def test_it_shows_the_counters_of_the_interfaces_without_a_capture() -> None:
     with LiveTraffic(None) as traffic:
         assert traffic.progress(HOSTS) == {"packets": None, "pps": 15.0, "Bps": 1000.0, "from": "interfaces"}
 
 
-def test_a_capture_that_cannot_be_followed_it_leaves_for_the_counters(tmp_path: Path) -> None:
+def test_it_leaves_a_capture_that_cannot_be_followed_for_the_counters(tmp_path: Path) -> None:
     file = tmp_path / "odd.pcapng"
     file.write_bytes(b"no capture at all, whatever its name says")
     with LiveTraffic(file) as traffic:
