@@ -117,17 +117,17 @@ def _moment(text: str, name: str) -> datetime | None:
 
 def table_of(user: Any, query: Query, look: Look) -> QuerySet[Configuration]:
     """The configurations in the order of the table, with what every row shows of their experiments."""
-    found = configurations(user, query)
-    related = found.select_related("experiment__cluster", "experiment__project")
+    matching = configurations(user, query)
+    related = matching.select_related("experiment__cluster", "experiment__project")
     return related.order_by(*ORDERS[look.order][1])
 
 
-def panels(found: Pivot, query: Query, look: Look) -> list[Chart]:
+def panels(pivoted: Pivot, query: Query, look: Look) -> list[Chart]:
     """One chart per value of the facet."""
     by_facet: dict[Any, list[Cell]] = {}
-    for cell in sorted(found.cells, key=lambda cell: _order(cell.facet)):
+    for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
         by_facet.setdefault(_key(cell.facet), []).append(cell)
-    y, x = described(query.y), described(query.x) if found.is_scatter else None
+    y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
         x_unit=x.unit if x else _BASE_UNITS.get(query.x, ""),
@@ -139,7 +139,7 @@ def panels(found: Pivot, query: Query, look: Look) -> list[Chart]:
     charts = []
     for number, cells in enumerate(list(by_facet.values())[:MOST_PANELS]):
         series = _series(cells, query, look)
-        figure = pivot_panel(series, axes, scatter=found.is_scatter)
+        figure = pivot_panel(series, axes, scatter=pivoted.is_scatter)
         title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
         subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
         charts.append(Chart(f"pivot-{number}", title, figure, None, max(0, len(series) - 6), subtitle, logarithm=False))
@@ -149,9 +149,9 @@ def panels(found: Pivot, query: Query, look: Look) -> list[Chart]:
 _BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
 
 
-def panels_left_out(found: Pivot) -> int:
+def panels_left_out(pivoted: Pivot) -> int:
     """Values of the facet beyond the panels that a page shows."""
-    return max(0, len({_key(cell.facet) for cell in found.cells}) - MOST_PANELS)
+    return max(0, len({_key(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
 def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[Mark]]]:
@@ -216,7 +216,7 @@ def options(found: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def cells_as_data(found: Pivot) -> list[Mapping[str, Any]]:
+def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
     """The pivot as plain data for REST."""
     return [
         {
@@ -231,23 +231,23 @@ def cells_as_data(found: Pivot) -> list[Mapping[str, Any]]:
             "mean": cell.mean,
             "interval": list(cell.interval) if cell.interval else None,
         }
-        for cell in found.cells
+        for cell in pivoted.cells
     ]
 
 
 def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse:
     """Stream the table that a query string asks for. Raise CannotExplore, before anything is sent."""
     query, look = read(given)
-    found = table_of(user, query, look)
-    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(found) if name not in ("hosts", "ranks"))]
+    matching = table_of(user, query, look)
+    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(matching) if name not in ("hosts", "ranks"))]
     content_type, write = FORMATS[form]
-    body = write(rows(found, parameters, look.columns, query.scope), columns(parameters, look.columns))
+    body = write(rows(matching, parameters, look.columns, query.scope), columns(parameters, look.columns))
     response = StreamingHttpResponse(body, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
     return response
 
 
-def _swept_anywhere(found: Any) -> list[str]:
+def _swept_anywhere(matching: Any) -> list[str]:
     """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
-    first = found.order_by("experiment_id", "pk").distinct("experiment_id")
+    first = matching.order_by("experiment_id", "pk").distinct("experiment_id")
     return swept(first)

@@ -54,11 +54,11 @@ class ExperimentFilter(django_filters.FilterSet):  # type: ignore[misc]
         model = Experiment
         fields: ClassVar[list[str]] = []
 
-    def filter_text(self, found: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-        return found.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
+    def filter_text(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+        return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
 
-    def filter_tag(self, found: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-        return found.filter(tags__contains=[value])
+    def filter_tag(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+        return experiments.filter(tags__contains=[value])
 
 
 class TrialFilter(django_filters.FilterSet):  # type: ignore[misc]

@@ -47,7 +47,7 @@ class ExploreView(APIView):
         """Cells of the pivot with the number of configurations and trials behind each."""
         query, _ = _read(request)
         try:
-            found, matched = pivot(request.user, query), counts(request.user, query)
+            pivoted, matched = pivot(request.user, query), counts(request.user, query)
         except CannotExplore as error:
             raise ValidationError({"": [str(error)]}) from None
         return Response(
@@ -58,8 +58,8 @@ class ExploreView(APIView):
                 "facet": query.facet or None,
                 "configurations": matched.total,
                 "flagged_left_out": flagged(request.user, query),
-                "cut": found.cut,
-                "cells": cells_as_data(found),
+                "cut": pivoted.cut,
+                "cells": cells_as_data(pivoted),
             }
         )
 

@@ -23,8 +23,8 @@ class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
         if unknown:
             names = ", ".join(sorted(known))
             raise ValidationError({name: [f"is not a filter; known: {names}"] for name in unknown})
-        found: QuerySet[Any] = super().filter_queryset(request, queryset, view)
-        return found
+        filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return filtered
 
 
 def clean(request: Request, name: str) -> str:

@@ -51,12 +51,12 @@ def _text(stream: IO[Any]) -> str:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    distinct: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in distinct:
             raise ValueError(f"{name!r} is given twice")
-        found[name] = value
-    return found
+        distinct[name] = value
+    return distinct
 
 
 def _refuse_constant(name: str) -> NoReturn:

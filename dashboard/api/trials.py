@@ -46,11 +46,13 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     filterset_class = TrialFilter
 
     def get_queryset(self) -> Any:
-        found = access.visible_trials(self.request.user, super().get_queryset())
+        trials = access.visible_trials(self.request.user, super().get_queryset())
         if self.action == "list":
             # What only the detail shows may be long: tracebacks, tables, progress with output.
-            return found.defer("traceback", "tables", "progress", "conditions", "certificate", "command").order_by("pk")
-        return found
+            return trials.defer("traceback", "tables", "progress", "conditions", "certificate", "command").order_by(
+                "pk"
+            )
+        return trials
 
     def get_serializer_class(self) -> type[TrialSerializer]:
         return TrialSerializer if self.action == "list" else TrialDetailSerializer

@@ -22,7 +22,7 @@ class HostLine:
 
 def hosts_over_time(t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str) -> Figure:
     """`quantity` in base `unit` over the ends of the steps `t_s`; ranges are shown where a step holds several samples."""
-    scale = Scale.of([high for line in lines for found in line.ranges if found for high in found[1:2]], unit)
+    scale = Scale.of([high for line in lines for span in line.ranges if span for high in span[1:2]], unit)
     time_axis = {"title": axis_title("Time since the first sample", "s")}
     if len(lines) > MOST_SERIES:
         return _map(t_s, lines, scale, quantity, time_axis)

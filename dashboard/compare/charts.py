@@ -22,31 +22,31 @@ MOST_OF_ONE_POINT: Final = 3
 LONGEST_NAME: Final = 28
 
 
-def charts(found: Compared, changed: Changed) -> list[Chart]:
+def charts(compared: Compared, changed: Changed) -> list[Chart]:
     """Overlaid values over the common points; with a single point the members stand side by side."""
-    if len(found.points) < 2:
-        return [_side_by_side(found, metric) for metric in found.drawn[:MOST_OF_ONE_POINT]]
-    drawn = found.drawn[:MOST]
-    parameter = ", ".join(map(parameter_label, found.names))
-    overlaid = [_overlaid(found, metric, parameter) for metric in drawn]
-    return [*overlaid[:1], _change(found, drawn[0], parameter, changed), *overlaid[1:]] if drawn else []
+    if len(compared.points) < 2:
+        return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
+    drawn = compared.drawn[:MOST]
+    parameter = ", ".join(map(parameter_label, compared.names))
+    overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
+    return [*overlaid[:1], _change(compared, drawn[0], parameter, changed), *overlaid[1:]] if drawn else []
 
 
-def not_drawn(found: Compared) -> list[str]:
+def not_drawn(compared: Compared) -> list[str]:
     """Metrics that need no chart, because every counted trial gave the same number, each with that number."""
     constant = {
-        metric: next(value for own in found.series[metric].values() for each in own for value in each)
-        for metric in found.series
-        if found.is_constant(metric) and all(map(any, zip(*found.series[metric].values(), strict=True)))
+        metric: next(value for own in compared.series[metric].values() for each in own for value in each)
+        for metric in compared.series
+        if compared.is_constant(metric) and all(map(any, zip(*compared.series[metric].values(), strict=True)))
     }
     return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
 
 
-def _side_by_side(found: Compared, metric: str) -> Chart:
+def _side_by_side(compared: Compared, metric: str) -> Chart:
     description = described(metric)
     lines = [
         Line(_series_name(m), [m.label], [v])
-        for m, v in zip(found.members, found.series[metric][found.at], strict=True)
+        for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
     ]
     figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
     figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
@@ -58,24 +58,26 @@ def _side_by_side(found: Compared, metric: str) -> Chart:
         figure,
         subtitle="median and range",
         left_out=max(0, len(lines) - 6),
-        log_first=_decades(found, metric),
+        log_first=_decades(compared, metric),
     )
 
 
-def _overlaid(found: Compared, metric: str, parameter: str) -> Chart:
+def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
     description = described(metric)
-    points = _drawn_points(found)
-    x = _axis(found, points)
+    points = _drawn_points(compared)
+    x = _axis(compared, points)
     lines = [
-        Line(_series_name(m), x, [found.series[metric][point][number] for point in points])
-        for number, m in enumerate(found.members)
+        Line(_series_name(m), x, [compared.series[metric][point][number] for point in points])
+        for number, m in enumerate(compared.members)
     ]
     figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
-    if len(found.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+    if len(compared.names) > 1:  # a line would join the end of one sweep with the beginning of the next
         for trace in figure["data"]:
             trace["mode"] = "markers"
     left_out = max(0, len(lines) - 6)
-    return Chart(f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(found, metric))
+    return Chart(
+        f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(compared, metric)
+    )
 
 
 def _series_name(member: Member) -> str:
@@ -85,47 +87,47 @@ def _series_name(member: Member) -> str:
     )
 
 
-def _decades(found: Compared, metric: str) -> bool:
+def _decades(compared: Compared, metric: str) -> bool:
     """Whether a linear axis would press one member flat: a study in miniature beside its full size."""
-    values = [v for own in found.series[metric].values() for each in own for v in each]
-    medians = [median(each) for own in found.series[metric].values() for each in own if each]
+    values = [v for own in compared.series[metric].values() for each in own for v in each]
+    medians = [median(each) for own in compared.series[metric].values() for each in own if each]
     return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
 
 
-def _drawn_points(found: Compared) -> list[Point]:
+def _drawn_points(compared: Compared) -> list[Point]:
     """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
-    if len(found.names) < 2:
-        return found.points
-    first = {point: number for number, point in enumerate(found.points)}
-    groups = list(dict.fromkeys(point[1:] for point in found.points))
-    return sorted(found.points, key=lambda point: (groups.index(point[1:]), first[point]))
+    if len(compared.names) < 2:
+        return compared.points
+    first = {point: number for number, point in enumerate(compared.points)}
+    groups = list(dict.fromkeys(point[1:] for point in compared.points))
+    return sorted(compared.points, key=lambda point: (groups.index(point[1:]), first[point]))
 
 
-def _axis(found: Compared, points: list[Point]) -> list[Any]:
+def _axis(compared: Compared, points: list[Point]) -> list[Any]:
     """Numbers where one numeric parameter pairs the members, else the points in words."""
-    alone = len(found.names) == 1 and all(isinstance(point[0], int | float) for point in points)
-    return [point[0] if alone else point_name(found, point) for point in points]
+    alone = len(compared.names) == 1 and all(isinstance(point[0], int | float) for point in points)
+    return [point[0] if alone else point_name(compared, point) for point in points]
 
 
-def _change(found: Compared, metric: str, parameter: str, changed: Changed) -> Chart:
+def _change(compared: Compared, metric: str, parameter: str, changed: Changed) -> Chart:
     """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
-    drawn = _drawn_points(found)
+    drawn = _drawn_points(compared)
     series = [
         Change(
             _series_name(member),
             number,
             [
                 (x, c.ratio, *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)))
-                for x, point in zip(_axis(found, drawn), drawn, strict=True)
+                for x, point in zip(_axis(compared, drawn), drawn, strict=True)
                 if (c := changed[point][number]) is not None and c.ratio is not None
             ],
         )
-        for number, member in enumerate(found.members)
-        if member is not found.baseline
+        for number, member in enumerate(compared.members)
+        if member is not compared.baseline
     ]
     ratios = [ratio for each in series for _, ratio, *_ in each.points]
     in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
-    quantity, base = described(metric).label, found.baseline.label
+    quantity, base = described(metric).label, compared.baseline.label
     figure = change_over(
         series,
         quantity=lower_first(quantity) if not in_times else quantity,

@@ -38,35 +38,35 @@ class Answer:
     against: Sequence[Against]
 
 
-def answer(found: Compared, changed: Changed) -> Answer:
+def answer(compared: Compared, changed: Changed) -> Answer:
     """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline.
 
     ``changed`` are the changes of what decides (``Compared.change_over_points``).
     """
-    metric = found.deciding
-    others = [member for member in found.members if member is not found.baseline]
+    metric = compared.deciding
+    others = [member for member in compared.members if member is not compared.baseline]
     if metric is None:
         verdict = "Nothing to compare: no metric that decides was measured on more than one side."
-        return Answer(verdict, [Against(member, [_counted(found, member)]) for member in others])
-    over = {member.label: _over_points(found, member, metric, changed) for member in others}
+        return Answer(verdict, [Against(member, [_counted(compared, member)]) for member in others])
+    over = {member.label: _over_points(compared, member, metric, changed) for member in others}
     if len(others) == 1:
         alone = others[0]
-        sentences = [_chosen_point(found, alone, metric)] if len(found.points) > 1 else []
-        return Answer(over[alone.label], [Against(alone, [*sentences, _counted(found, alone)])])
-    told = [Against(member, [over[member.label], _counted(found, member)]) for member in others]
-    return Answer(_of_many(found, metric), told)
+        sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
+        return Answer(over[alone.label], [Against(alone, [*sentences, _counted(compared, alone)])])
+    told = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
+    return Answer(_of_many(compared, metric), told)
 
 
-def _over_points(found: Compared, member: Member, metric: str, all_changed: Changed) -> str:
+def _over_points(compared: Compared, member: Member, metric: str, all_changed: Changed) -> str:
     """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %), and shows no clear change at 1 (−2 %).'"""
-    number = found.members.index(member)
+    number = compared.members.index(member)
     changed = [c for each in all_changed.values() if (c := each[number]) is not None]
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
-    if len(found.points) == 1:
+    if len(compared.points) == 1:
         return _at_one_point(changed[0], metric)
-    subject = f"Against {found.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
-    return f"{subject} {_at_points(changed, len(found.points))}."
+    subject = f"Against {compared.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
+    return f"{subject} {_at_points(changed, len(compared.points))}."
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
@@ -114,19 +114,19 @@ def _changes(changed: Sequence[Comparison]) -> str:
     return " to ".join(ends)
 
 
-def _chosen_point(found: Compared, member: Member, metric: str) -> str:
-    base, other = (_median(found, each, metric) for each in (found.baseline, member))
-    where = _at(found)
+def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
+    base, other = (_median(compared, each, metric) for each in (compared.baseline, member))
+    where = _at(compared)
     if base is None or other is None:
         return f"{where} it was not measured on both sides."
     apart = numbers.change(other / base if base else None)
     return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({apart})."
 
 
-def _of_many(found: Compared, metric: str) -> str:
+def _of_many(compared: Compared, metric: str) -> str:
     """Who has the best median at the chosen point, or between what the medians lie where no direction is better."""
-    medians = [(value, m) for m in found.members if (value := _median(found, m, metric)) is not None]
-    where = f" {at[0].lower()}{at[1:]}" if (at := _at(found)) else ""
+    medians = [(value, m) for m in compared.members if (value := _median(compared, m, metric)) is not None]
+    where = f" {at[0].lower()}{at[1:]}" if (at := _at(compared)) else ""
     label, direction = lower_first(described(metric).label), described(metric).direction
     if not medians:
         return f"No {label} was measured{where}."
@@ -150,8 +150,8 @@ def _counted(found: Compared, member: Member) -> str:
     return f"{f'{at} ' if (at := _at(found)) else ''}{total} {were} measured on both sides: {parts}."
 
 
-def _median(found: Compared, member: Member, metric: str) -> float | None:
-    values = found.series[metric][found.at][found.members.index(member)]
+def _median(compared: Compared, member: Member, metric: str) -> float | None:
+    values = compared.series[metric][compared.at][compared.members.index(member)]
     return median(values) if values else None
 
 
@@ -161,11 +161,11 @@ def amount(value: float, metric: str) -> str:
     return f"{number}{numbers.NARROW}{unit}" if unit else number
 
 
-def point_name(found: Compared, point: Point) -> str:
+def point_name(compared: Compared, point: Point) -> str:
     """A common point in words: '2' where hosts alone pair the members, else '2 hosts, MTU 9000 B'."""
-    if found.names == ("hosts",):
+    if compared.names == ("hosts",):
         return value_words("hosts", point[0])
-    return parameters_sentence(dict(zip(found.names, point, strict=True)), found.names)
+    return parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)
 
 
 def point_words(member: Member, found: Compared) -> str:
@@ -178,23 +178,23 @@ def point_words(member: Member, found: Compared) -> str:
     return ", ".join(p for p in (size, parameters_sentence(row.parameters, rest)) if p)
 
 
-def _at(found: Compared) -> str:
+def _at(compared: Compared) -> str:
     """'At 2 hosts, MTU 9000 B'; nothing where no parameter pairs the members."""
-    named = dict(zip(found.names, found.at, strict=True))
-    return f"At {parameters_sentence(named, found.names)}" if any(v is not None for v in named.values()) else ""
+    named = dict(zip(compared.names, compared.at, strict=True))
+    return f"At {parameters_sentence(named, compared.names)}" if any(v is not None for v in named.values()) else ""
 
 
-def in_brief(found: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
+def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """The first of what differs, and who tells nothing: what the answer has to be read with."""
     apart = [each for each in differences if each.apart]
     tellers = {place for each in differences for place in each.told_by}
     return {
         "rows": [
-            (parameter_label(each.name), [(found.members[n].label, setting(each, n)) for n in each.told_by])
+            (parameter_label(each.name), [(compared.members[n].label, setting(each, n)) for n in each.told_by])
             for each in apart[:_MOST_DIFFERENCES]
         ],
         "more": max(0, len(apart) - _MOST_DIFFERENCES),
-        "silent": [m.label for place, m in enumerate(found.members) if differences and place not in tellers],
+        "silent": [m.label for place, m in enumerate(compared.members) if differences and place not in tellers],
         "none": not differences,
     }
 

@@ -34,50 +34,50 @@ class Table:
     one_sided: Sequence[Folded]
 
 
-def table(found: Compared) -> Table:
+def table(compared: Compared) -> Table:
     """Sort every metric into what stands on the page and what is folded; none is left out."""
-    widest = _widest(found)
-    compared = [row for row in found.rows if row.compared]
-    key = {*HEADLINE, *found.series}
-    changed = [row for row in compared if row.metric in key or _changed(row)]
+    widest = _widest(compared)
+    on_both_sides = [row for row in compared.rows if row.compared]
+    key = {*HEADLINE, *compared.series}
+    changed = [row for row in on_both_sides if row.metric in key or _changed(row)]
     if not changed:
-        changed = [row for row in compared if not row.same]
-    rest = [row for row in compared if row not in changed]
+        changed = [row for row in on_both_sides if not row.same]
+    rest = [row for row in on_both_sides if row not in changed]
     folded = [
-        Folded(element, f"{title}: {_metrics(rows)}", [_metric_row(row, found, widest) for row in rows])
+        Folded(element, f"{title}: {_metrics(rows)}", [_metric_row(row, compared, widest) for row in rows])
         for element, title, rows in (
             ("unclear", "No clear change, or too few repetitions", [row for row in rest if not row.same]),
             ("same", "The same number in every counted trial", [row for row in rest if row.same]),
         )
         if rows
     ]
-    return Table([_metric_row(row, found, widest) for row in changed], folded, _one_sided(found, widest))
+    return Table([_metric_row(row, compared, widest) for row in changed], folded, _one_sided(compared, widest))
 
 
 def _changed(row: MetricRow) -> bool:
     return any(c.verdict in ("higher", "lower") for c in row.against if c)
 
 
-def _one_sided(found: Compared, widest: float) -> list[Folded]:
+def _one_sided(compared: Compared, widest: float) -> list[Folded]:
     """What cannot be held against the baseline, by who measured it."""
     groups: dict[tuple[int, ...], list[MetricRow]] = {}
-    for row in found.rows:
+    for row in compared.rows:
         if not row.compared:
             groups.setdefault(row.measured_by, []).append(row)
     return [
         Folded(
-            f"only-{''.join(found.members[place].label for place in places).lower()}",
-            f"Measured on {told_by(found, places)} only: {_metrics(rows)}",
-            [_metric_row(row, found, widest, places) for row in rows],
+            f"only-{''.join(compared.members[place].label for place in places).lower()}",
+            f"Measured on {told_by(compared, places)} only: {_metrics(rows)}",
+            [_metric_row(row, compared, widest, places) for row in rows],
             places,
         )
         for places, rows in sorted(groups.items(), key=lambda group: group[0])
     ]
 
 
-def told_by(found: Compared, places: Sequence[int]) -> str:
+def told_by(compared: Compared, places: Sequence[int]) -> str:
     """One side by letter and name, several by their letters: 'A (Water)', 'A and C'."""
-    members = [found.members[place] for place in places]
+    members = [compared.members[place] for place in places]
     if len(members) == 1:
         return f"{members[0].label} ({members[0].name})"
     return f"{', '.join(m.label for m in members[:-1])} and {members[-1].label}"
@@ -87,9 +87,9 @@ def _metrics(rows: Sequence[MetricRow]) -> str:
     return f"{len(rows)} metric{'s' * (len(rows) != 1)}"
 
 
-def _widest(found: Compared) -> float:
+def _widest(compared: Compared) -> float:
     """Percent at the ends of the bars: what nine of ten changes fit in, so that one outlier does not flatten the rest."""
-    changes = sorted(abs(c.ratio - 1) * 100 for row in found.rows for c in row.against if c and c.ratio is not None)
+    changes = sorted(abs(c.ratio - 1) * 100 for row in compared.rows for c in row.against if c and c.ratio is not None)
     return max(5.0, min(200.0, changes[int(0.9 * (len(changes) - 1))] * 1.3)) if changes else 5.0
 
 

@@ -45,13 +45,13 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
         .values_list("parameters", "over", "beyond")
     )
     leaving, swept = {_key(parameters) for parameters in change.leaving}, swept_of(experiment)
-    found = [(parameters, over, beyond, moved or _key(parameters) in leaving) for parameters, over, beyond in rows]
-    points = [(parameters_sentence(parameters, swept), over) for parameters, over, _, left in found if left and over]
+    measured = [(parameters, over, beyond, moved or _key(parameters) in leaving) for parameters, over, beyond in rows]
+    points = [(parameters_sentence(parameters, swept), over) for parameters, over, _, left in measured if left and over]
     return Stale(
         points=points[:MOST_POINTS],
         hidden=max(0, len(points) - MOST_POINTS),
         repetitions=spec.repetitions,
-        surplus=sum(beyond for _, _, beyond, left in found if not left),
+        surplus=sum(beyond for _, _, beyond, left in measured if not left),
     )
 
 

@@ -61,12 +61,12 @@ class Results:
         self.overlays = [] if experiment.published else self._overlays()
 
     def _overlays(self) -> list[Overlay]:
-        found = []
+        overlays = []
         for published in published_like(self.experiment):
             rows = configuration_rows(published, self.metrics)
             if self.parameter in swept_parameters(rows) and self.parameter != STEP:
-                found.append(Overlay(published_name(published), published, rows))
-        return found
+                overlays.append(Overlay(published_name(published), published, rows))
+        return overlays
 
     def has(self, metric: str) -> bool:
         """Whether any trial measured it."""

@@ -111,7 +111,7 @@ class ScalingCharts:
 
     def _references(self, *, per_host: bool) -> list[Published]:
         """Published speed-up against its own smallest size, from the ideal line on: it can be compared though the machines cannot."""
-        found = []
+        references = []
         for name, rows in self.published.items():
             timed = sorted((row for row in rows if row.median(TIME)), key=lambda row: row.hosts)
             sizes = [row.hosts for row in timed]
@@ -120,10 +120,10 @@ class ScalingCharts:
             base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
             speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
             shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
-            found.append(
+            references.append(
                 Published(name, sizes, shares if per_host else [s * smallest / self.reference for s in speed_ups])
             )
-        return found
+        return references
 
     def _model_speed_ups(self) -> list[Fitted]:
         """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
@@ -187,8 +187,8 @@ class ScalingCharts:
 def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:
     """The parts by their labels, the smallest ones together as "other" where there are more than can be told apart."""
     ordered = sorted(parts.items(), key=lambda item: -sum(v or 0.0 for v in item[1]))
-    found: dict[str, Sequence[float | None]] = {find(m).label: values for m, values in ordered[: most - 1]}
+    largest: dict[str, Sequence[float | None]] = {find(m).label: values for m, values in ordered[: most - 1]}
     rest = [values for _, values in ordered[most - 1 :]]
     if rest:
-        found["Everything else"] = [sum(v or 0.0 for v in column) for column in zip(*rest, strict=True)]
-    return found
+        largest["Everything else"] = [sum(v or 0.0 for v in column) for column in zip(*rest, strict=True)]
+    return largest

@@ -22,16 +22,16 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
     """
     usual = default_of(ExperimentSpec, "cluster")
     known = {each.slug: each for each in clusters}
-    found = known.get(cluster) or known.get(usual) or next(iter(clusters), None)
-    hosts = _HOSTS if found is None else _up_to(found.hosts_to_suggest, _HOSTS)
-    swept, what = ("hosts", "host") if found is None or len(hosts) > 1 else ("ranks_per_host", "rank")
-    values = hosts if found is None or len(hosts) > 1 else _up_to(found.cores_to_suggest, _FEW)
+    proposed = known.get(cluster) or known.get(usual) or next(iter(clusters), None)
+    hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
+    swept, what = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
+    values = hosts if proposed is None or len(hosts) > 1 else _up_to(proposed.cores_to_suggest, _FEW)
     draft: dict[str, Any] = {
         "name": workload_title(workload) if workload else f"TIP4P water, {what} sweep",
         "workload": workload or "water",
         "sweep": {swept: _written(values)},
     }
-    return draft if found is None or found.slug == usual else {**draft, "cluster": found.slug}
+    return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
 
 
 def row_values(cluster: Cluster) -> dict[str, str]:

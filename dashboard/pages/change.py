@@ -37,25 +37,25 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue more repetitions of every configuration."""
     text = request.POST.get("count", "")
     count = int(text) if text.isdecimal() and len(text) < 4 else 0
-    found = _changeable(request, slug)
+    experiment = _changeable(request, slug)
     if not 1 <= count <= MOST_REPETITIONS:
         messages.error(request, f"Repetitions to add are a number from 1 to {MOST_REPETITIONS}.", extra_tags="bad")
-        return redirect(found)
-    return _queued(request, found, lambda e: queue.add_repetitions(e, count, author=request.user))
+        return redirect(experiment)
+    return _queued(request, experiment, lambda e: queue.add_repetitions(e, count, author=request.user))
 
 
 @require_POST
 def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the suggested points, as long as they are the ones that were on the page."""
-    found = _changeable(request, slug)
-    kept, fresh = kept_diagnosis(found)
+    experiment = _changeable(request, slug)
+    kept, fresh = kept_diagnosis(experiment)
     # Queued trials end its being fresh, so that a second press of the button queues nothing more.
     same = kept is not None and fresh and kept.stamp == request.POST.get("stamp")
-    more = plan_points(found, kept.study.suggested) if kept is not None and same else None
+    more = plan_points(experiment, kept.study.suggested) if kept is not None and same else None
     if more is None:
         messages.error(request, "The suggestion has changed since: look at the new one below.", extra_tags="bad")
-        return redirect(found)
-    return _queued(request, found, lambda e: queue.add_points(e, more, author=request.user))
+        return redirect(experiment)
+    return _queued(request, experiment, lambda e: queue.add_points(e, more, author=request.user))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -78,20 +78,20 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _form(
     request: HttpRequest,
-    found: Experiment,
+    experiment: Experiment,
     draft: Mapping[str, Any],
     error: InvalidSpec | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    context = form_context(dict(draft), error, editing=found) | {"place": "experiments"}
+    context = form_context(dict(draft), error, editing=experiment) | {"place": "experiments"}
     return render(request, "new/page.html", context, status=status)
 
 
 def _changeable(request: HttpRequest, slug: str) -> Experiment:
-    found = find_experiment(request, slug)
-    if found.published or not may_cancel(request.user, found):
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_cancel(request.user, experiment):
         raise PermissionDenied
-    return found
+    return experiment
 
 
 def _queued(request: HttpRequest, found: Experiment, change: Callable[[Experiment], int]) -> HttpResponse:

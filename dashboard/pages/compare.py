@@ -23,32 +23,34 @@ from experiments.selectors.differences import Difference
 
 
 @require_GET
-def compare_page(request: HttpRequest) -> HttpResponse:
+def page(request: HttpRequest) -> HttpResponse:
     """`of` may stand more than once or hold several, separated by commas; its order gives the letters."""
     tokens = members_asked(request)
     scope = "mpi" if asked(request, "scope") == "mpi" else "all"
     try:
-        found = compare(request.user, tokens, baseline=asked(request, "baseline"), at=asked(request, "at"), scope=scope)
+        compared = compare(
+            request.user, tokens, baseline=asked(request, "baseline"), at=asked(request, "at"), scope=scope
+        )
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
-    changed = found.change_over_points(found.deciding) if found.deciding else {}
-    drawn, oversubscribed = charts(found, changed), _oversubscribed(found)
+    changed = compared.change_over_points(compared.deciding) if compared.deciding else {}
+    drawn, oversubscribed = charts(compared, changed), _oversubscribed(compared)
     context = {
         "place": "experiments",
-        "compared": found,
-        "members": [_head(found, member, scope, oversubscribed) for member in found.members],
-        "answer": answer(found, changed),
-        "settings": _differences(found, found.settings),
-        "environment": _differences(found, found.environment),
-        "points": _points(found, scope),
-        "paired": ", ".join(parameter_label(name).lower() for name in found.names),
+        "compared": compared,
+        "members": [_head(compared, member, scope, oversubscribed) for member in compared.members],
+        "answer": answer(compared, changed),
+        "settings": _differences(compared, compared.settings),
+        "environment": _differences(compared, compared.environment),
+        "points": _points(compared, scope),
+        "paired": ", ".join(parameter_label(name).lower() for name in compared.names),
         "charts": drawn,
         "chart_width": "c4" if len(drawn) % 3 == 0 or len(drawn) == 5 else "c6",
-        "not_drawn": not_drawn(found),
-        "table": table(found),
+        "not_drawn": not_drawn(compared),
+        "table": table(compared),
         "scope": scope,
-        "scopes": [(s.value, s.label, _query(found, scope=s.value)) for s in Measurement.Scope],
-        "query": _query(found, scope=scope),
+        "scopes": [(s.value, s.label, _query(compared, scope=s.value)) for s in Measurement.Scope],
+        "query": _query(compared, scope=scope),
     }
     return render(request, "compare/page.html", context)
 
@@ -58,9 +60,9 @@ def members_asked(request: HttpRequest) -> list[str]:
     return [t for text in request.GET.getlist("of") for t in text.split(",") if t.strip()]
 
 
-def _query(found: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:
-    asked_for = {"of": ",".join(m.token for m in found.members), "baseline": baseline or found.baseline.token}
-    position = found.points.index(found.at) if at is None else at
+def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:
+    asked_for = {"of": ",".join(m.token for m in compared.members), "baseline": baseline or compared.baseline.token}
+    position = compared.points.index(compared.at) if at is None else at
     if position:
         asked_for["at"] = str(position)
     if scope != "all":
@@ -68,28 +70,28 @@ def _query(found: Compared, *, baseline: str = "", at: int | None = None, scope:
     return urlencode(asked_for, safe=":,")
 
 
-def _oversubscribed(found: Compared) -> dict[int, str]:
+def _oversubscribed(compared: Compared) -> dict[int, str]:
     """How many virtual hosts shared the cores, by each member's first trial at the chosen point; nothing of real hosts."""
-    firsts = [own[0].pk for member in found.members if (own := member.trials_at(found.names, found.at))]
+    firsts = [own[0].pk for member in compared.members if (own := member.trials_at(compared.names, compared.at))]
     rows = Trial.objects.filter(pk__in=firsts).values_list("pk", "conditions__oversubscription")
     return {pk: words for pk, words in rows if words}
 
 
-def _head(found: Compared, member: Member, scope: str, oversubscribed: Mapping[int, str]) -> dict[str, Any]:
-    own = member.trials_at(found.names, found.at)
+def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mapping[int, str]) -> dict[str, Any]:
+    own = member.trials_at(compared.names, compared.at)
     return {
         "member": member,
-        "words": point_words(member, found),
-        "is_baseline": member is found.baseline,
+        "words": point_words(member, compared),
+        "is_baseline": member is compared.baseline,
         "trials": len(own),
         "oversubscription": oversubscribed.get(own[0].pk, "") if own else "",
-        "flagged": member.flagged_at(found.names, found.at),
-        "as_baseline": _query(found, baseline=member.token, scope=scope),
-        "number": found.members.index(member),
+        "flagged": member.flagged_at(compared.names, compared.at),
+        "as_baseline": _query(compared, baseline=member.token, scope=scope),
+        "number": compared.members.index(member),
     }
 
 
-def _differences(found: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
+def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """What differs, what is the same, and what only some tell, by who tells it."""
     partly: dict[tuple[int, ...], list[Difference]] = {}
     for each in differences:
@@ -98,8 +100,8 @@ def _differences(found: Compared, differences: Sequence[Difference]) -> dict[str
     return {
         "apart": [_cells(each) for each in differences if each.apart],
         "same": [_cells(each) for each in differences if not each.differs],
-        "partly": [(told_by(found, places), [_cells(each) for each in own]) for places, own in partly.items()],
-        "brief": in_brief(found, differences),
+        "partly": [(told_by(compared, places), [_cells(each) for each in own]) for places, own in partly.items()],
+        "brief": in_brief(compared, differences),
     }
 
 
@@ -113,15 +115,15 @@ def _cells(each: Difference) -> dict[str, Any]:
     }
 
 
-def _points(found: Compared, scope: str) -> list[dict[str, Any]]:
+def _points(compared: Compared, scope: str) -> list[dict[str, Any]]:
     """The switch between common points; none where there is only one."""
-    if len(found.points) < 2:
+    if len(compared.points) < 2:
         return []
     return [
         {
-            "words": point_name(found, point),
-            "query": _query(found, at=position, scope=scope),
-            "on": point == found.at,
+            "words": point_name(compared, point),
+            "query": _query(compared, at=position, scope=scope),
+            "on": point == compared.at,
         }
-        for position, point in enumerate(found.points)
+        for position, point in enumerate(compared.points)
     ]

@@ -15,8 +15,8 @@ from experiments.selectors.diagnosis import diagnosis_of
 @require_GET
 def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     """The diagnosis of the results as they are; charts come along with their models, out of band."""
-    found = find_experiment(request, slug)
-    diagnosis_of(found)
-    context = {"experiment": found, **results_of(found), "out_of_band": True}
-    context["may_change"] = not found.published and may_cancel(request.user, found)
+    experiment = find_experiment(request, slug)
+    diagnosis_of(experiment)
+    context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
+    context["may_change"] = not experiment.published and may_cancel(request.user, experiment)
     return render(request, "experiment/_diagnosis.html", context)

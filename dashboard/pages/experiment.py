@@ -35,11 +35,16 @@ NEXT_TRIALS = 3
 
 
 @require_GET
-def experiment(request: HttpRequest, slug: str) -> HttpResponse:
+def page(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one experiment, its charts included."""
-    found = find_experiment(request, slug)
-    context = {"place": "experiments", **_status(request.user, found), **results_of(found), **_setup(found)}
-    context |= allowed(request.user, found, context["progress"])
+    experiment = find_experiment(request, slug)
+    context = {
+        "place": "experiments",
+        **_status(request.user, experiment),
+        **results_of(experiment),
+        **_setup(experiment),
+    }
+    context |= allowed(request.user, experiment, context["progress"])
     context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
 
@@ -47,13 +52,13 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
-    found = find_experiment(request, slug)
-    status = _status(request.user, found)
+    experiment = find_experiment(request, slug)
+    status = _status(request.user, experiment)
     complete = asked(request, "complete")
     if request.GET.get("seen") == str(status["progress"].over):
         return render(request, "experiment/_live.html", {**status, "complete": complete})
-    context: dict[str, Any] = {**status, **results_of(found), "changed": True}
-    context |= allowed(request.user, found, status["progress"])
+    context: dict[str, Any] = {**status, **results_of(experiment), "changed": True}
+    context |= allowed(request.user, experiment, status["progress"])
     response = render(request, "experiment/_live.html", context)
     # The diagnosis is replaced only when a configuration completes: words that change with every trial cannot be read.
     return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
@@ -80,9 +85,9 @@ def _repeatable(configurations: int) -> dict[str, Any]:
     return {"configurations": configurations, "choices": choices}
 
 
-def allowed(user: Any, found: Experiment, progress: Progress) -> dict[str, Any]:
+def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
-    may_change = not found.published and may_cancel(user, found)
+    may_change = not experiment.published and may_cancel(user, experiment)
     return {
         "may_change": may_change,
         "may_cancel": may_change and not progress.is_over,
@@ -90,35 +95,35 @@ def allowed(user: Any, found: Experiment, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _status(user: Any, found: Experiment) -> dict[str, Any]:
-    progress = progress_of([found])[found.pk]
+def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
+    progress = progress_of([experiment])[experiment.pk]
     return {
-        "experiment": found,
+        "experiment": experiment,
         "progress": progress,
-        "state": "published" if found.published else chip_state(progress),
-        "state_words": "" if found.published else chip_words(progress),
+        "state": "published" if experiment.published else chip_state(progress),
+        "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
         "took_s": _took_s(progress),
-        **({} if progress.is_over else _still_to_come(user, found)),
+        **({} if progress.is_over else _still_to_come(user, experiment)),
     }
 
 
-def _still_to_come(user: Any, found: Experiment) -> dict[str, Any]:
+def _still_to_come(user: Any, experiment: Experiment) -> dict[str, Any]:
     """What runs, what waits for what, and how long all of it takes."""
     rows, trials = waiting(), list(running_trials())
-    outlook = outlooks(rows, trials).get(found.pk, Outlook())
-    queued = next((row for row in rows if row["experiment_id"] == found.pk), None)
+    outlook = outlooks(rows, trials).get(experiment.pk, Outlook())
+    queued = next((row for row in rows if row["experiment_id"] == experiment.pk), None)
     return {
-        "running": [running_entry(trial) for trial in trials if trial.experiment_id == found.pk],
+        "running": [running_entry(trial) for trial in trials if trial.experiment_id == experiment.pk],
         "left_s": outlook.left_s,
-        "queued": queued and _queue(user, found, queued, outlook),
+        "queued": queued and _queue(user, experiment, queued, outlook),
     }
 
 
-def _queue(user: Any, found: Experiment, queued: dict[str, Any], outlook: Outlook) -> dict[str, Any]:
+def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: Outlook) -> dict[str, Any]:
     """The next trials, and whose turn is before theirs: by name where it is one experiment that this reader may see."""
     # With the cluster, because the index of the queue begins with it: a long queue is not sorted for its first three.
-    waiting_here = found.trials.filter(state=State.QUEUED, cluster=queued["cluster_id"])
+    waiting_here = experiment.trials.filter(state=State.QUEUED, cluster=queued["cluster_id"])
     following = waiting_here.select_related("configuration").order_by("position")
     ahead = outlook.ahead
     return {
@@ -152,10 +157,10 @@ def _took_s(progress: Progress) -> float | None:
     return seconds if seconds >= 0 else None
 
 
-def results_of(found: Experiment) -> dict[str, Any]:
+def results_of(experiment: Experiment) -> dict[str, Any]:
     """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results."""
-    kept, fresh = kept_diagnosis(found)
-    results = Results(found, kept.study if kept else None)
+    kept, fresh = kept_diagnosis(experiment)
+    results = Results(experiment, kept.study if kept else None)
     sections = results.sections()
     return {
         "results": results,
@@ -167,7 +172,7 @@ def results_of(found: Experiment) -> dict[str, Any]:
         "complete": results.complete,
         "diagnosis": shown(kept, results, sections) if kept else None,
         "fresh": fresh,
-        "oversubscription": _oversubscription(found, results),
+        "oversubscription": _oversubscription(experiment, results),
     }
 
 
@@ -182,9 +187,9 @@ def _oversubscription(found: Experiment, results: Results) -> str:
     return f"up to {largest}" if largest and "hosts" in results.swept else largest or ""
 
 
-def _versions(found: Experiment) -> list[dict[str, Any]]:
+def _versions(experiment: Experiment) -> list[dict[str, Any]]:
     """All versions, newest first, each with what it changed; one query."""
-    versions = list(found.versions.select_related("author"))
+    versions = list(experiment.versions.select_related("author"))
     before: dict[str, Any] = {}
     rows = []
     for version in versions:
@@ -195,10 +200,10 @@ def _versions(found: Experiment) -> list[dict[str, Any]]:
     return rows[::-1]
 
 
-def _apart(found: Experiment) -> list[dict[str, Any]]:
+def _apart(experiment: Experiment) -> list[dict[str, Any]]:
     """Trials that are kept but not counted, with their points and the reason in words."""
-    trials, swept = apart(found), swept_of(found)
-    why = why_apart(found, trials)
+    trials, swept = apart(experiment), swept_of(experiment)
+    why = why_apart(experiment, trials)
     return [
         {
             "trial": trial,
@@ -210,23 +215,23 @@ def _apart(found: Experiment) -> list[dict[str, Any]]:
     ]
 
 
-def _setup(found: Experiment) -> dict[str, Any]:
+def _setup(experiment: Experiment) -> dict[str, Any]:
     """The specification in the words of the head and as YAML."""
-    setup: dict[str, Any] = {"workload_title": workload_title(found.workload), "link": "", "constants": ""}
-    if found.published:
+    setup: dict[str, Any] = {"workload_title": workload_title(experiment.workload), "link": "", "constants": ""}
+    if experiment.published:
         return setup | {
-            "source": list(fact_rows({k: v for k, v in found.source.items() if k not in ("notes", "statements")}))
+            "source": list(fact_rows({k: v for k, v in experiment.source.items() if k not in ("notes", "statements")}))
         }
-    setup["yaml"] = as_yaml(found.specification)
-    setup["versions"] = _versions(found)
-    setup["apart"] = _apart(found)
+    setup["yaml"] = as_yaml(experiment.specification)
+    setup["versions"] = _versions(experiment)
+    setup["apart"] = _apart(experiment)
     try:
-        spec = found.spec
+        spec = experiment.spec
     except InvalidSpec:
         return setup  # stored by an earlier version; its results stay readable
     point = design.first_point(spec)
-    own = [name for name in workloads.get(found.workload).parameters_type.model_fields if name not in spec.sweep]
+    own = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
     setup["constants"] = parameters_sentence(point, own)
     if not any(name.startswith("link.") for name in spec.sweep):
         setup["link"] = design.link_of(point).describe()
-    return setup | {"spec": spec, "known": known_parameters(found.workload)}
+    return setup | {"spec": spec, "known": known_parameters(experiment.workload)}

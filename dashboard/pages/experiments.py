@@ -33,8 +33,8 @@ def experiments(request: HttpRequest) -> HttpResponse:
     wanted = {name: asked(request, name) for name in ("q", "workload", "state", "source")}
     published = {"own": False, "published": True}.get(wanted["source"])
     matching = find_experiments(text=wanted["q"], workload=wanted["workload"], published=published)
-    found = visible_experiments(request.user, matching)
-    page = Paginator(_in_state(found, wanted["state"]), PER_PAGE).get_page(request.GET.get("page"))
+    visible = visible_experiments(request.user, matching)
+    page = Paginator(_in_state(visible, wanted["state"]), PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "place": "experiments",
         "page": page,
@@ -49,17 +49,17 @@ def experiments(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-def _in_state(found: QuerySet[Experiment], state: str) -> QuerySet[Experiment]:
+def _in_state(among: QuerySet[Experiment], state: str) -> QuerySet[Experiment]:
     current = Trial.objects.current()
     unfinished = current.filter(state__in=UNFINISHED).values("experiment_id")
     if state == "unfinished":
-        return found.filter(pk__in=unfinished)
+        return among.filter(pk__in=unfinished)
     if state == "failed":
         bad = current.filter(state__in=FAILED).values("experiment_id")
-        return found.filter(pk__in=bad)
+        return among.filter(pk__in=bad)
     if state == "over":
-        return found.exclude(pk__in=unfinished)
-    return found
+        return among.exclude(pk__in=unfinished)
+    return among
 
 
 @require_GET

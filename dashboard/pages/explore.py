@@ -47,7 +47,7 @@ def explore(request: HttpRequest) -> HttpResponse:
 def _answer(request: HttpRequest) -> dict[str, Any]:
     query, look = read(request.GET)
     matched = counts(request.user, query)
-    found = pivot(request.user, query)
+    pivoted = pivot(request.user, query)
     paginator = Paginator(table_of(request.user, query, look), PER_PAGE)
     paginator.count = matched.total  # counted already, together with the filters' own counts
     page = paginator.get_page(request.GET.get("page"))
@@ -56,12 +56,12 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "query": query,
         "look": look,
         "matched": matched,
-        "trials": sum(cell.trials for cell in found.cells),
-        "cut": found.cut,
+        "trials": sum(cell.trials for cell in pivoted.cells),
+        "cut": pivoted.cut,
         "flagged": flagged(request.user, query),
-        "scatter": found.is_scatter,
-        "charts": panels(found, query, look),
-        "panels_left_out": panels_left_out(found),
+        "scatter": pivoted.is_scatter,
+        "charts": panels(pivoted, query, look),
+        "panels_left_out": panels_left_out(pivoted),
         "page": page,
         "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
         "query_string": _without_page(request.GET),
@@ -91,11 +91,11 @@ def _choices(matched: Counts, query: Query) -> dict[str, Any]:
     }
 
 
-def _counted(found: list[tuple[str, str, int]], chosen: tuple[str, ...]) -> list[tuple[str, str, int, bool]]:
+def _counted(counted: list[tuple[str, str, int]], chosen: tuple[str, ...]) -> list[tuple[str, str, int, bool]]:
     """Counts of what matches, with chosen ones that match nothing kept in sight."""
-    there = {value for value, _, _ in found}
+    there = {value for value, _, _ in counted}
     missing = [(value, value, 0) for value in chosen if value not in there]
-    return [(value, name, count, value in chosen) for value, name, count in [*found, *missing]]
+    return [(value, name, count, value in chosen) for value, name, count in [*counted, *missing]]
 
 
 def _table(rows: list[TableRow], parameters: list[str], look: Look) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
 
 
 def _views(request: HttpRequest) -> list[dict[str, Any]]:
-    found = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))[:MOST_VIEWS]
+    saved = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))[:MOST_VIEWS]
     here = _without_page(request.GET)
-    return [{"view": view, "on": view.query == here, "mine": view.owner_id == request.user.pk} for view in found]
+    return [{"view": view, "on": view.query == here, "mine": view.owner_id == request.user.pk} for view in saved]
 
 
 @require_POST
@@ -162,8 +162,8 @@ def save_view(request: HttpRequest) -> HttpResponse:
 @require_GET
 def view(request: HttpRequest, pk: int) -> HttpResponse:
     """The permalink of a saved view."""
-    found = get_object_or_404(SavedView.objects.filter(Q(owner=request.user) | Q(shared=True)), pk=pk)
-    return redirect(f"{reverse('explore')}?{found.query}")
+    saved = get_object_or_404(SavedView.objects.filter(Q(owner=request.user) | Q(shared=True)), pk=pk)
+    return redirect(f"{reverse('explore')}?{saved.query}")
 
 
 @require_POST

@@ -59,8 +59,10 @@ class BuiltIn:
 def built_in_experiments() -> tuple[BuiltIn, ...]:
     """Return the built-in experiments, quick ones before full ones before others."""
     specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
-    found = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
-    return tuple(sorted(found, key=lambda e: (not e.stem.endswith("-quick"), not e.stem.endswith("-full"), e.stem)))
+    experiments = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
+    return tuple(
+        sorted(experiments, key=lambda e: (not e.stem.endswith("-quick"), not e.stem.endswith("-full"), e.stem))
+    )
 
 
 @require_GET

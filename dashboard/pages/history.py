@@ -30,28 +30,28 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
     if not is_metric(metric):
         raise Http404
     try:
-        found = history_of(request.user, configuration, cluster, metric)
+        record = history_of(request.user, configuration, cluster, metric)
     except Configuration.DoesNotExist:
         raise Http404 from None
     description = described(metric)
     context = {
         "place": "explore",
-        "found": found,
+        "found": record,
         "metric": description,
-        "metrics": [(name, described(name).label) for name in in_order({*found.metrics, metric})],
+        "metrics": [(name, described(name).label) for name in in_order({*record.metrics, metric})],
         "parameters": [
-            (parameter_label(name), value_words(name, value)) for name, value in found.configuration.parameters.items()
+            (parameter_label(name), value_words(name, value)) for name, value in record.configuration.parameters.items()
         ],
-        "chart": _chart(found, description) if found.entries else None,
-        "changes": _changes(found),
+        "chart": _chart(record, description) if record.entries else None,
+        "changes": _changes(record),
     }
     return render(request, "history/page.html", context)
 
 
-def _chart(found: ConfigurationHistory, description: Any) -> Chart:
-    borders = [0, *(change.index for change in found.history.changes), len(found.entries)]
-    medians = [change.before.median for change in found.history.changes]
-    baseline = found.history.baseline
+def _chart(record: ConfigurationHistory, description: Any) -> Chart:
+    borders = [0, *(change.index for change in record.history.changes), len(record.entries)]
+    medians = [change.before.median for change in record.history.changes]
+    baseline = record.history.baseline
     last = baseline.summary.median if baseline else 0.0
     levels = [
         Level(first, stop - 1, median)
@@ -61,8 +61,8 @@ def _chart(found: ConfigurationHistory, description: Any) -> Chart:
         (baseline.low, baseline.high) if baseline and baseline.low is not None and baseline.high is not None else None
     )
     figure = over_time(
-        [entry.value for entry in found.entries],
-        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in found.entries],
+        [entry.value for entry in record.entries],
+        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in record.entries],
         levels,
         quantity=description.label,
         unit=description.unit,
@@ -73,18 +73,18 @@ def _chart(found: ConfigurationHistory, description: Any) -> Chart:
     )
 
 
-def _changes(found: ConfigurationHistory) -> list[dict[str, Any]]:
+def _changes(record: ConfigurationHistory) -> list[dict[str, Any]]:
     return [
         {
             "change": change,
-            "entry": found.entries[change.index],
+            "entry": record.entries[change.index],
             "percent": percent_change(change.ratio),
             "interval": f"{percent_change(ends.low)} to {percent_change(ends.high)}"
             if (ends := change.ratio_interval)
             else "",
-            "mark": found.expected.get(found.entries[change.index].trial),
+            "mark": record.expected.get(record.entries[change.index].trial),
         }
-        for change in found.history.changes
+        for change in record.history.changes
     ]
 
 

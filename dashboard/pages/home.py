@@ -70,16 +70,16 @@ def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, An
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
     if not unfinished:
         return [], []
-    found = outlooks(rows, trials)
+    outlook = outlooks(rows, trials)
     known = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
-    queue = [{**row, "starts_in_s": found[row["experiment_id"]].starts_in_s} for row in rows]
+    queue = [{**row, "starts_in_s": outlook[row["experiment_id"]].starts_in_s} for row in rows]
     return (
-        _running([trial for trial in trials if trial.experiment_id in known], found),
+        _running([trial for trial in trials if trial.experiment_id in known], outlook),
         [row for row in queue if row["experiment_id"] in known],
     )
 
 
-def _running(trials: Sequence[Trial], found: Mapping[int, Outlook]) -> list[dict[str, Any]]:
+def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[dict[str, Any]]:
     """One entry per experiment that has a trial in a worker's hands."""
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
@@ -90,7 +90,7 @@ def _running(trials: Sequence[Trial], found: Mapping[int, Outlook]) -> list[dict
             "progress": progress[pk],
             "marks": marks.get(pk, []),
             "trials": [running_entry(trial) for trial in trials if trial.experiment_id == pk],
-            "left_s": found[pk].left_s,
+            "left_s": outlook[pk].left_s,
         }
         for pk, experiment in experiments.items()
     ]

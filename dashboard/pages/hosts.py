@@ -31,8 +31,8 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "trial/_hosts.html", _panel(find_trial(request, pk)))
 
 
-def _panel(found: Trial) -> dict[str, Any]:
-    artifact = found.artifacts.filter(kind=Artifact.Kind.SAMPLES).first()
+def _panel(trial: Trial) -> dict[str, Any]:
+    artifact = trial.artifacts.filter(kind=Artifact.Kind.SAMPLES).first()
     if artifact is None:
         return {"why": "No samples of the hosts were stored with this trial."}
     if artifact.removed_at is not None:

@@ -118,10 +118,10 @@ def _clusters() -> list[Cluster]:
 
 
 def _project(user: Any, spec: ExperimentSpec) -> Project:
-    found = project_for(user, spec.workload)
-    if found is None:
+    project = project_for(user, spec.workload)
+    if project is None:
         raise InvalidSpec([FieldError("workload", "you may not start this workload in any of your projects")])
-    return found
+    return project
 
 
 def _page(

@@ -28,8 +28,8 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
 
     A filter or number that is none is answered at its field, and the list stays as it was.
     """
-    found = find_trial(request, pk)
-    capture = _capture(found)
+    trial = find_trial(request, pk)
+    capture = _capture(trial)
     display_filter = asked(request, "filter")[:_LONGEST_FILTER]
     try:
         first, last = _number(request, "first", 1), _number(request, "last", _LAST_FRAME)
@@ -44,7 +44,7 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     more = ""
     if len(listed) == PAGE and listed[-1]["number"] < last:
         more = urlencode({"first": listed[-1]["number"] + 1, "last": asked(request, "last"), "filter": display_filter})
-    context: dict[str, Any] = {"trial": found, "rows": [row(packet) for packet in listed], "more": more}
+    context: dict[str, Any] = {"trial": trial, "rows": [row(packet) for packet in listed], "more": more}
     context["is_first_page"] = "page" not in request.GET
     return render(request, "trial/_packet_rows.html", context)
 
@@ -52,9 +52,9 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """All layers and fields of one packet."""
-    found = find_trial(request, pk)
+    trial = find_trial(request, pk)
     try:
-        listed = dissect(_capture(found), frames=(number, number), limit=1, timeout_s=TIMEOUT_S)
+        listed = dissect(_capture(trial), frames=(number, number), limit=1, timeout_s=TIMEOUT_S)
     except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
     if not listed:
@@ -63,8 +63,8 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return render(request, "trial/_packet.html", context)
 
 
-def _capture(found: Trial) -> Path:
-    artifact = found.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
+def _capture(trial: Trial) -> Path:
+    artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None or not artifact.file.is_file():
         raise Http404("no capture of this trial is kept")
     return artifact.file

@@ -13,7 +13,7 @@ from experiments.access import may_describe_clusters, visible_experiments
 @require_GET
 def parts(request: HttpRequest, slug: str) -> HttpResponse:
     """Every part that the data fit; the address holds the reader's own targets."""
-    found = get_object_or_404(visible_experiments(request.user).select_related("cluster"), slug=slug)
-    shown = parts_of(Measured.of(found), request.GET.dict())
-    context = {"experiment": found, "parts": shown, "may_describe": may_describe_clusters(request.user)}
+    experiment = get_object_or_404(visible_experiments(request.user).select_related("cluster"), slug=slug)
+    shown = parts_of(Measured.of(experiment), request.GET.dict())
+    context = {"experiment": experiment, "parts": shown, "may_describe": may_describe_clusters(request.user)}
     return render(request, "parts/_parts.html", context)

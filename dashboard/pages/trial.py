@@ -37,31 +37,31 @@ _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 
 @require_GET
-def trial(request: HttpRequest, pk: int) -> HttpResponse:
+def page(request: HttpRequest, pk: int) -> HttpResponse:
     """The page of one trial."""
-    found = find_trial(request, pk)
-    before, after = neighbours(found)
-    artifacts = list(found.artifacts.all())
+    trial = find_trial(request, pk)
+    before, after = neighbours(trial)
+    artifacts = list(trial.artifacts.all())
     context = {
         "place": "experiments",
-        "trial": found,
-        "title": _title(found),
-        "point": _point(found),
-        "apart": why_apart(found.experiment, [found]).get(found.pk, ""),
-        "link": _link(found),
+        "trial": trial,
+        "title": _title(trial),
+        "point": _point(trial),
+        "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
+        "link": _link(trial),
         "before": before,
         "after": after,
-        **_allowed(request.user, found),
+        **_allowed(request.user, trial),
         "artifacts": artifacts,
         "has_packets": any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts),
-        "command": command_lines(found.command) if found.command else "",
-        "certificate": link_panel(found),
-        **_parameters(found),
-        **_output(found),
-        **_environment(found),
+        "command": command_lines(trial.command) if trial.command else "",
+        "certificate": link_panel(trial),
+        **_parameters(trial),
+        **_output(trial),
+        **_environment(trial),
     }
-    if found.state == State.FINISHED:
-        context |= _measured(found)
+    if trial.state == State.FINISHED:
+        context |= _measured(trial)
     return render(request, "trial/page.html", context)
 
 
@@ -69,42 +69,42 @@ def trial(request: HttpRequest, pk: int) -> HttpResponse:
 def live(request: HttpRequest, pk: int) -> HttpResponse:
     """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
     # Asked every second on the machine that may be measuring: no column more than is shown.
-    found = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
-    if found.is_over:
+    trial = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
+    if trial.is_over:
         return HttpResponseClientRefresh()
-    return render(request, "trial/_live.html", {"trial": found})
+    return render(request, "trial/_live.html", {"trial": trial})
 
 
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """Cancel this trial alone."""
-    found = find_trial(request, pk)
-    if not may_cancel(request.user, found.experiment):
+    trial = find_trial(request, pk)
+    if not may_cancel(request.user, trial.experiment):
         raise PermissionDenied
-    words = "Cancelled." if found.cancel() else "The trial had already ended."
+    words = "Cancelled." if trial.cancel() else "The trial had already ended."
     messages.info(request, words)
-    return redirect(found)
+    return redirect(trial)
 
 
 @require_GET
 def environment(request: HttpRequest, pk: int) -> HttpResponse:
     """What differed around this trial and the chosen one of the same configuration."""
-    found = find_trial(request, pk)
-    context = {"trial": found, **environment_beside(found, asked(request, "against"))}
+    trial = find_trial(request, pk)
+    context = {"trial": trial, **environment_beside(trial, asked(request, "against"))}
     return render(request, "trial/_environment_beside.html", context)
 
 
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue this trial once more; the new attempt replaces it."""
-    found = find_trial(request, pk)
-    if found.experiment.published or not may_cancel(request.user, found.experiment):
+    trial = find_trial(request, pk)
+    if trial.experiment.published or not may_cancel(request.user, trial.experiment):
         raise PermissionDenied
     try:
-        attempt = queue.run_again(found)
+        attempt = queue.run_again(trial)
     except StaleTrial:
         messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
-        return redirect(found)
+        return redirect(trial)
     messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
     return redirect(attempt)
 
@@ -118,34 +118,34 @@ def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
     return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
 
 
-def _allowed(user: Any, found: Trial) -> dict[str, bool]:
+def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
     """What this reader may do with the trial as it is."""
-    allowed = not found.experiment.published and may_cancel(user, found.experiment)
+    allowed = not trial.experiment.published and may_cancel(user, trial.experiment)
     return {
-        "may_cancel": allowed and not found.is_over,
-        "may_run_again": allowed and found.is_over and not found.superseded,
+        "may_cancel": allowed and not trial.is_over,
+        "may_run_again": allowed and trial.is_over and not trial.superseded,
     }
 
 
-def _point(found: Trial) -> str:
-    return parameters_sentence(found.configuration.parameters, swept_of(found.experiment))
+def _point(trial: Trial) -> str:
+    return parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
 
 
-def _title(found: Trial) -> str:
-    total = found.experiment.specification.get("repetitions", 3)
-    of = f" of {total}" if found.kind == Kind.MEASURED and not found.experiment.published else ""
-    again = f", attempt {found.attempt}" if found.attempt > 1 else ""
-    return f"Trial at {_point(found)}, {trial_role(found.kind, found.repetition)}{of}{again}"
+def _title(trial: Trial) -> str:
+    total = trial.experiment.specification.get("repetitions", 3)
+    of = f" of {total}" if trial.kind == Kind.MEASURED and not trial.experiment.published else ""
+    again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"
 
 
-def _link(found: Trial) -> str:
-    if found.experiment.published:
+def _link(trial: Trial) -> str:
+    if trial.experiment.published:
         return ""
-    return design.link_of(found.configuration.parameters).describe()
+    return design.link_of(trial.configuration.parameters).describe()
 
 
-def _parameters(found: Trial) -> dict[str, Any]:
-    values = found.configuration.parameters
+def _parameters(trial: Trial) -> dict[str, Any]:
+    values = trial.configuration.parameters
     return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
 
 
@@ -171,21 +171,21 @@ def _measured(found: Trial) -> dict[str, Any]:
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The workload's own tables, words before numbers: the database keeps rows but not the order of their columns."""
-    found = []
+    printed = []
     for name, rows in tables.items():
         if not rows:
             continue
         keys = sorted(
             rows[0], key=lambda key: (not isinstance(rows[0][key], str), _STATISTICS.get(key.partition("_")[0], 9))
         )
-        found.append({"name": name, "keys": keys, "rows": [[row.get(key) for key in keys] for row in rows]})
-    return found
+        printed.append({"name": name, "keys": keys, "rows": [[row.get(key) for key in keys] for row in rows]})
+    return printed
 
 
-def _output(found: Trial) -> dict[str, Any]:
+def _output(trial: Trial) -> dict[str, Any]:
     """Standard output and error, from the files once there are any, from the last heartbeat before."""
     texts: dict[str, Any] = {}
-    for artifact in found.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
+    for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
         if artifact.file.is_file():
             text, cut = _tail(artifact.file)
             texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
@@ -199,7 +199,7 @@ def _tail(file: Path) -> tuple[str, bool]:
         return stream.read().decode(errors="replace"), size > SHOWN_BYTES
 
 
-def _environment(found: Trial) -> dict[str, Any]:
-    facts = found.environment.facts if found.environment else {}
-    beside = environment_beside(found) if found.is_over else {"siblings": []}
-    return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(found.conditions)), **beside}
+def _environment(trial: Trial) -> dict[str, Any]:
+    facts = trial.environment.facts if trial.environment else {}
+    beside = environment_beside(trial) if trial.is_over else {"siblings": []}
+    return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(trial.conditions)), **beside}

@@ -47,12 +47,12 @@ _PARTS: Final[Sequence[tuple[str, str, Build]]] = (
 
 def parts_of(measured: Measured, asked: Mapping[str, str]) -> list[Part]:
     """Return the parts that the data fit, in order. ``asked`` are the reader's own targets, from the address."""
-    found = []
+    parts = []
     for element, title, build in _PARTS:
         shown = build(measured, asked)
         if shown is not None:
-            found.append(Part(element, title, f"parts/_{element}.html", shown))
-    return found
+            parts.append(Part(element, title, f"parts/_{element}.html", shown))
+    return parts
 
 
 def summary_of(measured: Measured) -> list[tuple[str, str]]:

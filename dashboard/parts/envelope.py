@@ -23,21 +23,23 @@ def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any
     if test is None:
         return None
     factor = _factor(asked.get("factor", ""))
-    found = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
-    found = [(source, each) for source, each in found if any(len(row.ratios) > 1 or row.uses for row in each.rows)]
-    if not found or found[0][0] is not measured.own:
+    envelopes = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
+    envelopes = [
+        (source, each) for source, each in envelopes if any(len(row.ratios) > 1 or row.uses for row in each.rows)
+    ]
+    if not envelopes or envelopes[0][0] is not measured.own:
         return None
     return {
         "factor": factor,
         "tables": [
             {"name": source.name, "rows": [_row(row) for row in each.rows], "smallest": _smallest(each)}
-            for source, each in found
+            for source, each in envelopes
         ],
         "chart": envelope_chart(
-            [(f"{source.name}, {_link(row.capacity)}", row.ratios) for source, each in found for row in each.rows],
+            [(f"{source.name}, {_link(row.capacity)}", row.ratios) for source, each in envelopes for row in each.rows],
             factor=factor,
             load=test.load.capitalize(),
-            measured=len(found[0][1].rows),
+            measured=len(envelopes[0][1].rows),
         ),
     }
 

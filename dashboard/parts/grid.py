@@ -39,12 +39,12 @@ class Grid:
 
     def cells(self, rows: Sequence[ConfigurationRow | None], metric: str) -> Cells:
         """Medians by y and x, for rows in the order of `self.rows`."""
-        found = {
+        medians = {
             (own.parameters[self.y], own.parameters[self.x]): row.median(metric)
             for own, row in zip(self.rows, rows, strict=True)
             if row is not None
         }
-        return [[found.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
+        return [[medians.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
 
 
 def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
@@ -83,14 +83,14 @@ def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
 def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
     """Every grid over x: beside a link's x only other parameters of the link make maps, the rest tells the maps apart."""
     beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
-    found = []
+    grids = []
     for y in beside:
         for rest, group in _by_rest(rows, [name for name in swept(rows) if name not in (x, y)]).items():
             grid = Grid(rest, x, y, group)
             columns, lines = len(grid.values(x)), len(grid.values(y))
             if columns > 1 and lines > 1 and len(group) >= LEAST_FILLED * columns * lines:
-                found.append(grid)
-    return found
+                grids.append(grid)
+    return grids
 
 
 def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str, list[ConfigurationRow]]:

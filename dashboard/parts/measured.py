@@ -84,8 +84,8 @@ def cluster_facts(experiment: Experiment) -> ClusterFacts:
 def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
     """Return the same facts as they are stored."""
     if experiment.published:
-        found: Mapping[str, Any] = (experiment.source or {}).get("facts", {})
-        return found
+        facts: Mapping[str, Any] = (experiment.source or {}).get("facts", {})
+        return facts
     return {} if experiment.cluster is None else experiment.cluster.facts
 
 

@@ -105,11 +105,11 @@ def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]
 
 
 def _by_method(measured: Measured, phases: Phases) -> dict[str, list[ConfigurationRow]]:
-    found: dict[str, list[ConfigurationRow]] = defaultdict(list)
+    by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
     for row in measured.own.with_metric(phases.first):
         if row.values.get(phases.nodes):
-            found[str(row.parameters.get(phases.method))].append(row)
-    return found
+            by_method[str(row.parameters.get(phases.method))].append(row)
+    return by_method
 
 
 def _target(text: str | None, default: int) -> int:

@@ -16,15 +16,15 @@ def steps(families: Mapping[str, Sequence[ConfigurationRow]], x: str, metric: st
 
     The words are ratios of medians, with their interval where both values were measured more than once.
     """
-    found = []
+    told = []
     for name, family in families.items():
         ordered = sorted((row for row in family if row.median(metric)), key=lambda row: row.parameters[x])
         pairs = (
             list(pairwise(ordered)) if len(families) == 1 else [(ordered[0], ordered[-1])] if len(ordered) > 1 else []
         )
         if words := "; ".join(_step(first, second, x, metric) for first, second in pairs):
-            found.append((name, words))
-    return found
+            told.append((name, words))
+    return told
 
 
 def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str) -> str:

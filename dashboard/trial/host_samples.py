@@ -61,8 +61,8 @@ def _duration_s(file: Path) -> float:
     """The time of the last row, found without reading what is before it."""
     with file.open("rb") as stream:
         stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
-        found = re.findall(rb'"t_s": ?([0-9.e+-]+)', stream.read())
-    return float(found[-1]) if found else 0.0
+        times = re.findall(rb'"t_s": ?([0-9.e+-]+)', stream.read())
+    return float(times[-1]) if times else 0.0
 
 
 def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:

@@ -14,23 +14,23 @@ from experiments.models import Kind, Measurement, State, Trial
 _ALWAYS_DIFFERENT = ("command", "ports")
 
 
-def environment_beside(found: Trial, against: str = "") -> dict[str, Any]:
+def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
     """Siblings of the configuration, and the facts that differ from the chosen one (by default the first that differs)."""
     siblings = list(
         Trial.objects.current()
-        .filter(configuration=found.configuration_id, state=State.FINISHED, environment__isnull=False)
-        .exclude(pk=found.pk)
+        .filter(configuration=trial.configuration_id, state=State.FINISHED, environment__isnull=False)
+        .exclude(pk=trial.pk)
         .select_related("environment")
         .order_by("pk")
     )
-    if found.environment is None or not siblings:
+    if trial.environment is None or not siblings:
         return {"siblings": []}
     chosen = next((t for t in siblings if str(t.pk) == against), None)
-    chosen = chosen or next((t for t in siblings if t.environment_id != found.environment_id), siblings[0])
+    chosen = chosen or next((t for t in siblings if t.environment_id != trial.environment_id), siblings[0])
     return {
         "siblings": [(t.pk, f"trial {t.pk}, {trial_role(t.kind, t.repetition)}", t.pk == chosen.pk) for t in siblings],
-        "same_everywhere": all(t.environment_id == found.environment_id for t in siblings),
-        "differing": differing(_around(found), _around(chosen)),
+        "same_everywhere": all(t.environment_id == trial.environment_id for t in siblings),
+        "differing": differing(_around(trial), _around(chosen)),
         "chosen": chosen.pk,
     }
 

@@ -37,7 +37,7 @@ def standings(configurations: Collection[int]) -> dict[int, Standing]:
     rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
     for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):
         rows[configuration].append((trust, certificate))
-    return {configuration: _standing(found) for configuration, found in rows.items()}
+    return {configuration: _standing(measured) for configuration, measured in rows.items()}
 
 
 def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
@@ -65,9 +65,9 @@ def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:
     """Return link parameter -> achieved value of one certificate, the mean over its directions."""
-    found: dict[str, list[float]] = defaultdict(list)
+    by_name: dict[str, list[float]] = defaultdict(list)
     for row in certificate.get("rows", ()):
         name = next((parameter for parameter, quantity in QUANTITIES.items() if quantity == row["quantity"]), None)
         if name is not None and row.get("achieved") is not None:
-            found[name].append(row["achieved"])
-    return {name: fmean(values) for name, values in found.items()}
+            by_name[name].append(row["achieved"])
+    return {name: fmean(values) for name, values in by_name.items()}

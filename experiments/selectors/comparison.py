@@ -54,8 +54,8 @@ class Member:
         return next((c for c in self.configurations if point_of(c, names) == point), None)
 
     def trials_at(self, names: Names, point: Point) -> list[Trial]:
-        found = self.at(names, point)
-        return self.counted.get(found.pk, []) if found else []
+        configuration = self.at(names, point)
+        return self.counted.get(configuration.pk, []) if configuration else []
 
     def flagged_at(self, names: Names, point: Point) -> int:
         """How many of them have their traffic left out."""
@@ -130,9 +130,9 @@ class Compared:
                 if values:
                     groups[member.label][str(number)] = values
         compared = compare_groups(groups, baseline=self.members[base].label, families=lambda _: "")
-        found = {(c.metric, c.group): c for c in compared}
+        by_metric = {(c.metric, c.group): c for c in compared}
         return {
-            point: [found.get((str(number), member.label)) for member in self.members]
+            point: [by_metric.get((str(number), member.label)) for member in self.members]
             for number, point in enumerate(self.points)
         }
 
@@ -226,21 +226,21 @@ def _members(user: Any, tokens: Sequence[str]) -> list[Member]:
     configurations = [int(key) for kind, key in map(_parsed, tokens) if kind == "c"]
     trials = [int(key) for kind, key in map(_parsed, tokens) if kind == "t"]
     visible = visible_experiments(user).select_related("cluster", "project")
-    found: dict[str, Member] = {}
+    by_token: dict[str, Member] = {}
     for experiment in visible.filter(slug__in=slugs) if slugs else ():
-        found[f"e:{experiment.slug}"] = _member(f"e:{experiment.slug}", experiment, experiment.name)
+        by_token[f"e:{experiment.slug}"] = _member(f"e:{experiment.slug}", experiment, experiment.name)
     mine = Configuration.objects.filter(experiment__in=visible_experiments(user))
     for row in mine.filter(pk__in=configurations).select_related("experiment__cluster") if configurations else ():
-        found[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
+        by_token[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
     asked = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
     for trial in asked if trials else ():
         member = _member(f"t:{trial.pk}", trial.experiment, f"Trial {trial.pk}", [trial.configuration])
         member.trial, member.url = trial.pk, trial.get_absolute_url()
-        found[member.token] = member
-    missing = [token for token in tokens if token not in found]
+        by_token[member.token] = member
+    missing = [token for token in tokens if token not in by_token]
     if missing:
         raise CannotCompare(f"Not there, or not for you to see: {', '.join(missing)}.")
-    members = [found[token] for token in tokens]
+    members = [by_token[token] for token in tokens]
     _load_designs(members)
     for label, member in zip(LABELS, members, strict=False):
         member.label = label
@@ -324,13 +324,13 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, lis
     for number, each in enumerate(trials):
         for trial in each:
             owner[trial.pk].append(number)
-    found: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
+    by_member: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
     rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).order_by("trial_id")
     for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
         if in_statistics(trust[trial_id], metric, scope):
             for number in owner[trial_id]:
-                found[number][metric].append(value)
-    return found
+                by_member[number][metric].append(value)
+    return by_member
 
 
 def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
@@ -373,7 +373,7 @@ def _series(
 
 def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str, list[float]]]) -> list[MetricRow]:
     groups = {member.label: own for member, own in zip(members, values, strict=True)}
-    found = {(c.metric, c.group): c for c in compare_groups(groups, baseline=baseline.label)}
+    comparisons = {(c.metric, c.group): c for c in compare_groups(groups, baseline=baseline.label)}
     rows = []
     for metric in in_order({name for own in values for name in own}):
         described_as = described(metric)
@@ -384,7 +384,7 @@ def _rows(members: Sequence[Member], baseline: Member, values: Sequence[dict[str
                 described_as.unit,
                 described_as.direction,
                 tuple(summarise(own[metric], method="t") if own.get(metric) else None for own in values),
-                tuple(found.get((metric, member.label)) for member in members),
+                tuple(comparisons.get((metric, member.label)) for member in members),
             )
         )
     return rows

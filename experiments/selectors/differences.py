@@ -45,12 +45,12 @@ def settings_beside(experiments: Sequence[Experiment], rows: Sequence[Configurat
     # an own experiment without a setting leaves it as it is by default, which is a value; a publication may just not tell
     silent = {key: frozenset(n for n in published if given[n].get(key) is None) for key in keys}
     clusters = tuple(e.cluster.name if e.cluster else None for e in experiments)
-    found = [
+    settings = [
         Difference("workload", tuple(e.workload for e in experiments)),
         Difference("cluster", clusters, frozenset(n for n, name in enumerate(clusters) if name is None)),
         *(Difference(key, tuple(each.get(key) for each in given), silent[key]) for key in keys),
     ]
-    return _apart_first(found)
+    return _apart_first(settings)
 
 
 def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
@@ -65,7 +65,7 @@ def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
                 if value not in own[name]:
                     own[name].append(value)
         seen.append(own)
-    found = [
+    differences = [
         Difference(
             name,
             tuple(" / ".join(own[name]) if name in own else None for own in seen),
@@ -73,8 +73,8 @@ def environments_beside(trials: Sequence[Sequence[Trial]]) -> list[Difference]:
         )
         for name in sorted({name for own in seen for name in own})
     ]
-    return _apart_first(found)
+    return _apart_first(differences)
 
 
-def _apart_first(found: Sequence[Difference]) -> list[Difference]:
-    return sorted(found, key=lambda d: (not d.apart, not d.differs))
+def _apart_first(differences: Sequence[Difference]) -> list[Difference]:
+    return sorted(differences, key=lambda d: (not d.apart, not d.differs))

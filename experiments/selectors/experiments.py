@@ -94,14 +94,14 @@ class ConfigurationRow:
 
 def find_experiments(*, text: str = "", workload: str = "", published: bool | None = None) -> QuerySet[Experiment]:
     """Return experiments, newest first, for a list page."""
-    found = Experiment.objects.select_related("cluster", "owner", "project")
+    experiments = Experiment.objects.select_related("cluster", "owner", "project")
     if text:
-        found = found.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
+        experiments = experiments.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
     if workload:
-        found = found.filter(workload=workload)
+        experiments = experiments.filter(workload=workload)
     if published is not None:
-        found = found.filter(published=published)
-    return found
+        experiments = experiments.filter(published=published)
+    return experiments
 
 
 def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
@@ -128,12 +128,12 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
         )
         .order_by()
     )
-    found: dict[int, Progress] = {}
+    progress: dict[int, Progress] = {}
     for row in rows:
         counts: dict[str, Any] = dict(row)
         experiment_id = counts.pop("experiment_id")
-        found[experiment_id] = Progress(**counts)
-    return {e.pk: found.get(e.pk, Progress()) for e in experiments}
+        progress[experiment_id] = Progress(**counts)
+    return {e.pk: progress.get(e.pk, Progress()) for e in experiments}
 
 
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:
@@ -179,9 +179,9 @@ def _counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
     """Return the trials that are kept but not counted: replaced attempts, and points that a newer version left. Newest first."""
     replaced = Q(superseded=True) | Q(configuration__in_design=False)
-    found = Trial.objects.filter(replaced, experiment=experiment).select_related("configuration")
+    trials = Trial.objects.filter(replaced, experiment=experiment).select_related("configuration")
     return list(
-        found.only("state", "kind", "repetition", "attempt", "version", "superseded", "configuration").order_by("-pk")[
+        trials.only("state", "kind", "repetition", "attempt", "version", "superseded", "configuration").order_by("-pk")[
             :most
         ]
     )

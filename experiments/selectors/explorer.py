@@ -128,18 +128,18 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
             some=Some("summaries__median"),
         )[: MOST_CELLS + 1]
     )
-    found = list(grouped)
-    ones = Summary.objects.filter(configuration__in=[row["one"] for row in found[:MOST_CELLS]])
+    groups = list(grouped)
+    ones = Summary.objects.filter(configuration__in=[row["one"] for row in groups[:MOST_CELLS]])
     asked = ones.filter(metric=query.y, scope=query.scope).values_list(
         "configuration_id", "configuration__parameters", "samples"
     )
     known = {pk: (parameters, samples) for pk, parameters, samples in asked}
     cells = []
-    for row in found[:MOST_CELLS]:
+    for row in groups[:MOST_CELLS]:
         parameters, samples = known[row["one"]]
         values = {each: row[each] if name in COLUMNS else parameters.get(name) for each, name in names.items()}
         cells.append(_cell(row, values, samples))
-    return Pivot(cells, len(found) > MOST_CELLS)
+    return Pivot(cells, len(groups) > MOST_CELLS)
 
 
 def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float]) -> Cell:
@@ -175,12 +175,12 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
     columns = ("across__median", "summaries__n", "summaries__median", "summaries__minimum", "summaries__maximum")
     asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
-    found = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
+    dots = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
     cells = []
-    for x, n, middle, low, high, *values in found[:MOST_DOTS]:
+    for x, n, middle, low, high, *values in dots[:MOST_DOTS]:
         own = dict(zip(by, values, strict=True))
         cells.append(Cell(x, own.get("colour"), own.get("facet"), 1, n, middle, low, high, middle, None, (middle,)))
-    return Pivot(cells, len(found) > MOST_DOTS, True)
+    return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +194,8 @@ class Counts:
 
 def counts(user: Any, query: Query) -> Counts:
     """Count what the filters leave, in two queries."""
-    found = configurations(user, query).order_by().values_list("experiment__workload", "experiment__cluster_id")
-    rows = list(found.annotate(count=Count("pk")))
+    matching = configurations(user, query).order_by().values_list("experiment__workload", "experiment__cluster_id")
+    rows = list(matching.annotate(count=Count("pk")))
     names = {pk: (slug, name) for pk, slug, name in Cluster.objects.values_list("pk", "slug", "name")}
     by_workload: dict[str, int] = defaultdict(int)
     by_cluster: dict[tuple[str, str], int] = defaultdict(int)

@@ -32,9 +32,9 @@ def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
     return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
 
 
-def rows(found: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
+def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
     """Yield the table in pieces; ``found`` is an ordered query of configurations with their experiments."""
-    everything = iter(found.iterator(chunk_size=_PIECE))
+    everything = iter(matching.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
         known = standings([configuration.pk for configuration in piece])
         yield [

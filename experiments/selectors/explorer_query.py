@@ -58,41 +58,41 @@ def check(query: Query) -> None:
 
 def configurations(user: Any, query: Query) -> QuerySet[Configuration]:
     """Return the configurations that ``user`` may see and the filters leave. Raise CannotExplore for a wrong condition."""
-    found = Configuration.objects.filter(in_design=True)
+    matching = Configuration.objects.filter(in_design=True)
     experiments = _experiments(user, query)
     if experiments is not None:
-        found = found.filter(experiment__in=experiments)
+        matching = matching.filter(experiment__in=experiments)
     trials = Trial.objects.filter(configuration=OuterRef("pk"), superseded=False)
     if query.states:
-        found = found.filter(Exists(trials.filter(state__in=query.states)))
+        matching = matching.filter(Exists(trials.filter(state__in=query.states)))
     if query.trusts:
-        found = found.filter(Exists(trials.filter(trust__in=query.trusts)))
+        matching = matching.filter(Exists(trials.filter(trust__in=query.trusts)))
     if query.after or query.before:
         when = {"ended_at__gte": query.after, "ended_at__lt": query.before}
-        found = found.filter(Exists(trials.filter(**{name: value for name, value in when.items() if value})))
-    return conditions(found, query)
+        matching = matching.filter(Exists(trials.filter(**{name: value for name, value in when.items() if value})))
+    return conditions(matching, query)
 
 
 def _experiments(user: Any, query: Query) -> QuerySet[Experiment] | None:
     """Return the experiments that ``user`` may see and the filters leave; None for every one there is."""
-    found = visible_experiments(user)
+    matching = visible_experiments(user)
     for name, chosen in (
         ("workload", query.workloads),
         ("cluster__slug", query.clusters),
         ("project__slug", query.projects),
     ):
         if chosen:
-            found = found.filter(**{f"{name}__in": chosen})
+            matching = matching.filter(**{f"{name}__in": chosen})
     for tag in query.tags:
-        found = found.filter(tags__contains=[tag])
+        matching = matching.filter(tags__contains=[tag])
     if query.text:
-        found = found.filter(
+        matching = matching.filter(
             Q(name__icontains=query.text) | Q(slug__icontains=query.text) | Q(tags__icontains=query.text)
         )
-    return found if found.query.where else None
+    return matching if matching.query.where else None
 
 
-def conditions(found: QuerySet[Configuration], query: Query) -> QuerySet[Configuration]:
+def conditions(matching: QuerySet[Configuration], query: Query) -> QuerySet[Configuration]:
     """Apply ``where``: comparisons separated by commas, such as ``hosts >= 4, link.delay = 2 ms, elapsed_s < 10``."""
     for number, text in enumerate(filter(None, map(str.strip, query.where.split(",")))):
         match = _CONDITION.fullmatch(text)
@@ -107,10 +107,10 @@ def conditions(found: QuerySet[Configuration], query: Query) -> QuerySet[Configu
             whole = max(-_LARGEST_WHOLE, min(_LARGEST_WHOLE, _number(given, name)))
             condition = Q(**{f"{name}__{lookup}": whole})
         else:
-            found = found.alias(**{f"given_{number}": KeyTransform(name, "parameters")})
+            matching = matching.alias(**{f"given_{number}": KeyTransform(name, "parameters")})
             condition = Q(**{f"given_{number}__{lookup}": _value(name, given)})
-        found = found.exclude(condition) if sign == "!=" else found.filter(condition)
-    return found
+        matching = matching.exclude(condition) if sign == "!=" else matching.filter(condition)
+    return matching
 
 
 def _number(text: str, name: str) -> float:

@@ -81,8 +81,8 @@ def histories(
         .filter(trials__gte=FEWEST)
         .order_by("-newest")[first : first + most + 1]
     )
-    found = [Row(*row) for row in rows]
-    return found[:most], len(found) > most
+    listed = [Row(*row) for row in rows]
+    return listed[:most], len(listed) > most
 
 
 def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:

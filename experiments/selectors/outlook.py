@@ -73,23 +73,23 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
     known = _of_known_configurations(rows, lengths)
     busy_s: dict[Place, float | None] = {}
     turns: dict[Place, dict[int, int]] = {}
-    found: dict[int, Outlook] = {}
+    by_experiment: dict[int, Outlook] = {}
     for trial in running:
         place, left_s = _place(clusters, trial.cluster_id), lengths.left_s(trial, now)
         busy_s[place] = _sum(busy_s.get(place, 0.0), left_s)
         turns.setdefault(place, {})[trial.experiment_id] = 1
-        found[trial.experiment_id] = Outlook(left_s=left_s)
+        by_experiment[trial.experiment_id] = Outlook(left_s=left_s)
     for row in rows:
         place, experiment_id = _place(clusters, row["cluster_id"]), row["experiment_id"]
         if not row["cluster_enabled"]:
-            found[experiment_id] = Outlook()
+            by_experiment[experiment_id] = Outlook()
             continue
         before, turn = busy_s.get(place, 0.0), turns.setdefault(place, {})
         busy_s[place] = _sum(before, lengths.total_s(row, known.get(experiment_id, {})))
         ahead = {other: count for other, count in turn.items() if other != experiment_id}
-        found[experiment_id] = Outlook(before, busy_s[place], ahead)
+        by_experiment[experiment_id] = Outlook(before, busy_s[place], ahead)
         turn[experiment_id] = turn.get(experiment_id, 0) + row["count"]
-    return found
+    return by_experiment
 
 
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
@@ -101,8 +101,8 @@ def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths
     same: dict[tuple[int, str], list[float]] = {}
     alike: dict[tuple[int, str], list[float]] = {}
     for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(own[:LATEST]):
-        for found, key in ((same, digest), (alike, workload)):
-            found.setdefault((cluster_id, key), []).append(_seconds(began, end))
+        for lengths, key in ((same, digest), (alike, workload)):
+            lengths.setdefault((cluster_id, key), []).append(_seconds(began, end))
     return _Lengths(
         {key: median(values) for key, values in same.items()}, {key: median(values) for key, values in alike.items()}
     )
@@ -115,11 +115,11 @@ def _of_known_configurations(rows: Sequence[Mapping[str, Any]], lengths: _Length
         experiment__in=[row["experiment_id"] for row in rows],
         configuration__hash__in={digest for _, digest in lengths.same},
     )
-    found: dict[int, dict[str, int]] = {}
+    counts: dict[int, dict[str, int]] = {}
     columns = ("experiment_id", "configuration__hash")
     for experiment_id, digest, count in waiting.values_list(*columns).annotate(count=Count("pk")).order_by():
-        found.setdefault(experiment_id, {})[digest] = count
-    return found
+        counts.setdefault(experiment_id, {})[digest] = count
+    return counts
 
 
 def _place(clusters: Mapping[int, Cluster], cluster_id: int | None) -> Place:
