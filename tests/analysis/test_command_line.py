@@ -34,11 +34,11 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Any:
 
 
 def test_json_is_the_librarys_dictionary(capsys: pytest.CaptureFixture[str], mpi_capture: Path) -> None:
-    found = run_json(capsys, "stats", mpi_capture, "--legacy", "--mpi-ports", "{}-{}".format(*MPI_PORTS))
+    printed = run_json(capsys, "stats", mpi_capture, "--legacy", "--mpi-ports", "{}-{}".format(*MPI_PORTS))
     result = analysis.analyse(mpi_capture, mpi_ports=MPI_PORTS)
-    assert found.pop("legacy_2011") == result.legacy_2011()
-    assert found == json.loads(json.dumps(result.to_dict()))
-    assert {"metrics", "not_available", "trust", "flows", "matrices", "series", "mpi"} <= set(found)
+    assert printed.pop("legacy_2011") == result.legacy_2011()
+    assert printed == json.loads(json.dumps(result.to_dict()))
+    assert {"metrics", "not_available", "trust", "flows", "matrices", "series", "mpi"} <= set(printed)
 
 
 def test_the_table_has_units_the_verdict_and_the_2011_report(
@@ -152,9 +152,9 @@ def test_a_capture_without_packets_can_be_shown_and_exported(
 def test_compare_puts_two_captures_side_by_side(
     capsys: pytest.CaptureFixture[str], mpi_capture: Path, mpi_pcap: Path
 ) -> None:
-    found = run_json(capsys, "compare", mpi_capture, mpi_pcap)
-    assert found["ratio"]["packets"] == 1
-    assert found["a"]["metrics"]["payload_bytes"] == found["b"]["metrics"]["payload_bytes"]
+    printed = run_json(capsys, "compare", mpi_capture, mpi_pcap)
+    assert printed["ratio"]["packets"] == 1
+    assert printed["a"]["metrics"]["payload_bytes"] == printed["b"]["metrics"]["payload_bytes"]
     _, out, _ = run(capsys, "compare", mpi_capture, mpi_pcap)
     assert "B / A" in out
 

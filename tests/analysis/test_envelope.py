@@ -34,11 +34,11 @@ PUBLISHED = {
 
 
 def test_it_accepts_the_published_table_at_ten_jobs_on_every_link():
-    found = envelope(PUBLISHED)
-    assert [row.capacity for row in found.rows] == [2e6, 1e7, 1e8, 1e9]
-    assert [row.largest_acceptable for row in found.rows] == [10, 10, 10, 10]
-    assert [round(dict(row.ratios)[10], 3) for row in found.rows] == [6.0, 5.0, 3.125, 6.0]
-    assert found.smallest_acceptable(10) == 2e6
+    published = envelope(PUBLISHED)
+    assert [row.capacity for row in published.rows] == [2e6, 1e7, 1e8, 1e9]
+    assert [row.largest_acceptable for row in published.rows] == [10, 10, 10, 10]
+    assert [round(dict(row.ratios)[10], 3) for row in published.rows] == [6.0, 5.0, 3.125, 6.0]
+    assert published.smallest_acceptable(10) == 2e6
 
 
 def test_it_moves_the_published_bottleneck_from_client_to_server_to_link():

@@ -42,20 +42,20 @@ def test_it_leaves_equal_times_constant():
 
 def test_it_adds_up_the_phases_with_an_interval_that_holds_the_truth():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
-    found = extrapolate(first, later, nodes=100, searches=1000, measured_searches=3)
+    extrapolated = extrapolate(first, later, nodes=100, searches=1000, measured_searches=3)
     truth = (0.2 + 400) + 999 * 1.5
-    assert found.total_s.value == pytest.approx(found.first_s.value + found.later_s.value)
-    assert found.total_s.value == pytest.approx(truth, rel=0.02)
-    assert found.total_s.interval.low < truth < found.total_s.interval.high
-    assert found.beyond_nodes
-    assert found.beyond_searches
+    assert extrapolated.total_s.value == pytest.approx(extrapolated.first_s.value + extrapolated.later_s.value)
+    assert extrapolated.total_s.value == pytest.approx(truth, rel=0.02)
+    assert extrapolated.total_s.interval.low < truth < extrapolated.total_s.interval.high
+    assert extrapolated.beyond_nodes
+    assert extrapolated.beyond_searches
 
 
 def test_it_marks_nothing_inside_of_the_measured_range():
     first, later = (fit_phase(study(PULL), name) for name in PULL)
-    found = extrapolate(first, later, nodes=5, searches=3, measured_searches=3)
-    assert not found.beyond_nodes
-    assert not found.beyond_searches
+    extrapolated = extrapolate(first, later, nodes=5, searches=3, measured_searches=3)
+    assert not extrapolated.beyond_nodes
+    assert not extrapolated.beyond_searches
 
 
 def test_it_compares_two_methods_with_an_interval():
@@ -79,8 +79,8 @@ def test_it_takes_what_two_methods_have_in_common_out_of_their_comparison():
 
 def test_it_judges_single_trials_by_their_distance_from_the_line():
     first, later = (fit_phase(study(PULL, scatter=0.02, repetitions=1), name) for name in PULL)
-    found = extrapolate(first, later, nodes=20, searches=10, measured_searches=3)
-    assert found.total_s.interval.low < 0.2 + 80 + 9 * 1.5 < found.total_s.interval.high
+    extrapolated = extrapolate(first, later, nodes=20, searches=10, measured_searches=3)
+    assert extrapolated.total_s.interval.low < 0.2 + 80 + 9 * 1.5 < extrapolated.total_s.interval.high
 
 
 def test_it_fits_nothing_to_two_sizes():

@@ -58,12 +58,12 @@ def square(together):
 
 
 def test_it_finds_every_pair_that_differs_in_nothing_else():
-    found = {effect.parameter: effect for effect in effects(square(18.0), higher_is_better=True)}
-    assert found["p"].gain == pytest.approx(1.2)
-    assert found["nb"].gain == pytest.approx(1.5)
-    assert found["p"].pairs == 2
-    assert not found["p"].depends
-    assert (found["p"].before, found["p"].after) == (1, 2)
+    by_parameter = {effect.parameter: effect for effect in effects(square(18.0), higher_is_better=True)}
+    assert by_parameter["p"].gain == pytest.approx(1.2)
+    assert by_parameter["nb"].gain == pytest.approx(1.5)
+    assert by_parameter["p"].pairs == 2
+    assert not by_parameter["p"].depends
+    assert (by_parameter["p"].before, by_parameter["p"].after) == (1, 2)
 
 
 def test_it_finds_independent_changes_to_multiply():

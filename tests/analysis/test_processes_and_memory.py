@@ -57,14 +57,14 @@ def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_othe
 
 
 def test_threads_of_one_process_analyse_side_by_side(mpi_capture: Path) -> None:
-    found: list[float] = []
-    threads = [threading.Thread(target=lambda: found.append(packets_of(mpi_capture))) for _ in range(3)]
+    counts: list[float] = []
+    threads = [threading.Thread(target=lambda: counts.append(packets_of(mpi_capture))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert len(found) == 3
-    assert len(set(found)) == 1
+    assert len(counts) == 3
+    assert len(set(counts)) == 1
 
 
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:

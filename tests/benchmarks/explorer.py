@@ -114,7 +114,7 @@ def ask(requests: int) -> dict[str, Cost]:
         "history": lambda n: histories[n % len(histories)],
         "histories": lambda n: f"/history/?page={1 + n % 3}",
     }
-    found: dict[str, Cost] = {}
+    costs: dict[str, Cost] = {}
     for name, address in pages.items():
         for person in (admin, member):
             client = Client()
@@ -128,8 +128,8 @@ def ask(requests: int) -> dict[str, Cost]:
                 times.append((time.perf_counter() - began) * 1000)
                 assert answer.status_code == 200, (address(number), answer.status_code)
             who = "superuser" if person is admin else "member"
-            found[f"{name} ({who})"] = Cost(sorted(times), (cpu_ms() - busy) / requests)
-    return found
+            costs[f"{name} ({who})"] = Cost(sorted(times), (cpu_ms() - busy) / requests)
+    return costs
 
 
 def cpu_ms() -> float:

@@ -42,10 +42,10 @@ def show(number: int, delay_s: float, bandwidth_bps: float) -> int:
         back_end = session.facts["back_end"]
     assert certificate is not None
     for source, target in (("n1", "n2"), ("n2", "n1")):
-        found = values(certificate, source)
+        achieved = values(certificate, source)
         print(
-            f"| {1e3 * delay_s:g} ms | {number} | {source} to {target} | {found['bandwidth'] / 1e6:.1f} "
-            f"| {1e3 * found['delay']:.3f} | {found['TCP rate'] / 1e6:.1f} | {certificate.attempts} | {back_end} |",
+            f"| {1e3 * delay_s:g} ms | {number} | {source} to {target} | {achieved['bandwidth'] / 1e6:.1f} "
+            f"| {1e3 * achieved['delay']:.3f} | {achieved['TCP rate'] / 1e6:.1f} | {certificate.attempts} | {back_end} |",
             flush=True,
         )
     return sum(row.kept is False for row in certificate.rows if row.quantity in ("bandwidth", "delay"))

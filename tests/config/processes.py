@@ -36,25 +36,25 @@ def is_alive(process: psutil.Process) -> bool:
 
 def processes_of(var: Path) -> list[psutil.Process]:
     """Every process that works for a var directory: named in its arguments or environment, or standing in it."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             texts = [*process.cmdline(), process.environ().get("RANKWIRE_VAR", ""), process.cwd()]
         except psutil.Error:
             continue
         if is_alive(process) and any(text.startswith(str(var)) for text in texts):
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def called(processes: Iterable[psutil.Process], words: str) -> list[psutil.Process]:
     """Those whose command line holds `words`; processes come and go while one looks."""
-    found = []
+    matching = []
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             if words in " ".join(process.cmdline()):
-                found.append(process)
-    return found
+                matching.append(process)
+    return matching
 
 
 def process_of(var: Path, part: str) -> psutil.Process:

@@ -83,8 +83,8 @@ def test_it_filters_the_list(page, submit, run, query, names):
     Experiment.objects.get(pk=beta.pk).trials.filter(pk=beta.trials.first().pk).update(state="failed")
     html = page.get(reverse("experiments") + f"?{query}").content.decode()
     table = html.partition('id="list"')[2]
-    found = {e.name for e in Experiment.objects.all() if e.get_absolute_url() in table}
-    assert found == names
+    listed = {e.name for e in Experiment.objects.all() if e.get_absolute_url() in table}
+    assert listed == names
 
 
 @pytest.mark.parametrize("text", ["trial {pk}", "#{pk}", "{pk}"])

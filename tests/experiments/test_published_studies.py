@@ -101,26 +101,26 @@ def transfer_times(table, share):
 
 def test_it_holds_transfer_times_as_printed():
     metric = "pingpong.transfer_time_s"
-    found = values_of("pinning-2007-wan", metric, "message_bytes", "link.loss", "link.jitter", "link.delay")
-    with_loss = {(size, loss, delay): t for (size, loss, jitter, delay), t in found.items() if not jitter}
-    with_jitter = {(size, jitter, delay): t for (size, loss, jitter, delay), t in found.items() if jitter}
+    times = values_of("pinning-2007-wan", metric, "message_bytes", "link.loss", "link.jitter", "link.delay")
+    with_loss = {(size, loss, delay): t for (size, loss, jitter, delay), t in times.items() if not jitter}
+    with_jitter = {(size, jitter, delay): t for (size, loss, jitter, delay), t in times.items() if jitter}
     assert with_loss == pytest.approx(transfer_times(LOSS, 100))
     assert with_jitter == pytest.approx(transfer_times(JITTER, 1000))
-    assert len(found) == 40 + 24
+    assert len(times) == 40 + 24
 
 
 def test_it_holds_transfer_times_rising_with_delay_and_loss():
-    found = values_of(
+    times = values_of(
         "pinning-2007-wan", "pingpong.transfer_time_s", "message_bytes", "link.loss", "link.delay", "link.jitter"
     )
-    without = {key[:3]: value for key, value in found.items() if not key[3]}
+    without = {key[:3]: value for key, value in times.items() if not key[3]}
     for (size, loss, delay), time_s in without.items():
         assert all(time_s <= t for (s, x, d), t in without.items() if s == size and x >= loss and d >= delay)
 
 
 def readers(metric):
-    found = values_of("monarc-1999-readers", f"concurrent-readers.{metric}", "link.bandwidth", "jobs")
-    return {(bandwidth / 1e6, jobs): value for (bandwidth, jobs), value in found.items()}
+    values = values_of("monarc-1999-readers", f"concurrent-readers.{metric}", "link.bandwidth", "jobs")
+    return {(bandwidth / 1e6, jobs): value for (bandwidth, jobs), value in values.items()}
 
 
 def test_it_holds_readers_as_printed():

@@ -35,12 +35,12 @@ def values(trial, scope="all"):
 
 def test_it_replaces_figures_and_tables_and_leaves_what_was_measured(trial):
     counts = reparse([trial])
-    found = values(trial)
+    stored = values(trial)
     assert (counts.changed, counts.trials) == (1, 1)
-    assert found["elapsed_s"] == 3.0
-    assert found["packets"] == 1200.0
-    assert found["water.loop_time_s"] not in (99.0, 0)
-    assert "water.of_an_old_parser" not in found
+    assert stored["elapsed_s"] == 3.0
+    assert stored["packets"] == 1200.0
+    assert stored["water.loop_time_s"] not in (99.0, 0)
+    assert "water.of_an_old_parser" not in stored
     assert values(trial, "mpi") == {"packets": 7.0}
     trial.refresh_from_db()
     assert list(trial.tables) == ["MPI task timing breakdown"]
@@ -91,9 +91,9 @@ def test_it_finishes_a_failed_trial_whose_output_can_be_read_now(refused):
     assert refused.trust == "good"
     assert refused.environment.facts == {"kernel": "6.1"}
     assert "at first: LAMMPS printed no loop time" in refused.message
-    found = values(refused)
-    assert found["elapsed_s"] == 1.5
-    assert found["water.loop_time_s"] > 0
+    stored = values(refused)
+    assert stored["elapsed_s"] == 1.5
+    assert stored["water.loop_time_s"] > 0
     assert values(refused, "mpi") == {"packets": 1000.0}
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

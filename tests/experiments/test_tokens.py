@@ -29,9 +29,9 @@ def test_it_stores_only_the_hash_of_the_key() -> None:
 def test_it_is_found_by_its_key_alone() -> None:
     user = factories.person("ada")
     _, key = ApiToken.issue(user, "laptop")
-    found = ApiToken.find(key)
-    assert found is not None
-    assert found.user == user
+    token = ApiToken.find(key)
+    assert token is not None
+    assert token.user == user
     for wrong in ("", "rw_", key[:-1], key + "x", key.upper(), "\0", key[3:]):
         assert ApiToken.find(wrong) is None
 
@@ -63,9 +63,9 @@ def test_it_notes_its_use_once_a_day() -> None:
 def test_it_is_made_by_a_command_that_prints_the_key_once() -> None:
     user, printed = factories.person("ada"), StringIO()
     call_command("api_token", "ada", "laptop", stdout=printed)
-    found = ApiToken.find(printed.getvalue().strip())
-    assert found is not None
-    assert (found.user, found.name) == (user, "laptop")
+    token = ApiToken.find(printed.getvalue().strip())
+    assert token is not None
+    assert (token.user, token.name) == (user, "laptop")
 
 
 @pytest.mark.parametrize(("user", "name"), [("nobody", "laptop"), ("ada", ""), ("ada", "x" * 81)])

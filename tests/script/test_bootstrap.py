@@ -45,9 +45,9 @@ class Machine:
         self.programs = directory / "bin"
         self.programs.mkdir()
         for name in REAL:
-            found = shutil.which(name)
-            assert found, name
-            (self.programs / name).symlink_to(found)
+            program = shutil.which(name)
+            assert program, name
+            (self.programs / name).symlink_to(program)
         self.install("id", 'echo "${FAKE_UID:-0}"')
         self.install("dpkg-query", "echo installed")
 

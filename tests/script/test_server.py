@@ -22,9 +22,9 @@ READY = "Ctrl-C stops everything"
 
 
 def address(script: Script) -> str:
-    found = re.search(r"http://\S+", script.output)
-    assert found, script.output
-    return found[0]
+    url = re.search(r"http://\S+", script.output)
+    assert url, script.output
+    return url[0]
 
 
 def sign_in(base: str, password: str) -> str:
@@ -32,9 +32,9 @@ def sign_in(base: str, password: str) -> str:
     jar = CookieJar()
     browser = build_opener(HTTPCookieProcessor(jar))
     page = browser.open(f"{base}/", timeout=30).read().decode()
-    found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
-    assert found, page
-    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": found[1], "next": "/"}
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert token, page
+    form = {"username": "admin", "password": password, "csrfmiddlewaretoken": token[1], "next": "/"}
     return browser.open(f"{base}/sign-in/", urlencode(form).encode(), timeout=30).read().decode()  # type: ignore[no-any-return]
 
 

@@ -87,12 +87,12 @@ def analysed(data: bytes, **options: Any) -> CaptureAnalysis:
 
 def numbers(result: CaptureAnalysis) -> str:
     """Everything that the packets say, as text: equal means equal to the last bit."""
-    found = result.to_dict()
-    del found["file"], found["capture"]
+    plain = result.to_dict()
+    del plain["file"], plain["capture"]
     for name in ("captured", "received_by_filter", "dropped_by_kernel"):
         for place in ("metrics", "not_available"):
-            found[place].pop(name, None)
-    return json.dumps(found, sort_keys=True)
+            plain[place].pop(name, None)
+    return json.dumps(plain, sort_keys=True)
 
 
 @BOUNDED

@@ -196,9 +196,9 @@ _STAR = [[0, 300, 300, 300], [300, 0, 0, 0], [300, 0, 0, 0], [300, 0, 0, 0]]
     ids=["pair", "star", "even"],
 )
 def test_it_sees_traffic_concentrated_on_a_pair_or_a_host(table: list[list[int]], words: str | None) -> None:
-    found = _found(_study(point={"host_matrix": {"labels": list("abcd"), "wire_bytes": table}}), "matrix_skew")
-    assert [words in f.statement for f in found if words] == ([True] if words else [])
-    assert bool(found) == bool(words)
+    findings = _found(_study(point={"host_matrix": {"labels": list("abcd"), "wire_bytes": table}}), "matrix_skew")
+    assert [words in f.statement for f in findings if words] == ([True] if words else [])
+    assert bool(findings) == bool(words)
 
 
 def test_ranks_that_share_cores_are_said_to() -> None:

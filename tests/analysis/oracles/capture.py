@@ -56,40 +56,40 @@ def records(path: Path) -> Iterator[Record]:
 
 def packet(record: Record) -> Packet:
     """Ethernet, any VLAN tags, IPv4 without options or IPv6 without extension headers."""
-    data, found = record.data, Packet(record.time_ns, record.orig_len)
+    data, decoded = record.data, Packet(record.time_ns, record.orig_len)
     layer2 = 12
     while data[layer2 : layer2 + 2] in (b"\x81\x00", b"\x88\xa8"):
         layer2 += 4
     kind, ip = data[layer2 : layer2 + 2], data[layer2 + 2 :]
     if kind == b"\x08\x00" and len(ip) >= 20:
-        header, length, found.protocol = (ip[0] & 15) * 4, struct.unpack_from("!H", ip, 2)[0], ip[9]
-        found.source, found.destination = (str(ipaddress.IPv4Address(ip[k : k + 4])) for k in (12, 16))
+        header, length, decoded.protocol = (ip[0] & 15) * 4, struct.unpack_from("!H", ip, 2)[0], ip[9]
+        decoded.source, decoded.destination = (str(ipaddress.IPv4Address(ip[k : k + 4])) for k in (12, 16))
         length = length or record.orig_len - layer2 - 2
         mark = ip[2:8]
     elif kind == b"\x86\xdd" and len(ip) >= 40:
-        header, length, found.protocol = 40, struct.unpack_from("!H", ip, 4)[0] + 40, ip[6]
-        found.source, found.destination = (str(ipaddress.IPv6Address(ip[k : k + 16])) for k in (8, 24))
+        header, length, decoded.protocol = 40, struct.unpack_from("!H", ip, 4)[0] + 40, ip[6]
+        decoded.source, decoded.destination = (str(ipaddress.IPv6Address(ip[k : k + 16])) for k in (8, 24))
         length = length if length > 40 else record.orig_len - layer2 - 2
         mark = ip[:6]
     else:
-        return found
+        return decoded
     transport = ip[header:]
-    if found.protocol == 17 and len(transport) >= 8:
-        found.sport, found.dport = struct.unpack_from("!HH", transport)
-        found.payload = max(length - header - 8, 0)
-    if found.protocol == 6 and len(transport) >= 20 and transport[12] >> 4 >= 5:
-        found.tcp = True
-        found.sport, found.dport, found.seq, found.ack = struct.unpack_from("!HHII", transport)
-        found.flags, found.window = transport[13], struct.unpack_from("!H", transport, 14)[0]
+    if decoded.protocol == 17 and len(transport) >= 8:
+        decoded.sport, decoded.dport = struct.unpack_from("!HH", transport)
+        decoded.payload = max(length - header - 8, 0)
+    if decoded.protocol == 6 and len(transport) >= 20 and transport[12] >> 4 >= 5:
+        decoded.tcp = True
+        decoded.sport, decoded.dport, decoded.seq, decoded.ack = struct.unpack_from("!HHII", transport)
+        decoded.flags, decoded.window = transport[13], struct.unpack_from("!H", transport, 14)[0]
         size = (transport[12] >> 4) * 4
-        found.payload = max(length - header - size, 0)
-        found.identity = mark + transport[:16] + transport[20:size]
-        options = transport[20:size] if found.flags & 2 else b""
+        decoded.payload = max(length - header - size, 0)
+        decoded.identity = mark + transport[:16] + transport[20:size]
+        options = transport[20:size] if decoded.flags & 2 else b""
         while options and options[0] != 0:
             if options[0] == 2:
-                found.mss = struct.unpack_from("!H", options, 2)[0]
+                decoded.mss = struct.unpack_from("!H", options, 2)[0]
             options = options[1:] if options[0] == 1 else options[options[1] :]
-    return found
+    return decoded
 
 
 def quantile(values: Sequence[int], share: float) -> float:
@@ -113,17 +113,17 @@ def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
 
 def duplicates(packets: Sequence[Packet]) -> int:
     """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs alone are none."""
-    found, without_syn, originals = 0, False, []
+    count, without_syn, originals = 0, False, []
     for p in packets:
         if not p.tcp:
             continue
         key = (p.identity, p.source, p.destination, p.payload)
         originals = [old for old in originals if abs(p.time_ns - old[0]) <= 1_000_000]
         if any(old[1] == key for old in originals):
-            found, without_syn = found + 1, without_syn or not p.flags & 2
+            count, without_syn = count + 1, without_syn or not p.flags & 2
         else:
             originals.append((p.time_ns, key))
-    return found if without_syn else 0
+    return count if without_syn else 0
 
 
 def volume(packets: Sequence[Packet]) -> dict[str, float]:
@@ -136,7 +136,7 @@ def volume(packets: Sequence[Packet]) -> dict[str, float]:
     variance = sum((gap - mean_gap) ** 2 for gap in gaps) / len(gaps)
     managing = [p for p in tcp if p.flags & 7]
     pure = [p for p in tcp if p.flags & 16 and not p.flags & 7 and p.payload == 0]
-    found: dict[str, float] = {
+    metrics: dict[str, float] = {
         "packets": len(packets),
         "wire_bytes": sum(sizes),
         "payload_bytes": sum(p.payload for p in packets),
@@ -157,9 +157,9 @@ def volume(packets: Sequence[Packet]) -> dict[str, float]:
         "duplicated_packets": duplicates(packets),
     }
     if tcp:
-        found["pure_ack_share"] = len(pure) / len(tcp)
-        found["management_share"] = len(managing) / len(tcp)
+        metrics["pure_ack_share"] = len(pure) / len(tcp)
+        metrics["management_share"] = len(managing) / len(tcp)
     for name, width_ns in (("1ms", 10**6), ("10ms", 10**7), ("100ms", 10**8)):
         if width_ns <= packets[-1].time_ns - packets[0].time_ns:
-            found[f"peak_{name}_bps"] = 8 * peak_bytes(packets, width_ns) / (width_ns / 1e9)
-    return found
+            metrics[f"peak_{name}_bps"] = 8 * peak_bytes(packets, width_ns) / (width_ns / 1e9)
+    return metrics

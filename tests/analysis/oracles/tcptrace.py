@@ -16,6 +16,8 @@ def tcptrace(path: Path) -> list[dict[str, tuple[str, str]]]:
     connections = []
     for block in re.split(r"^TCP connection \d+:$", done.stdout, flags=re.MULTILINE)[1:]:
         hosts = re.findall(r"^\s+host \w+:\s+(\S+)", block, flags=re.MULTILINE)
-        found = {match["name"]: (match["ab"], match["ba"]) for match in map(_LINE.match, block.splitlines()) if match}
-        connections.append({"host": (hosts[0], hosts[1]), **found})
+        both_ways = {
+            match["name"]: (match["ab"], match["ba"]) for match in map(_LINE.match, block.splitlines()) if match
+        }
+        connections.append({"host": (hosts[0], hosts[1]), **both_ways})
     return connections

@@ -59,9 +59,9 @@ def test_usl_equals_a_general_least_squares_solver() -> None:
     def law(n: np.ndarray, t1: float, sigma: float, kappa: float) -> np.ndarray:
         return t1 * (1 + sigma * (n - 1) + kappa * n * (n - 1)) / n
 
-    found, _ = curve_fit(law, x, y, p0=[90, 0.1, 0.01], sigma=means)
+    solved, _ = curve_fit(law, x, y, p0=[90, 0.1, 0.01], sigma=means)
     fit = _usl(study)
-    assert [e.value for e in fit.parameters.values()] == pytest.approx(list(found), rel=1e-5)
+    assert [e.value for e in fit.parameters.values()] == pytest.approx(list(solved), rel=1e-5)
 
 
 def test_usl_without_crosstalk_names_no_best_size_that_the_data_do_not_bear() -> None:

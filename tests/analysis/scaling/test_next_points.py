@@ -16,16 +16,16 @@ _TRUTH = usl_time(100, 0.05, 0.01)
 def test_it_keeps_the_budget_and_suggests_at_most_five() -> None:
     study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
     for goal in ("best_size", "model"):
-        found = suggest_points(study, budget_trials=23, goal=goal)
-        assert 1 <= len(found) <= 5
-        assert sum(s.repetitions for s in found) <= 23
-        assert len({s.parameters["hosts"] for s in found}) == len(found)
+        suggestions = suggest_points(study, budget_trials=23, goal=goal)
+        assert 1 <= len(suggestions) <= 5
+        assert sum(s.repetitions for s in suggestions) <= 23
+        assert len({s.parameters["hosts"] for s in suggestions}) == len(suggestions)
 
 
 def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
     study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
-    found = suggest_points(study, budget_trials=20, sizes=[2, 4, 6, 8, 10, 12])
-    assert {s.parameters["hosts"] for s in found} <= {2, 4, 6, 8, 10, 12}
+    suggestions = suggest_points(study, budget_trials=20, sizes=[2, 4, 6, 8, 10, 12])
+    assert {s.parameters["hosts"] for s in suggestions} <= {2, 4, 6, 8, 10, 12}
 
 
 def test_it_suggests_no_measured_size_that_the_cluster_has_lost() -> None:
@@ -64,16 +64,16 @@ def test_measuring_what_it_suggests_narrows_the_best_size_more_than_repeating_ev
 
 
 def test_it_brackets_the_best_size_where_the_models_miss() -> None:
-    found = suggest_points(published_water(), budget_trials=25)
-    assert [s.parameters["hosts"] for s in found[:2]] == [3, 5]
-    assert "models miss" in found[0].reason
-    assert found[0].reduction is None
+    suggestions = suggest_points(published_water(), budget_trials=25)
+    assert [s.parameters["hosts"] for s in suggestions[:2]] == [3, 5]
+    assert "models miss" in suggestions[0].reason
+    assert suggestions[0].reduction is None
 
 
 def test_a_study_without_repetitions_to_fit_is_repeated_first() -> None:
     points = [Point({"hosts": n, "steps": 100}, {"elapsed_s": [1.0]}) for n in (2,)]
-    (found,) = suggest_points(Study(points), budget_trials=10)
-    assert (found.parameters, found.repetitions) == ({"hosts": 2, "steps": 100}, 2)
+    (suggestion,) = suggest_points(Study(points), budget_trials=10)
+    assert (suggestion.parameters, suggestion.repetitions) == ({"hosts": 2, "steps": 100}, 2)
 
 
 @pytest.mark.parametrize("study", [Study([]), simulated({"elapsed_s": _TRUTH})])

@@ -38,8 +38,8 @@ def test_it_finds_several_steps_and_judges_by_the_last_level() -> None:
 
 
 def test_it_finds_no_step_in_noise() -> None:
-    found = [detect_changes(_history([(10.0, 30)], spread=0.05, seed=s)).changes for s in range(100)]
-    assert sum(bool(c) for c in found) <= 4
+    steps = [detect_changes(_history([(10.0, 30)], spread=0.05, seed=s)).changes for s in range(100)]
+    assert sum(bool(c) for c in steps) <= 4
 
 
 def test_a_step_that_a_person_expects_is_shown_but_not_flagged() -> None:

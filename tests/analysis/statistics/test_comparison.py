@@ -35,18 +35,18 @@ def test_it_says_lower_for_the_other_direction() -> None:
 
 def test_it_never_calls_two_repetitions_a_difference() -> None:
     groups = {"a": {"t": [1.0, 1.0]}, "b": {"t": [9.0, 9.0]}}
-    (found,) = compare_groups(groups, baseline="a")
-    assert found.verdict == "too few repetitions"
-    assert found.p_value is None
-    assert found.ratio == 9.0
+    (comparison,) = compare_groups(groups, baseline="a")
+    assert comparison.verdict == "too few repetitions"
+    assert comparison.p_value is None
+    assert comparison.ratio == 9.0
 
 
 def test_it_says_that_three_against_three_can_reach_no_significance() -> None:
     groups = {"a": {"t": [1.0, 1.1, 1.2]}, "b": {"t": [9.0, 9.1, 9.2]}}
-    (found,) = compare_groups(groups, baseline="a")
-    assert found.p_value == pytest.approx(0.1)
-    assert found.verdict == "too few repetitions"
-    assert found.effect == "large"
+    (comparison,) = compare_groups(groups, baseline="a")
+    assert comparison.p_value == pytest.approx(0.1)
+    assert comparison.verdict == "too few repetitions"
+    assert comparison.effect == "large"
 
 
 def test_it_finds_one_change_among_all_metrics_with_five_trials_and_names_a_lack_of_trials_otherwise() -> None:
@@ -57,9 +57,9 @@ def test_it_finds_one_change_among_all_metrics_with_five_trials_and_names_a_lack
         "a": {**same, "elapsed_s": [10.0, 10.1, 9.9, 10.2, 10.05]},
         "b": {**again, "elapsed_s": [11.0, 11.1, 10.9, 11.2, 11.05]},
     }
-    found = {c.metric: c for c in compare_groups(groups, baseline="a")}
-    assert found["elapsed_s"].verdict == "higher"
-    assert found["elapsed_s"].p_adjusted == pytest.approx(6 * 2 / 252)  # among the six headline metrics
+    comparisons = {c.metric: c for c in compare_groups(groups, baseline="a")}
+    assert comparisons["elapsed_s"].verdict == "higher"
+    assert comparisons["elapsed_s"].p_adjusted == pytest.approx(6 * 2 / 252)  # among the six headline metrics
     at_once = {c.metric: c for c in compare_groups(groups, baseline="a", families=lambda _: "")}
     assert at_once["elapsed_s"].verdict == "too few repetitions"
     assert at_once["packets"].verdict == "no clear change"

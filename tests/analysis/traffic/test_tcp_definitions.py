@@ -194,7 +194,7 @@ def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int
     metrics, _ = accumulator.result().metrics()
     assert (row["rtt_of"], row["rtt_samples"], metrics["rtt_samples"]) == (kept, 1, 1)
     assert (row["rtt_samples_ab"], row["rtt_samples_ba"]) == (1, 1)
-    for found in (row, metrics):
-        assert found["rtt_min_s"] == found["rtt_median_s"] == found["rtt_p95_s"] == pytest.approx(slow * 1e-9)
+    for values in (row, metrics):
+        assert values["rtt_min_s"] == values["rtt_median_s"] == values["rtt_p95_s"] == pytest.approx(slow * 1e-9)
     assert min(row["rtt_min_s_ab"], row["rtt_min_s_ba"]) == pytest.approx(quick * 1e-9)
     assert row["bdp_bytes"] == pytest.approx(20 / row["duration_s"] * slow * 1e-9)

@@ -63,8 +63,8 @@ def test_it_runs_failed_trials_again(client: Client, experiment: Experiment) -> 
 
 
 def test_it_gives_the_findings(client: Client, experiment: Experiment, empty_redis: Any) -> None:
-    found = client.get(address(experiment, "findings/")).json()
-    assert set(found) >= {"verdict", "findings", "cannot_tell"}
+    report = client.get(address(experiment, "findings/")).json()
+    assert set(report) >= {"verdict", "findings", "cannot_tell"}
 
 
 @pytest.mark.parametrize("action", ["repetitions/", "rerun-failed/"])

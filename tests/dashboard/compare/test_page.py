@@ -28,22 +28,22 @@ def tokens(*experiments: Experiment) -> list[str]:
 
 
 def test_it_pairs_experiments_by_what_they_sweep(two, person):
-    found = compare(person, tokens(*two), at="2")
-    assert found.names == ("hosts",)
-    assert found.points == [(1,), (2,), (4,)]
-    assert [d.name for d in found.settings if d.differs] == ["link.mtu"]
-    assert [len(m.trials_at(found.names, found.at)) for m in found.members] == [5, 5]
-    elapsed = next(row for row in found.rows if row.metric == "elapsed_s")
+    compared = compare(person, tokens(*two), at="2")
+    assert compared.names == ("hosts",)
+    assert compared.points == [(1,), (2,), (4,)]
+    assert [d.name for d in compared.settings if d.differs] == ["link.mtu"]
+    assert [len(m.trials_at(compared.names, compared.at)) for m in compared.members] == [5, 5]
+    elapsed = next(row for row in compared.rows if row.metric == "elapsed_s")
     assert elapsed.against[0] is None
     assert elapsed.against[1].verdict == "no clear change"
 
 
 def test_it_calls_configurations_better_only_where_a_direction_exists(two, person):
     one, four = (Configuration.objects.get(experiment=two[0], hosts=hosts) for hosts in (2, 4))
-    found = compare(person, [f"c:{one.pk}", f"c:{four.pk}"]).to_dict()
-    words = {row["metric"]: row["comparisons"][1]["words"] for row in found["metrics"]}
+    compared = compare(person, [f"c:{one.pk}", f"c:{four.pk}"]).to_dict()
+    words = {row["metric"]: row["comparisons"][1]["words"] for row in compared["metrics"]}
     assert (words["cpu_mean_rank_s"], words["interarrival_mean_s"]) == ("better", "less")
-    ratio = next(r for r in found["metrics"] if r["metric"] == "packets")["comparisons"][1]
+    ratio = next(r for r in compared["metrics"] if r["metric"] == "packets")["comparisons"][1]
     assert ratio["ratio"] == pytest.approx(4, rel=0.01)
     assert ratio["ratio_interval"]["low"] < 4 < ratio["ratio_interval"]["high"]
 
@@ -80,11 +80,11 @@ def test_it_says_what_decides_then_draws_it_and_then_lists_the_rest(library, pag
 def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library, page):
     own = measured(library, {"name": "Own", **WATER}, seconds(1.0))
     pair = [f"c:{pk}" for pk in own.configurations.order_by("hosts").values_list("pk", flat=True)]
-    found = opened(page, *pair).context
-    assert found["answer"].verdict == (
+    shown = opened(page, *pair).context
+    assert shown["answer"].verdict == (
         "Elapsed time of B is lower than that of A: 1.000\u202fs against 2.000\u202fs (\u221250.0\u202f%)."
     )
-    (elapsed,) = found["charts"]
+    (elapsed,) = shown["charts"]
     medians = [trace for trace in elapsed.figure["data"] if trace.get("showlegend", True)]
     assert [(trace["x"], trace["y"]) for trace in medians] == [(["A"], [2.0]), (["B"], [1.0])]
     assert len({trace["marker"]["color"] for trace in medians}) == 2
@@ -123,15 +123,15 @@ def test_it_answers_with_what_a_workload_is_decided_by(library, page):
         },
         lambda parameters: {"elapsed_s": 9.0, "pingpong.transfer_time_s": 0.7 + 60 * parameters["link.delay"]},
     )
-    found = opened(page, f"e:{own.slug}", "e:pinning-2007-wan").context
-    assert found["compared"].deciding == "pingpong.transfer_time_s"
-    assert [chart.element for chart in found["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
+    shown = opened(page, f"e:{own.slug}", "e:pinning-2007-wan").context
+    assert shown["compared"].deciding == "pingpong.transfer_time_s"
+    assert [chart.element for chart in shown["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
 
 
 def test_it_folds_away_what_one_side_alone_measured_under_its_name(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5, cpu_s=1.0, wire_bytes=3.0))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
-    table, found = response.context["table"], response.context["compared"]
+    table, compared = response.context["table"], response.context["compared"]
     (only_a, only_b) = table.one_sided
     assert only_a.title == "Measured on A (Mini) only: 2 metrics"
     assert [line["row"].metric for line in only_a.rows] == ["cpu_s", "wire_bytes"]
@@ -139,7 +139,7 @@ def test_it_folds_away_what_one_side_alone_measured_under_its_name(library, page
     assert {line["row"].metric for line in table.rows} == {"elapsed_s", "packets"}
     folds = [*table.folded, *table.one_sided]
     listed = [line["row"].metric for lines in (table.rows, *(fold.rows for fold in folds)) for line in lines]
-    assert sorted(listed) == sorted(row.metric for row in found.rows)
+    assert sorted(listed) == sorted(row.metric for row in compared.rows)
     html = response.content.decode()
     assert "not measured on both sides" not in html
     assert html.index('id="only-a"') > html.index("<summary>Measured on A (Mini) only")
@@ -201,8 +201,8 @@ def test_it_does_not_call_different_what_a_publication_does_not_state(library, p
 
 def test_it_calls_single_trials_too_few(two, person):
     pks = Trial.objects.filter(configuration__hosts=2).values_list("pk", flat=True)[:2]
-    found = compare(person, [f"t:{pk}" for pk in pks])
-    assert {c.verdict for row in found.rows for c in row.against if c} == {"too few repetitions"}
+    compared = compare(person, [f"t:{pk}" for pk in pks])
+    assert {c.verdict for row in compared.rows for c in row.against if c} == {"too few repetitions"}
 
 
 @pytest.mark.parametrize(

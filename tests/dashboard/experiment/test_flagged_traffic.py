@@ -75,10 +75,10 @@ def test_their_traffic_stays_in_sight(measured, page):
 def test_it_says_how_many_trials_a_comparison_leaves_out(measured, submit, run, person, page):
     other = submit(name="Sound", repetitions=4, sweep={"hosts": [2]})
     run()
-    found = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
-    n = {row.metric: tuple(s.n for s in row.summaries) for row in found.rows}
+    compared = compare(person, [f"e:{measured.slug}", f"e:{other.slug}"])
+    n = {row.metric: tuple(s.n for s in row.summaries) for row in compared.rows}
     assert (n["elapsed_s"], n["packets"]) == ((4, 4), (3, 4))
-    assert [member["flagged"] for member in found.to_dict()["members"]] == [1, 0]
+    assert [member["flagged"] for member in compared.to_dict()["members"]] == [1, 0]
     html = page.get(f"{reverse('compare')}?of=e:{measured.slug},e:{other.slug}").content.decode()
     assert "1 flagged, not in the traffic" in html
 

@@ -62,8 +62,8 @@ def test_it_compares_studies_with_points_of_their_own_with_runs(page, library, s
 
 def test_it_exports_every_printed_value(page):
     for study in Experiment.objects.filter(published=True):
-        found = json.loads(page.get(f"/api/v1/experiments/{study.slug}/result/").content)
-        printed = {(t["id"], name): value for t in found["trials"] for name, value in t["metrics"].items()}
+        result = json.loads(page.get(f"/api/v1/experiments/{study.slug}/result/").content)
+        printed = {(t["id"], name): value for t in result["trials"] for name, value in t["metrics"].items()}
         stored = Measurement.objects.filter(trial__experiment=study).values_list("trial_id", "metric", "value")
         assert printed == {(trial, metric): value for trial, metric, value in stored}
 

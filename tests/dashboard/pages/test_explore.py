@@ -117,10 +117,10 @@ def test_it_refuses_what_has_no_meaning(measured, person, page, given):
 
 
 def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):
-    found = pivot(person, Query(x="packets", y="elapsed_s", colour="link.mtu", text="wide"))
-    assert found.is_scatter
-    assert sorted({cell.colour for cell in found.cells}) == [1500, 9000]
-    assert len(found.cells) == 4
+    pivoted = pivot(person, Query(x="packets", y="elapsed_s", colour="link.mtu", text="wide"))
+    assert pivoted.is_scatter
+    assert sorted({cell.colour for cell in pivoted.cells}) == [1500, 9000]
+    assert len(pivoted.cells) == 4
 
 
 def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, page):

@@ -51,14 +51,14 @@ def rows(page, **asked) -> list:
 
 
 def test_it_lists_what_has_trials_enough_and_says_which_to_look_at(measured, page):
-    found = rows(page)
-    assert [(kept.configuration.experiment.slug, kept.history.flagged) for kept in found] == [
+    listed = rows(page)
+    assert [(kept.configuration.experiment.slug, kept.history.flagged) for kept in listed] == [
         ("stepped", True),
         ("steady", False),
     ]
     html = page.get(reverse("histories")).content.decode()
     assert html.count("Look at this") == 1
-    assert f'href="/history/{found[0].configuration.hash}/testbed/"' in html
+    assert f'href="/history/{listed[0].configuration.hash}/testbed/"' in html
 
 
 def test_it_judges_as_the_historys_own_page_does(measured, page, person):

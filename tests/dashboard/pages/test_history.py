@@ -36,8 +36,8 @@ def address(configuration, end: str = "") -> str:
 
 def test_it_finds_a_step_and_explains_it(stepped, page, person):
     answer = page.get(address(stepped))
-    found = answer.context["found"]
-    assert [change.index for change in found.history.changes] == [6]
+    record = answer.context["found"]
+    assert [change.index for change in record.history.changes] == [6]
     html = answer.content.decode()
     assert "kernel.release (6.8.0-45 to 6.8.0-47)" in html
     assert "Look at this" in html

@@ -36,12 +36,12 @@ CERTIFICATE: dict[str, Any] = {
 @pytest.fixture
 def trial(db: None) -> Trial:
     spec = parse({"name": "link", "workload": "pingpong", "parameters": {"hosts": 2}, "repetitions": 1})
-    found: Trial = Experiment.submit(spec, project=load_defaults()).trials.get()
-    Trial.objects.filter(pk=found.pk).update(
+    certified: Trial = Experiment.submit(spec, project=load_defaults()).trials.get()
+    Trial.objects.filter(pk=certified.pk).update(
         certificate=CERTIFICATE, conditions={"back_end": "bridge + relay", "link_asked": "4 ms delay"}, state="failed"
     )
-    found.refresh_from_db()
-    return found
+    certified.refresh_from_db()
+    return certified
 
 
 def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -> None:

@@ -25,9 +25,9 @@ def test_it_counts_progress_without_replaced_attempts_in_one_query(django_assert
     factories.running()
     with django_assert_num_queries(1):
         progress = selectors.progress_of([busy, idle])
-    found = progress[busy.pk]
-    assert (found.total, found.finished, found.failed, found.active, found.queued) == (6, 1, 1, 1, 3)
-    assert (found.flagged, found.over, found.is_over, found.status) == (1, 2, False, "running")
+    counts = progress[busy.pk]
+    assert (counts.total, counts.finished, counts.failed, counts.active, counts.queued) == (6, 1, 1, 1, 3)
+    assert (counts.flagged, counts.over, counts.is_over, counts.status) == (1, 2, False, "running")
     assert progress[idle.pk].status == "waiting"
     assert selectors.progress_of([]) == {}
 

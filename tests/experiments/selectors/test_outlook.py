@@ -36,9 +36,9 @@ def test_it_expects_repetitions_added_a_week_later_to_last_as_long_as_those_befo
     experiment.add_repetitions(2)
     assert outlook_of(experiment).left_s == pytest.approx(10)
     Trial.objects.filter(pk=factories.running().pk).update(preparing_at=timezone.now() - timedelta(seconds=2))
-    found = outlook_of(experiment)
-    assert found.left_s == pytest.approx(8, abs=1)
-    assert found.starts_in_s == pytest.approx(3, abs=1)
+    expected = outlook_of(experiment)
+    assert expected.left_s == pytest.approx(8, abs=1)
+    assert expected.starts_in_s == pytest.approx(3, abs=1)
 
 
 def test_it_does_not_take_cancelled_trials_for_a_pace() -> None:

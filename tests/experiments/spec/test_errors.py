@@ -110,9 +110,9 @@ def weak(**changes: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_it_tells_the_error_at_its_field(changes: dict[str, Any], path: str, sentence: str) -> None:
-    found = errors_of(**changes)
-    assert path in found, found
-    assert sentence in found[path][0]
+    errors = errors_of(**changes)
+    assert path in errors, errors
+    assert sentence in errors[path][0]
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_it_reads_a_stored_weak_scaling_that_it_would_refuse_today() -> None:
 
 
 def test_it_tells_groups_of_unequal_length() -> None:
-    found = errors_of(sweep={"hosts": [1, 2], "ranks_per_host": [1, 2, 3]}, zip=[["hosts", "ranks_per_host"]])
-    assert found == {
+    errors = errors_of(sweep={"hosts": [1, 2], "ranks_per_host": [1, 2, 3]}, zip=[["hosts", "ranks_per_host"]])
+    assert errors == {
         "zip.0": ["parameters that advance together need equally many values: hosts has 2, ranks_per_host has 3"]
     }
 
@@ -150,19 +150,19 @@ def test_it_tells_several_errors_at_once() -> None:
 
 
 def test_it_refuses_more_trials_than_the_limit_and_says_it() -> None:
-    found = errors_of(max_trials=5, sweep={"hosts": "1..3"}, repetitions=2)
-    assert found == {"sweep": ["more than the limit of 5 trials; take fewer values or fewer repetitions"]}
+    errors = errors_of(max_trials=5, sweep={"hosts": "1..3"}, repetitions=2)
+    assert errors == {"sweep": ["more than the limit of 5 trials; take fewer values or fewer repetitions"]}
     assert parse(written(sweep={"hosts": "1..3"}), max_trials=6).repetitions == 2
 
 
 def test_it_refuses_endless_combinations_without_walking_them() -> None:
-    found = errors_of(
+    errors = errors_of(
         max_trials=50,
         parameters={},
         sweep={"hosts": "1..1000", "steps": "1..1000", "ranks_per_host": "1..1000"},
         where="hosts < 0",
     )
-    assert found == {"sweep": ["more than 1000 combinations; take fewer values"]}
+    assert errors == {"sweep": ["more than 1000 combinations; take fewer values"]}
 
 
 @pytest.mark.parametrize("data", [None, 5, "water", [], True])

@@ -73,13 +73,13 @@ def test_a_plain_link_is_told_in_a_few_words() -> None:
     ],
 )
 def test_an_impossible_value_is_refused_at_its_field(asked: dict[str, Any], path: str, sentence: str) -> None:
-    found = errors_of(link=asked, sweep={"steps": [10, 20]}, parameters={"molecules": 64})
-    assert sentence in " ".join(found[path])
+    errors = errors_of(link=asked, sweep={"steps": [10, 20]}, parameters={"molecules": 64})
+    assert sentence in " ".join(errors[path])
 
 
 def test_a_swept_value_is_refused_with_the_same_words() -> None:
-    found = errors_of(sweep={"link.delay": ["1 ms", "11 s"]})
-    assert "must be less than or equal to 10 s, not '11 s'" in " ".join(found["sweep.link.delay"])
+    errors = errors_of(sweep={"link.delay": ["1 ms", "11 s"]})
+    assert "must be less than or equal to 10 s, not '11 s'" in " ".join(errors["sweep.link.delay"])
 
 
 VALUES = {

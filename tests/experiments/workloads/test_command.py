@@ -146,8 +146,8 @@ def test_it_describes_a_figure_from_the_specification():
 )
 def test_it_refuses_a_wrong_definition_at_its_field(wrong, right, path, words):
     assert wrong in MOLDY
-    found = errors_of(MOLDY.replace(wrong, right))
-    assert words in found[path]
+    errors = errors_of(MOLDY.replace(wrong, right))
+    assert words in errors[path]
 
 
 # values that want to be more than values

@@ -68,5 +68,5 @@ def test_it_brings_a_real_data_set_whole_to_every_node(tmp_path, method, work):
     parameters = StagingParameters(staging=method, work=work, dataset_bytes=300_000, searches=2)
     parsed = run(STAGING, parameters, tmp_path, ranks=3)
     assert parsed.figures["data-staging.nodes"] == 2
-    found = [node["found"] for node in json.loads((tmp_path / "staging.json").read_text())["nodes"]]
-    assert found == [[parsed.figures["data-staging.staged_bytes"] if work == "read" else 20] * 2] * 2
+    hits = [node["found"] for node in json.loads((tmp_path / "staging.json").read_text())["nodes"]]
+    assert hits == [[parsed.figures["data-staging.staged_bytes"] if work == "read" else 20] * 2] * 2

@@ -102,15 +102,15 @@ class Laboratory:
         return True
 
     def kill_program(self, name: str) -> bool:
-        found = []
+        victims = []
         for process in self.family():
             with contextlib.suppress(psutil.NoSuchProcess):
                 if process.name() == name:
-                    found.append(process)
-        if not found:
+                    victims.append(process)
+        if not victims:
             return False
         with contextlib.suppress(psutil.NoSuchProcess):
-            self.random.choice(found).kill()
+            self.random.choice(victims).kill()
         return True
 
     def fill_disk(self) -> bool:
@@ -154,8 +154,8 @@ class Laboratory:
 
     def directories(self) -> list[Path]:
         """Where the running trials write."""
-        found = [trial_directory(trial) for trial in Trial.objects.active()]
-        return [directory for directory in found if directory.is_dir()]
+        directories = [trial_directory(trial) for trial in Trial.objects.active()]
+        return [directory for directory in directories if directory.is_dir()]
 
     def hold(self) -> None:
         time.sleep(self.random.uniform(0.0, LONGEST_HOLD_S))  # the length of a fault is part of it
@@ -195,8 +195,8 @@ class Laboratory:
 
     def strays(self) -> list[str]:
         """Programs of trials (their command lines name the trial's directory) and keepers that are still there."""
-        found = [process for process in self.family() if process.is_running()]
-        words = [" ".join(self._command(process)) for process in found]
+        alive = [process for process in self.family() if process.is_running()]
+        words = [" ".join(self._command(process)) for process in alive]
         left = [command for command in words if "workers.testbed.keeper" in command]
         mark = str(settings.VAR / "trials")
         return left + [command for command in map(self._command_of, psutil.pids()) if mark in command]

@@ -55,11 +55,11 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 def computing(worker: CeleryWorker) -> dict[str, psutil.Process]:
     """The programs of the worker's trial by name; none before its ranks compute."""
-    found = {}
+    by_name = {}
     for process in psutil.Process(worker.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            found[process.name()] = process
-    return found if "lmp" in found and found["lmp"].cpu_times().user > 0 else {}
+            by_name[process.name()] = process
+    return by_name if "lmp" in by_name and by_name["lmp"].cpu_times().user > 0 else {}
 
 
 def require_true_clock(programs: dict[str, psutil.Process]) -> None:

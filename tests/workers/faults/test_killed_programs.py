@@ -39,9 +39,9 @@ def kill_first(name: str) -> None:
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = {process.name(): process for process in alive()}
-            if "lmp" in found and found["lmp"].cpu_times().user > 0 and name in found:
-                found[name].kill()
+            by_name = {process.name(): process for process in alive()}
+            if "lmp" in by_name and by_name["lmp"].cpu_times().user > 0 and name in by_name:
+                by_name[name].kill()
                 return
         time.sleep(0.01)
 

@@ -71,9 +71,9 @@ def test_the_version_is_what_mpirun_says(said: str, version: int | None) -> None
 
 def test_this_machine_is_asked_itself() -> None:
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"(\d+)\.", said)
-    assert found is not None
-    assert openmpi.installed() == int(found[1])
+    major = re.search(r"(\d+)\.", said)
+    assert major is not None
+    assert openmpi.installed() == int(major[1])
     assert launchers.get("testbed").argv(dataclasses.replace(JOB, open_mpi=None)) == launchers.get("testbed").argv(
-        dataclasses.replace(JOB, open_mpi=int(found[1]))
+        dataclasses.replace(JOB, open_mpi=int(major[1]))
     )

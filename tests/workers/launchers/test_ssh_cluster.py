@@ -112,8 +112,8 @@ def test_it_ends_the_ranks_of_every_host(session: Session, make_job: Callable[..
 
 
 def sleepers(length: str) -> list[str]:
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=10).stdout
-    return [line for line in found.splitlines() if line == f"sleep {length}"]
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=10).stdout
+    return [line for line in listing.splitlines() if line == f"sleep {length}"]
 
 
 def test_it_leaves_nothing_on_the_hosts(

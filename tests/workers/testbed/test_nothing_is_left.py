@@ -49,8 +49,8 @@ class Worker:
         return names
 
     def only(self, name: str) -> psutil.Process:
-        (found,) = [member for member in self.family if lives(member) and member.name() == name]
-        return found
+        (process,) = [member for member in self.family if lives(member) and member.name() == name]
+        return process
 
     def survivors(self) -> list[psutil.Process]:
         return [member for member in self.family if lives(member)]
@@ -168,14 +168,14 @@ def test_a_worker_that_dies_while_the_fabric_is_built(eventually: Callable[..., 
 
 def marked(marker: str) -> list[int]:
     """Processes with this variable in their environment."""
-    found = []
+    pids = []
     for pid in psutil.pids():
         try:
             if marker.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.append(pid)
+                pids.append(pid)
         except OSError:
             continue
-    return found
+    return pids
 
 
 def test_closing_a_session_ends_everything_before_it_returns(testbed: Session) -> None:

@@ -22,10 +22,10 @@ def test_readers_on_other_hosts_share_the_servers_link(run_all: Callable[..., li
         parameters={"hosts": 3, "jobs": 4, "events": 10, "events_per_job": 6},
         link={"bandwidth": "20 Mbit/s"},
     )
-    found = figures(trial)
-    assert found["concurrent-readers.read_bytes"] == 4 * 6 * 5 * 8192
-    assert found["concurrent-readers.server_throughput_bps"] < 20e6
-    assert found["wire_bytes"] > found["concurrent-readers.read_bytes"]
+    values = figures(trial)
+    assert values["concurrent-readers.read_bytes"] == 4 * 6 * 5 * 8192
+    assert values["concurrent-readers.server_throughput_bps"] < 20e6
+    assert values["wire_bytes"] > values["concurrent-readers.read_bytes"]
     assert {"Phases", "Jobs", "Jobs on n2, CPU", "Jobs on n3, CPU"} <= trial.tables.keys()
 
 
@@ -33,11 +33,11 @@ def test_readers_on_other_hosts_share_the_servers_link(run_all: Callable[..., li
 def test_a_data_set_reaches_every_node_by_each_method(run_all: Callable[..., list[Trial]], method: str) -> None:
     parameters: dict[str, Any] = {"hosts": 4, "dataset_bytes": "500 kB", "searches": 2, "staging": method}
     (trial,) = run_all(workload="data-staging", parameters=parameters, link={"bandwidth": "50 Mbit/s"})
-    found = figures(trial)
-    assert found["data-staging.nodes"] == 3
+    values = figures(trial)
+    assert values["data-staging.nodes"] == 3
     # The server's own link carries a multicast once, and three times what three nodes pull.
-    sent_once = found["data-staging.staged_bytes"]
-    copies = found["wire_bytes"] / sent_once
+    sent_once = values["data-staging.staged_bytes"]
+    copies = values["wire_bytes"] / sent_once
     assert (1 < copies < 2.5) if method == "multicast" else (copies > 3)
 
 

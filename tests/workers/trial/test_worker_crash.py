@@ -37,7 +37,7 @@ def family(worker: CeleryWorker) -> list[psutil.Process]:
 
 def own_namespaces(processes: list[psutil.Process]) -> set[str]:
     """The network namespaces that these processes made, by the text of their links."""
-    return {found for process in processes if (found := namespace(process.pid)) is not None} - {namespace(os.getpid())}
+    return {own for process in processes if (own := namespace(process.pid)) is not None} - {namespace(os.getpid())}
 
 
 def namespace(pid: int) -> str | None:
