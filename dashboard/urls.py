@@ -17,11 +17,10 @@ from dashboard.pages import (
     hosts,
     new,
     packets,
+    studies,
     trial,
     workloads,
 )
-from dashboard.pages.gallery import run as run_study
-from dashboard.pages.gallery import studies
 from dashboard.pages.parts import parts
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -63,8 +62,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/", histories.index, name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", history.history, name="history"),
     path("history/<slug:configuration>/<slug:cluster>/mark/", history.mark, name="history-mark"),
-    path("studies/", studies, name="studies"),
-    path("studies/<slug:stem>/run/", run_study, name="study-run"),
+    path("studies/", studies.studies, name="studies"),
+    path("studies/<slug:stem>/run/", studies.run, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:slug>/facts/", clusters.facts, name="cluster-facts"),
     path("workloads/", workloads.workloads, name="workloads"),

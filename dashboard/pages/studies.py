@@ -1,4 +1,4 @@
-"""The study gallery: what was published, what was measured here, and one click to run it again."""
+"""The page of studies: what was published, what was measured here, and one click to run it again."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def studies(request: HttpRequest) -> HttpResponse:
     latest = _latest_own(request.user, {study.workload for study in published})
     progress = progress_of(latest.values())
     cards = [_card(study, latest.get(study.workload), progress) for study in published]
-    return render(request, "gallery/page.html", {"place": "studies", "cards": cards})
+    return render(request, "studies/page.html", {"place": "studies", "cards": cards})
 
 
 @require_POST

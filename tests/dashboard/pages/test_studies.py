@@ -1,11 +1,11 @@
-"""The study gallery: every published study, the latest own run beside it, and one click to run it."""
+"""The page of studies: every published study, the latest own run beside it, and one click to run it."""
 
 import re
 
 import pytest
 from django.urls import reverse
 
-from dashboard.pages.gallery import STUDIES
+from dashboard.pages.studies import STUDIES
 from experiments.library import built_in
 from experiments.library.studies import published_studies
 from experiments.models import Experiment
@@ -112,7 +112,9 @@ def test_it_lets_a_viewer_start_nothing(page, person):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_it_answers_the_gallery_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries, count):
+def test_it_answers_the_page_of_studies_with_a_fixed_number_of_queries(
+    page, submit, run, django_assert_num_queries, count
+):
     for number in range(count):
         submit(name=f"Study {number}")
     run()
