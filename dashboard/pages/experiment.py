@@ -176,14 +176,14 @@ def results_of(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _oversubscription(found: Experiment, results: Results) -> str:
+def _oversubscription(experiment: Experiment, results: Results) -> str:
     """What must stand wherever elapsed times of virtual hosts do: 'up to 12 virtual hosts on 2 cores'; '' for real hosts."""
-    if found.cluster is None or not found.cluster.traits.hosts_are_virtual:
+    if experiment.cluster is None or not experiment.cluster.traits.hosts_are_virtual:
         return ""
     ended = [(row.hosts, mark.pk) for row in results.rows for mark in row.trials if mark.state == State.FINISHED]
     if not ended:
         return ""
-    largest = found.trials.filter(pk=max(ended)[1]).values_list("conditions__oversubscription", flat=True).get()
+    largest = experiment.trials.filter(pk=max(ended)[1]).values_list("conditions__oversubscription", flat=True).get()
     return f"up to {largest}" if largest and "hosts" in results.swept else largest or ""
 
 
