@@ -98,7 +98,7 @@ def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
     assert 'name="flagged" value="1" checked' in html
-    assert "Flagged among histories 1 to 2" in html
+    assert "Needing a look among histories 1 to 2" in html
     expect(measured[1].trials.order_by("ended_at")[6], "elapsed_s", "New kernel", person)
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
     assert "Nothing to look at among histories 1 to 2." in html
