@@ -1,7 +1,7 @@
 """What a list says of an experiment is about its current version alone."""
 
 from dashboard.charts import sparkline
-from dashboard.experiment.list_rows import summaries
+from dashboard.experiment.list_rows import experiment_rows
 from experiments.spec import parse
 from tests.dashboard.conftest import specification
 
@@ -9,9 +9,9 @@ from tests.dashboard.conftest import specification
 def test_it_draws_no_point_that_a_revision_dropped(submit, run):
     experiment = submit(repetitions=1)
     run()
-    (before,) = summaries([experiment])
+    (before,) = experiment_rows([experiment])
     assert before.spark is not None
     assert len(before.spark.points) == 3
     experiment.revise(parse(specification(sweep={"hosts": [2, 4]}, repetitions=1)))
-    (after,) = summaries([experiment])
+    (after,) = experiment_rows([experiment])
     assert after.spark == sparkline([2.1 * 1.02, 2.6 * 1.02])
