@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from experiments.models import Experiment, SavedView
-from tests.dashboard.api.test_access import client_of
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 # Every view that looks for a word of the query in the database.

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from experiments.models import Cluster, Experiment
-from tests.dashboard.api.test_access import EXPERIMENTS, client_of
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.conftest import specification
 
 SENTENCE = "the cluster 'testbed' is unknown or switched off; known: local"
