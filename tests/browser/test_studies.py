@@ -45,7 +45,7 @@ def test_it_takes_facts_and_compares_the_rate_with_them(page, laboratory, compla
     page.get_by_label("Cores per host").fill("1")
     page.get_by_label("Clock").fill("1 GHz")
     page.get_by_label("Operations per cycle").fill("4")
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("8.000 GFLOP/s")).to_be_visible()
     assert Cluster.objects.get(slug="testbed").facts["clock_hz"] == 1e9
     page.goto(experiment.get_absolute_url())
