@@ -152,7 +152,7 @@ def test_it_makes_of_a_link_what_its_class_says_and_refuses_the_rest() -> None:
 def test_the_other_kinds_name_it_among_those_that_can_make_a_link() -> None:
     delayed = dataclasses.replace(PlainLink(), delay_s=0.004)
     (sentence,) = launchers.get("local").refusals(delayed)
-    assert sentence.startswith("Only the test-bed and the cloud can set this of a link")
+    assert sentence.startswith("Only the test-bed and the cloud can set these properties of a link")
 
 
 def test_its_launcher_is_found_by_its_name() -> None:
