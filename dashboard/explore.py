@@ -198,9 +198,9 @@ def words(name: str, value: Any) -> str:
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 
-def options(found: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
+def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
     """What the selects offer: the parameters and metrics of the workloads that match."""
-    slugs = [slug for slug, _ in found.workloads]
+    slugs = [slug for slug, _ in matched.workloads]
     parameters: dict[str, None] = dict.fromkeys(COLUMNS)
     metrics = set(METRICS) | {name for name in (query.x, query.y) if is_metric(name)}
     for slug in slugs:

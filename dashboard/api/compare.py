@@ -37,9 +37,9 @@ class CompareView(APIView):
             raise ValidationError({"scope": [f"is not one of {', '.join(Measurement.Scope.values)}"]})
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
         try:
-            found = compare(
+            compared = compare(
                 request.user, tokens, baseline=clean(request, "baseline"), at=clean(request, "at"), scope=scope
             )
         except CannotCompare as error:
             raise ValidationError({"of": [str(error)]}) from None
-        return Response(found.to_dict())
+        return Response(compared.to_dict())

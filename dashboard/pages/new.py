@@ -146,8 +146,8 @@ def form_context(
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)
-        except InvalidSpec as found:
-            error = found
+        except InvalidSpec as mistake:
+            error = mistake
     return {
         "form": Form(draft, error.by_path() if error else {}, clusters),
         "preview": made,

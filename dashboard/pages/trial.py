@@ -149,22 +149,22 @@ def _parameters(trial: Trial) -> dict[str, Any]:
     return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
 
 
-def _measured(found: Trial) -> dict[str, Any]:
-    values = dict(found.measurements.filter(scope="all").values_list("metric", "value"))
-    published = published_here(found)
-    repetitions = repetitions_of(found, HEADLINE)
-    tiles = [tile_of(found, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
-    missing = [(find(metric).label, reason) for metric, reason in found.not_available.items() if is_metric(metric)]
-    wire, observer = wire_of(found, values), observer_of(found)
+def _measured(trial: Trial) -> dict[str, Any]:
+    values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
+    published = published_here(trial)
+    repetitions = repetitions_of(trial, HEADLINE)
+    tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
+    missing = [(find(metric).label, reason) for metric, reason in trial.not_available.items() if is_metric(metric)]
+    wire, observer = wire_of(trial, values), observer_of(trial)
     return {
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
         "metric_rows": metric_rows(values),
-        "printed": _printed_tables(found.tables),
+        "printed": _printed_tables(trial.tables),
         "missing": missing,
         "observer": observer,
-        "trust_rows": trust_rows(found, values, wire["counters"], observer),
+        "trust_rows": trust_rows(trial, values, wire["counters"], observer),
         **wire,
     }
 

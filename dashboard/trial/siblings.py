@@ -47,11 +47,11 @@ def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[s
     return [(name, a.get(name, ""), b.get(name, "")) for name in names if a.get(name) != b.get(name)]
 
 
-def observer_of(found: Trial) -> dict[str, str] | None:
+def observer_of(trial: Trial) -> dict[str, str] | None:
     """The observer effect at this trial's configuration, in words; None without a control that finished."""
     times: dict[str, list[float]] = {Kind.MEASURED: [], Kind.CONTROL: []}
     rows = Measurement.objects.counted(Kind.MEASURED, Kind.CONTROL).filter(
-        trial__configuration=found.configuration_id, metric="elapsed_s", scope="all"
+        trial__configuration=trial.configuration_id, metric="elapsed_s", scope="all"
     )
     for kind, value in rows.values_list("trial__kind", "value"):
         times[kind].append(value)

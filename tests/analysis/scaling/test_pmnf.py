@@ -37,11 +37,11 @@ def test_it_picks_the_leading_term_that_extrap_picks(example: dict[str, Any]) ->
         assert data is not None
         # The term that rules as N grows, the slowest to fall where all fall.
         leading = max(search(data)[0].terms, key=lambda term: (term.power, term.logs), default=None)
-        found = [] if leading is None else [[float(leading.power), float(leading.logs)]]
+        leading_terms = [] if leading is None else [[float(leading.power), float(leading.logs)]]
         if errors == "relative" and example["name"] in _RELATIVE_DIFFERS:
-            assert found != example["extrap"]["terms"], "no exception is needed any more"
+            assert leading_terms != example["extrap"]["terms"], "no exception is needed any more"
         else:
-            assert found == example["extrap"]["terms"]
+            assert leading_terms == example["extrap"]["terms"]
 
 
 def test_its_coefficients_are_extraps_when_residuals_are_weighed_alike() -> None:

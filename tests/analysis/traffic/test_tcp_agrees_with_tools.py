@@ -106,10 +106,10 @@ def test_duplicate_acks_are_those_of_tshark_but_for_answers_to_needless_repetiti
     """tshark also counts the D-SACK that answers a spurious retransmission: nothing is outstanding then (RFC 5681). It
     compares with the last ACK and not with the highest: one that repeats the highest behind overtaken ones is none to it."""
     _, path = streamed
-    found = followed(path).metrics()[0]["duplicate_acks"]
+    ours = followed(path).metrics()[0]["duplicate_acks"]
     needless = tshark_fields(path, "frame.number", display_filter="tcp.analysis.spurious_retransmission")
     theirs = tshark_fields(path, "frame.number", display_filter="tcp.analysis.duplicate_ack")
-    assert found - acks_behind_overtaken_ones(path) <= len(theirs) <= found + len(needless)
+    assert ours - acks_behind_overtaken_ones(path) <= len(theirs) <= ours + len(needless)
 
 
 def acks_behind_overtaken_ones(path: Path) -> int:

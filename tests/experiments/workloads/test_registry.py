@@ -21,9 +21,9 @@ def test_it_offers_the_workloads_of_the_studies_in_the_registry():
 def test_it_finds_a_workload_as_constants_define_it_and_none_of_an_unknown_name():
     constants = {"program": ["true"], "extract": [{"name": "t_s", "regex": "(.*)", "direction": "lower"}]}
     assert workloads.find("hpl") is workloads.get("hpl")
-    found = workloads.find("command", constants)
-    assert found is not None
-    assert found.decides == "command.t_s"
+    workload = workloads.find("command", constants)
+    assert workload is not None
+    assert workload.decides == "command.t_s"
     assert workloads.find("a-program-of-1999") is None
     with pytest.raises(KeyError):
         workloads.get("a-program-of-1999")
