@@ -69,7 +69,7 @@ def read(given: QueryDict) -> tuple[Query, Look]:
         facet=one("facet"),
         scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
         text=one("text")[:200],
-        where=one("where")[:1000],
+        where=one("where"),
         workloads=some("workload"),
         clusters=some("cluster"),
         projects=some("project"),

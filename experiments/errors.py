@@ -61,7 +61,11 @@ class CannotCompare(RepositoryError):
 
 
 class CannotExplore(RepositoryError):
-    """A name, a condition or a moment that cannot be meant."""
+    """A name, a condition or a moment that cannot be meant; ``field`` is where it stands in the question."""
+
+    def __init__(self, sentence: str, *, field: str = "") -> None:
+        self.field = field
+        super().__init__(sentence)
 
 
 class StaleTrial(RepositoryError):

@@ -130,6 +130,10 @@ CLOCK: Final = Dimension(
     ("GHz", "MHz", "Hz"),
 )
 POWER: Final = Dimension("power", "W", _decimals({"kW": "1e3", "W": "1", "kw": "1e3", "w": "1"}), ("kW", "W"))
+BYTE_RATE: Final = Dimension(
+    "rate", "B/s", {"B/s": Decimal(1), **{unit: factor / 8 for unit, factor in BANDWIDTH.units.items()}}, ("B/s",)
+)
+"""Of metrics that count bytes; what people write for a bandwidth is taken as it is meant."""
 DIMENSIONS: Final = (BANDWIDTH, DURATION, FRACTION, SIZE, CLOCK, POWER)
 
 

@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KeyTransform
 
-from experiments import workloads
 from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
-from experiments.models import Configuration, Experiment, Summary, Trial
-from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical
+from experiments.models import Configuration, Experiment, Trial
+from experiments.selectors.conditions import condition, read_conditions
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.\-]{0,79}")
-_CONDITION: Final = re.compile(r"\s*([A-Za-z][\w.\-]{0,79})\s*(<=|>=|!=|=|<|>)\s*(\S(?:.*\S)?)\s*")
-_LOOKUPS: Final = {"=": "exact", "!=": "exact", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
-_WHOLE: Final = frozenset({"hosts", "ranks"})
-_LARGEST_WHOLE: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +64,7 @@ def configurations(user: Any, query: Query) -> QuerySet[Configuration]:
     if query.after or query.before:
         when = {"ended_at__gte": query.after, "ended_at__lt": query.before}
         matching = matching.filter(Exists(trials.filter(**{name: value for name, value in when.items() if value})))
-    return conditions(matching, query)
+    return matching.filter(condition(read_conditions(query.where), query.scope)) if query.where else matching
 
 
 def _experiments(user: Any, query: Query) -> QuerySet[Experiment] | None:
@@ -90,48 +84,3 @@ def _experiments(user: Any, query: Query) -> QuerySet[Experiment] | None:
             Q(name__icontains=query.text) | Q(slug__icontains=query.text) | Q(tags__icontains=query.text)
         )
     return matching if matching.query.where else None
-
-
-def conditions(matching: QuerySet[Configuration], query: Query) -> QuerySet[Configuration]:
-    """Apply ``where``: comparisons separated by commas, such as ``hosts >= 4, link.delay = 2 ms, elapsed_s < 10``."""
-    for number, text in enumerate(filter(None, map(str.strip, query.where.split(",")))):
-        match = _CONDITION.fullmatch(text)
-        if match is None or "__" in match[1]:
-            raise CannotExplore(f"{text[:80]!r} is not a comparison; write for example: hosts >= 4, elapsed_s < 10.")
-        name, sign, given = match.groups()
-        lookup = _LOOKUPS[sign]
-        if is_metric(name):
-            there = Summary.objects.filter(configuration=OuterRef("pk"), metric=name, scope=query.scope)
-            condition: Any = Exists(there.filter(**{f"median__{lookup}": _number(given, name)}))
-        elif name in _WHOLE:
-            whole = max(-_LARGEST_WHOLE, min(_LARGEST_WHOLE, _number(given, name)))
-            condition = Q(**{f"{name}__{lookup}": whole})
-        else:
-            matching = matching.alias(**{f"given_{number}": KeyTransform(name, "parameters")})
-            condition = Q(**{f"given_{number}__{lookup}": _value(name, given)})
-        matching = matching.exclude(condition) if sign == "!=" else matching.filter(condition)
-    return matching
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise CannotExplore(f"{name} is compared with a number, not with {text[:40]!r}.") from None
-    if value != value or value in (float("inf"), float("-inf")):
-        raise CannotExplore(f"{name} is compared with a finite number.")
-    return value
-
-
-def _value(name: str, text: str) -> Any:
-    """A parameter's value as it is stored: quantities in base units, numbers as numbers, else text."""
-    if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
-        try:
-            return canonical(workloads.registry()[0].slug, name, text)
-        except ValueError as error:
-            raise CannotExplore(f"{name}: {error}") from None
-    try:
-        value = float(text)
-    except ValueError:
-        return text
-    return text if value != value or value in (float("inf"), float("-inf")) else value

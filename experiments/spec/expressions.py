@@ -1,207 +1,162 @@
-"""The filter language of a sweep: ``ranks <= 16 and link.delay < 8 ms and molecules != 512``.
+"""Whether an expression holds for a configuration: ``ranks <= 16 and link.delay < 8 ms and molecules != 512``.
 
-Python's parser reads it; only the nodes listed here are evaluated, by our own walk over the tree. Nothing is ever compiled or executed.
-Quantities are put into quotes before, and become numbers in the base unit of the parameter that they are compared with.
+One language for the ``where`` of a specification and the conditions of the explorer; docs/user-guide.md describes it. `grammar` reads
+it into a `tree`; here the tree is evaluated for one configuration, `experiments.selectors.conditions` asks the database the same.
+
+What cannot be computed (a division by zero, a word that is less than a number, a parameter that the workload does not have) is neither
+yes nor no: ``and`` and ``or`` decide without it where the rest is enough.
 """
 
 from __future__ import annotations
 
-import ast
+import math
 import operator
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from experiments.quantities import DIMENSIONS, Dimension
-
-MAX_LENGTH: Final = 500
-MAX_DEPTH: Final = 40
-_WORDS = "|".join(
-    sorted({re.escape(u) for d in DIMENSIONS for u in d.units if u not in ("", "%")}, key=len, reverse=True)
+from experiments.spec.grammar import parse
+from experiments.spec.tree import (
+    Arithmetic,
+    Comparison,
+    Constant,
+    Group,
+    Logic,
+    Name,
+    Negative,
+    Node,
+    Not,
+    Vocabulary,
+    walk,
 )
-_QUANTITY = re.compile(
-    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-    r"|(?<![\w.])(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*"
-    # A percent sign is the remainder of a division where an operand follows.
-    rf"(?P<unit>(?:{_WORDS})(?!\w)|%(?=\s*(?:$|[)\],<>=!]|(?:and|or|in|not)\b)))"
-)
 
+SMALLEST: Final = 1e-150
+LARGEST: Final = 1e150
+"""Bounds of the numbers (but zero) that can be computed with, so that one operation neither overflows nor loses everything."""
 
-def _numeric(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Numbers only: ``'a' * 10**9`` and ``'%999999999d' % 1`` would fill the memory."""
-
-    def checked(left: Any, right: Any) -> Any:
-        for operand in (left, right):
-            if not isinstance(operand, int | float):
-                raise TypeError(f"{operand!r} is not a number")
-        return operation(left, right)
-
-    return checked
-
-
-_BINARY: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
-    ast.Add: _numeric(operator.add),
-    ast.Sub: _numeric(operator.sub),
-    ast.Mult: _numeric(operator.mul),
-    ast.Div: _numeric(operator.truediv),
-    ast.FloorDiv: _numeric(operator.floordiv),
-    ast.Mod: _numeric(operator.mod),
+_ARITHMETIC: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": lambda left, right: math.floor(left / right),
+    "%": lambda left, right: left - right * math.floor(left / right),
 }
-_COMPARE: Final[dict[type[ast.AST], Callable[[Any, Any], bool]]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda item, group: item in group,
-    ast.NotIn: lambda item, group: item not in group,
+_COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda item, group: item in group,
+    "not in": lambda item, group: item not in group,
 }
 
 
 class Expression:
-    """A checked filter. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no.
+    """A checked expression. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no.
 
-    ``dimensions`` are those of the parameters that are stored in a base unit: they are compared with quantities such as ``2 ms``.
+    ``tree`` is what it means, with quantities in base units.
     """
 
-    def __init__(self, text: str, known: set[str], dimensions: Mapping[str, Dimension] | None = None) -> None:
-        if len(text) > MAX_LENGTH:
-            raise ValueError(f"longer than {MAX_LENGTH} characters")
-        unquoted: set[str] = set()
-        try:
-            self._tree = ast.parse(_quote_quantities(text.strip(), unquoted), mode="eval").body
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
-            raise ValueError(f"cannot be read: {text!r}; write for example 'hosts * ranks_per_host <= 16'") from None
+    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+        """Read ``text``. Raise ValueError with a reader's sentence."""
         self.text = text
-        self.names: set[str] = set()
-        self._check(self._tree, known, 0)
-        for comparison in _comparisons(self._tree):
-            _resolve_quantities(comparison, dimensions or {}, unquoted)
-
-    def _check(self, node: ast.AST, known: set[str], depth: int) -> None:
-        if depth > MAX_DEPTH:
-            raise ValueError("nested too deeply")
-        name = _name(node)
-        if name is not None:
-            if name not in known:
-                raise ValueError(f"unknown parameter {name!r}; known: {', '.join(sorted(known))}")
-            self.names.add(name)
-            return
-        for child in _children(node):
-            self._check(child, known, depth + 1)
+        self.tree = parse(text, vocabulary)
+        self.names = {node.name for node, _ in walk(self.tree) if isinstance(node, Name)}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the configuration is kept. Raise ValueError when the expression cannot be computed for it."""
+        """Return whether the configuration is kept. Raise ValueError when that cannot be computed."""
         try:
-            answer = _evaluate(self._tree, values)
-        except (TypeError, ZeroDivisionError, OverflowError) as error:
+            answer = _evaluate(self.tree, values)
+        except _FAILURES as error:
             raise ValueError(f"{self.text!r} cannot be computed: {error}") from None
         if not isinstance(answer, bool):
             raise ValueError(f"{self.text!r} answers {answer!r}, not yes or no; compare it, as in 'hosts <= 8'")
         return answer
 
 
-def _name(node: ast.AST) -> str | None:
-    """Return a plain or dotted name (``link.delay``)."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{node.value.id}.{node.attr}"
-    return None
+def calculated(node: Node) -> float | None:
+    """Return the number that a calculation without names gives; None where it cannot be computed."""
+    value = _attempt(node, {})
+    return None if isinstance(value, Exception) else float(value)
 
 
-def _children(node: ast.AST) -> list[ast.expr]:
-    """Return the operands of an allowed node; refuse every other node."""
+_FAILURES: Final = (LookupError, TypeError, ZeroDivisionError, OverflowError)
+
+
+def _evaluate(node: Node, values: Mapping[str, Any]) -> Any:
+    """Return the value of a node. Raise one of the failures."""
     match node:
-        case ast.BoolOp():
-            return node.values
-        case ast.BinOp() if type(node.op) in _BINARY:
-            return [node.left, node.right]
-        case ast.UnaryOp() if isinstance(node.op, ast.Not | ast.USub):
-            return [node.operand]
-        case ast.Compare() if all(type(op) in _COMPARE for op in node.ops):
-            return [node.left, *node.comparators]
-        case ast.Tuple() | ast.List():
-            return node.elts
-        case ast.Constant() if isinstance(node.value, int | float | str | bool):
-            return []
-    # Named by its kind, not printed back: ast.unparse recurses as deeply as the text nests.
-    raise ValueError(
-        f"{type(node).__name__} is not allowed; use names, numbers, + - * / // %, comparisons, in, and, or, not"
-    )
-
-
-def _quote_quantities(text: str, quantities: set[str]) -> str:
-    """Return ``link.delay < 2 ms`` as ``link.delay < '2 ms'``, and add what was quoted to ``found``."""
-
-    def quote(match: re.Match[str]) -> str:
-        if match["quoted"] is not None:
-            return match.group()
-        quantity = f"{match['number']} {match['unit']}"
-        quantities.add(quantity)
-        return f"'{quantity}'"
-
-    return _QUANTITY.sub(quote, text)
-
-
-def _comparisons(node: ast.AST) -> Iterator[ast.Compare]:
-    """Yield every comparison of a checked tree."""
-    if isinstance(node, ast.Compare):
-        yield node
-    for child in _children(node) if _name(node) is None else ():
-        yield from _comparisons(child)
-
-
-def _operands(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what stands in a comparison, without what stands in comparisons inside of it."""
-    for child in _children(node) if _name(node) is None else ():
-        yield child
-        if not isinstance(child, ast.Compare):
-            yield from _operands(child)
-
-
-def _resolve_quantities(comparison: ast.Compare, dimensions: Mapping[str, Dimension], unquoted: set[str]) -> None:
-    """Turn the quantities of a comparison into numbers, by the dimension of the parameters in it. Raise ValueError."""
-    operands = list(_operands(comparison))
-    texts = [each for each in operands if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    kinds = {
-        dimension.name: dimension for each in operands if (dimension := dimensions.get(_name(each) or "")) is not None
-    }
-    if len(kinds) == 1:
-        (kind,) = kinds.values()
-        for each in texts:
-            each.value = kind.parse(str(each.value))
-        return
-    wrong = next((each.value for each in texts if each.value in unquoted), None)
-    if wrong is not None:
-        met = f"a {' and a '.join(kinds)}" if kinds else "nothing that has a unit"
-        raise ValueError(f"{wrong} is compared with {met}; write a number")
-
-
-def _evaluate(node: ast.AST, values: Mapping[str, Any]) -> Any:
-    name = _name(node)
-    if name is not None:
-        return values[name]
-    match node:
-        case ast.Constant():
+        case Name():
+            if node.name not in values:
+                raise LookupError(f"there is no {node.name}")
+            return values[node.name]
+        case Constant():
             return node.value
-        case ast.BoolOp():
-            results = (_evaluate(value, values) for value in node.values)
-            return all(results) if isinstance(node.op, ast.And) else any(results)
-        case ast.BinOp():
-            return _BINARY[type(node.op)](_evaluate(node.left, values), _evaluate(node.right, values))
-        case ast.UnaryOp():
-            operand = _evaluate(node.operand, values)
-            return not operand if isinstance(node.op, ast.Not) else -operand
-        case ast.Compare():
-            left = _evaluate(node.left, values)
-            for op, right_node in zip(node.ops, node.comparators, strict=True):
-                right = _evaluate(right_node, values)
-                if not _COMPARE[type(op)](left, right):
-                    return False
-                left = right
-            return True
-        case ast.Tuple() | ast.List():
-            return [_evaluate(item, values) for item in node.elts]
-    raise AssertionError(f"unchecked node {ast.dump(node)}")
+        case Group():
+            return [_evaluate(item, values) for item in node.items]
+        case Negative():
+            return -_number(_evaluate(node.operand, values))
+        case Arithmetic():
+            left, right = (_bounded(_number(_evaluate(each, values))) for each in (node.left, node.right))
+            return float(_ARITHMETIC[node.sign](left, right))
+        case Comparison():
+            return _compare(node, values)
+        case Not():
+            return not _evaluate(node.operand, values)
+        case Logic():
+            return _decide(node.word, (_attempt(each, values) for each in node.operands))
+    raise AssertionError(f"unchecked node {node}")
+
+
+def _number(value: Any) -> float:
+    """Numbers only: ``'a' * 10**9`` would fill the memory."""
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _bounded(number: float) -> float:
+    if number and not SMALLEST <= abs(number) <= LARGEST:
+        raise OverflowError(f"{number!r} is too large or too small to compute with")
+    return number
+
+
+def _compare(comparison: Comparison, values: Mapping[str, Any]) -> bool:
+    # Every operand once: each is the right of one comparison and the left of the next.
+    operands = [_attempt(comparison.left, values), *(_attempt(right, values) for _, right in comparison.tests)]
+    signs = (sign for sign, _ in comparison.tests)
+    return _decide("and", (_test(*step) for step in zip(signs, operands, operands[1:], strict=False)))
+
+
+def _attempt(node: Node, values: Mapping[str, Any]) -> Any:
+    """Return the value of a node, or the failure to compute it."""
+    try:
+        return _evaluate(node, values)
+    except _FAILURES as error:
+        return error
+
+
+def _test(sign: str, left: Any, right: Any) -> bool | Exception:
+    """Return the answer of one comparison, or the failure to compute it."""
+    for operand in (left, right):
+        if isinstance(operand, Exception):
+            return operand
+    try:
+        return _COMPARE[sign](left, right)
+    except _FAILURES as error:
+        return error
+
+
+def _decide(word: str, answers: Iterable[Any]) -> bool:
+    """Return the conjunction (``and``) or disjunction of answers. Raise the first failure where the others do not decide."""
+    failure = None
+    for answer in answers:
+        if isinstance(answer, Exception):
+            failure = failure or answer
+        elif bool(answer) is (word == "or"):
+            return word == "or"
+    if failure is not None:
+        raise failure
+    return word == "and"

@@ -20,6 +20,7 @@ from experiments.spec.parameters import (
     known_parameters,
 )
 from experiments.spec.ranges import expand_values
+from experiments.spec.tree import Vocabulary
 
 
 class ExperimentSpec(Part):
@@ -87,4 +88,17 @@ class ExperimentSpec(Part):
             return None
         known = self.known_parameters()
         kinds = {name: dimension_of(self.workload, name, self.parameters) for name in known}
-        return Expression(self.where, known | {RANKS}, {name: kind for name, kind in kinds.items() if kind is not None})
+        vocabulary = Vocabulary(
+            known=known | {RANKS},
+            dimensions={name: kind for name, kind in kinds.items() if kind is not None},
+            words={name for name in known if is_text(self.workload, name, self.parameters)},
+            as_stored=self._as_stored,
+        )
+        return Expression(self.where, vocabulary)
+
+    def _as_stored(self, name: str, word: str) -> str:
+        """Return the canonical form of a word that a filter compares with; one that cannot be meant stays, and equals nothing."""
+        try:
+            return str(canonical(self.workload, name, word, self.parameters))
+        except ValueError:
+            return word

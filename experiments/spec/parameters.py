@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments import workloads
-from experiments.quantities import BANDWIDTH, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
+from experiments.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 
 MAX_HOSTS: Final = 4096
 MAX_RANKS: Final = 65_536
@@ -178,7 +178,11 @@ _LINK_DIMENSIONS: Final = {
 }
 
 
-_BASE_UNITS: Final = {"B": SIZE, **{each.base: each for each in (BANDWIDTH, DURATION, SIZE, CLOCK, POWER)}}
+_BASE_UNITS: Final = {
+    "B": SIZE,
+    "1": FRACTION,
+    **{each.base: each for each in (BANDWIDTH, BYTE_RATE, DURATION, SIZE, CLOCK, POWER)},
+}
 
 
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
@@ -192,7 +196,12 @@ def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None =
     if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
         return _LINK_DIMENSIONS.get(name)
     extra = workloads.get(workload, constants).parameters_type.model_fields[name].json_schema_extra
-    return _BASE_UNITS.get(str(extra.get("unit"))) if isinstance(extra, dict) else None
+    return dimension_of_unit(str(extra.get("unit"))) if isinstance(extra, dict) else None
+
+
+def dimension_of_unit(unit: str) -> Dimension | None:
+    """Return the kind of quantity whose base unit this is; None for counts and other units."""
+    return _BASE_UNITS.get(unit)
 
 
 def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:

@@ -1,0 +1,207 @@
+"""The explorer's conditions: an expression, asked of every configuration in the database at once.
+
+`experiments.spec.expressions` answers the same for one configuration in Python; both agree, and what that cannot compute for a
+configuration does not match here. Negations are taken down to the comparisons (``not a < b`` is ``a >= b``), so that NULL, which is
+neither, matches neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db.models import BooleanField, Exists, Q, TextField, Value
+from django.db.models.functions import Collate
+from django.db.models.lookups import Exact, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+
+from experiments.errors import CannotExplore
+from experiments.metrics import is_metric
+from experiments.selectors import configuration_values as values
+from experiments.selectors.explorer_names import COLUMNS, vocabulary_of
+from experiments.spec.expressions import Expression, calculated
+from experiments.spec.tree import Arithmetic, Comparison, Constant, Group, Logic, Name, Negative, Node, Not, walk
+
+MOST_OPERATIONS: Final = 50
+"""Calculations are done for every configuration there is."""
+_OPPOSITE: Final = {
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "==": "!=",
+    "!=": "==",
+    "in": "not in",
+    "not in": "in",
+}
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ORDER: Final = {"<": LessThan, "<=": LessThanOrEqual, ">": GreaterThan, ">=": GreaterThanOrEqual}
+_LOOKUP: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+
+
+def read_conditions(text: str) -> Expression:
+    """Return the conditions that a reader wrote. Raise CannotExplore where they have no meaning, or none for the database."""
+    try:
+        conditions = Expression(text, vocabulary_of(text))
+    except ValueError as error:
+        raise CannotExplore(f"{error}.", field="where") from None
+    condition(conditions, "all")
+    return conditions
+
+
+def condition(conditions: Expression, scope: str) -> Q:
+    """Return the condition on configurations, with metrics of this scope. Raise CannotExplore for what SQL is not asked."""
+    return _Question(scope).holds(conditions.tree)
+
+
+class _Question:
+    """Makes conditions of SQL out of the nodes of one expression."""
+
+    def __init__(self, scope: str) -> None:
+        self._scope = scope
+        self._operations = 0
+
+    def holds(self, node: Node, wanted: bool = True) -> Q:
+        """The condition that ``node`` is true; or that it is false, where that is ``wanted``."""
+        match node:
+            case Logic():
+                parts = [self.holds(operand, wanted) for operand in node.operands]
+                return Q(*parts, _connector=Q.AND if (node.word == "and") is wanted else Q.OR)
+            case Not():
+                return self.holds(node.operand, not wanted)
+            case Comparison():
+                lefts = (node.left, *(right for _, right in node.tests))
+                steps = [
+                    self._test(left, sign if wanted else _OPPOSITE[sign], right)
+                    for left, (sign, right) in zip(lefts, node.tests, strict=False)
+                ]
+                return Q(*steps, _connector=Q.AND if wanted else Q.OR)
+            case Constant(bool() as truth):
+                return Q(Value(truth is wanted, output_field=BooleanField()))
+        raise _refused(f"{_shown(node)} is not a comparison; write for example hosts >= 4, elapsed_s < 10")
+
+    def _test(self, left: Node, sign: str, right: Node) -> Q:
+        for operand in (left, right):
+            if isinstance(operand, Comparison | Logic | Not):
+                raise _refused("a comparison is compared with something; join comparisons by and, or, not")
+        if sign in ("in", "not in"):
+            items = right.items if isinstance(right, Group) else ()
+            if not items or not all(isinstance(item, Constant) for item in items):
+                raise _refused(f"{sign} needs values in brackets to its right, as in hosts in (2, 4)")
+            return self._is_among(left, [item.value for item in items if isinstance(item, Constant)], sign == "in")
+        if isinstance(left, Constant):
+            left, sign, right = right, _MIRRORED.get(sign, sign), left
+        if isinstance(left, Constant):
+            raise _refused(f"{_shown(left)} is compared with {_shown(right)}; one side needs a name")
+        if sign in _ORDER:
+            return self._is_ordered(left, sign, right)
+        if isinstance(right, Constant):
+            return self._is_among(left, [right.value], sign == "==")
+        return self._is_equal(left, right, sign == "==")
+
+    def _is_among(self, node: Node, constants: Sequence[float | str | bool], wanted: bool) -> Q:
+        """Whether a value is one of several; a single one is what ``==`` asks for."""
+        if not _is_number(node):
+            parameter = values.parameter(_name(node))
+            one = In(parameter, [values.stored(other) for each in constants for other in _alike(each)])
+            return Q(one) if wanted else Q(~one)
+        numbers = [_constant(each, node) for each in constants]
+        if isinstance(node, Name) and is_metric(node.name):
+            among = Q(median__in=numbers)
+            return Q(Exists(values.medians(node.name, self._scope).filter(among if wanted else ~among)))
+        one = In(self._number(node), numbers)
+        return Q(one) if wanted else Q(~one)
+
+    def _is_ordered(self, left: Node, sign: str, right: Node) -> Q:
+        if isinstance(left, Name) and is_metric(left.name) and isinstance(right, Constant):
+            median = {f"median__{_LOOKUP[sign]}": _constant(right.value, left)}
+            return Q(Exists(values.medians(left.name, self._scope).filter(**median)))
+        orders = []
+        if not (isinstance(right, Constant) and isinstance(right.value, str)):
+            orders.append(Q(_ORDER[sign](self._number(left), self._number(right))))
+        elif _is_number(left):
+            raise _no_number(left, right.value)
+        if not (_is_number(left) or _is_number(right)):
+            orders.append(Q(_ORDER[sign](values.word(_name(left)), _text(right))))
+        return Q(*orders, _connector=Q.OR)
+
+    def _is_equal(self, left: Node, right: Node, wanted: bool) -> Q:
+        """Whether two values that are no constants are the same, of whatever type they are."""
+        same = Exact(self._anything(left), self._anything(right))
+        return Q(same) if wanted else Q(~same)
+
+    def _number(self, node: Node) -> Any:
+        if isinstance(node, Negative | Arithmetic) and not any(isinstance(each, Name) for each, _ in walk(node)):
+            # PostgreSQL would compute it before it looks whether it may.
+            return values.constant(calculated(node))
+        match node:
+            case Name():
+                return values.number(node.name, self._scope, is_metric=is_metric(node.name))
+            case Constant(bool() | int() | float() as value):
+                return values.constant(value)
+            case Negative():
+                return values.Negated(self._number(node.operand))
+            case Arithmetic():
+                self._operations += 1
+                if self._operations > MOST_OPERATIONS:
+                    raise _refused(f"more than {MOST_OPERATIONS} calculations; ask for less at once")
+                return values.Computed(node.sign, self._number(node.left), self._number(node.right))
+        raise _refused(f"{_shown(node)} is not a number to calculate with")
+
+    def _anything(self, node: Node) -> Any:
+        return values.as_json(self._number(node)) if _is_number(node) else values.anything(_name(node))
+
+
+def _is_number(node: Node) -> bool:
+    """Return whether a value can be nothing but a number; a parameter may be a word."""
+    match node:
+        case Constant():
+            return not isinstance(node.value, str)
+        case Name():
+            return node.name in COLUMNS or is_metric(node.name)
+    return True
+
+
+def _name(node: Node) -> str:
+    if not isinstance(node, Name):
+        raise _refused(f"{_shown(node)} stands where a name is needed")
+    return node.name
+
+
+def _text(node: Node) -> Any:
+    if isinstance(node, Constant):
+        return Collate(Value(node.value, output_field=TextField()), "C")
+    return values.word(_name(node))
+
+
+def _constant(value: float | str | bool, node: Node) -> float:
+    if isinstance(value, str):
+        raise _no_number(node, value)
+    return float(value)
+
+
+def _alike(value: float | str | bool) -> list[float | str | bool]:
+    """What equals a value in Python: true and false are 1 and 0; to JSON they are not."""
+    if isinstance(value, str) or value not in (0, 1):
+        return [value]
+    return [int(value), bool(value)]
+
+
+def _no_number(node: Node, value: str) -> CannotExplore:
+    return _refused(f"{_shown(node)} is compared with a number, not with {value[:40]!r}")
+
+
+def _refused(sentence: str) -> CannotExplore:
+    return CannotExplore(f"{sentence}.", field="where")
+
+
+def _shown(node: Node) -> str:
+    match node:
+        case Name():
+            return node.name
+        case Constant():
+            return repr(node.value)[:40]
+        case Group():
+            return "a list"
+        case Arithmetic() | Negative():
+            return "a calculation"
+    return "a condition"

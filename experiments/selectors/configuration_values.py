@@ -1,0 +1,113 @@
+"""The value of a name or a calculation for every configuration, as an expression of SQL of one type; NULL where there is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from django.db.models import Case, F, FloatField, IntegerField, JSONField, OuterRef, Subquery, TextField, Value, When
+from django.db.models.expressions import Func
+from django.db.models.fields import BooleanField
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Cast, Collate
+from django.db.models.lookups import Exact
+
+from experiments.models import Summary
+from experiments.selectors.explorer_names import COLUMNS
+from experiments.spec.expressions import LARGEST, SMALLEST
+
+_FORMULAS: Final = {
+    "+": "a + b",
+    "-": "a - b",
+    "*": "a * b",
+    "/": "a / b",
+    "//": "floor(a / b)",
+    "%": "a - b * floor(a / b)",
+}
+"""What `experiments.spec.expressions` computes, in the same order and with the same rounding."""
+
+
+class Computed(Func):
+    """One operation on two numbers; NULL where it would fail, as PostgreSQL ends the whole query over one row."""
+
+    output_field = FloatField()
+
+    def __init__(self, sign: str, left: Any, right: Any) -> None:
+        safe = [f"({name} = 0 OR abs({name}) BETWEEN {SMALLEST} AND {LARGEST})" for name in ("a", "b")]
+        if sign in ("/", "//", "%"):
+            safe.append("b <> 0")
+        # The operands have names, so that they are computed once however often they are looked at.
+        source = "(VALUES (%(expressions)s)) AS operands(a, b)"
+        formula = f"(SELECT {_FORMULAS[sign]} FROM {source} WHERE {' AND '.join(safe)})"  # noqa: S608 (nothing from outside)
+        super().__init__(left, right, template=formula)
+
+
+class Negated(Func):
+    """``-operand``."""
+
+    template = "(- %(expressions)s)"
+    output_field = FloatField()
+
+
+class _Type(Func):
+    function = "jsonb_typeof"
+    output_field = TextField()
+
+
+def parameter(name: str) -> Any:
+    """A parameter as it is stored."""
+    return KeyTransform(name, "parameters")
+
+
+def medians(name: str, scope: str) -> Any:
+    """Return the summaries of a metric for the configuration of the query around."""
+    return Summary.objects.filter(configuration=OuterRef("pk"), metric=name, scope=scope)
+
+
+def number(name: str, scope: str, *, is_metric: bool) -> Any:
+    """The value as a number; NULL for words. True and false are 1 and 0, as in Python."""
+    if is_metric:
+        return Subquery(medians(name, scope).values("median"), output_field=FloatField())
+    if name in COLUMNS:
+        return Cast(F(name), FloatField())
+    value = parameter(name)
+    truth = Cast(Cast(Cast(value, BooleanField()), IntegerField()), FloatField())
+    return Case(
+        When(Exact(_Type(value), "number"), then=Cast(value, FloatField())),
+        When(Exact(_Type(value), "boolean"), then=truth),
+        output_field=FloatField(),
+    )
+
+
+def constant(value: float | None) -> Any:
+    """A number of the expression itself."""
+    return Cast(Value(None if value is None else float(value)), FloatField())
+
+
+def stored(value: float | str | bool) -> Any:
+    """A value of the expression itself, as a parameter stores it."""
+    return Cast(Value(json.dumps(value)), JSONField())
+
+
+def word(name: str) -> Any:
+    """A parameter's text, which sorts by the numbers of its characters as Python's does; NULL for anything else."""
+    value = KeyTextTransform(name, "parameters")
+    return Collate(
+        Case(When(Exact(_Type(parameter(name)), "string"), then=value), output_field=TextField()),
+        "C",
+    )
+
+
+def as_json(number: Any) -> Any:
+    """A number as JSON, where it equals a parameter of the same value."""
+    return Func(number, function="to_jsonb", output_field=JSONField())
+
+
+def anything(name: str) -> Any:
+    """A parameter as JSON, to be compared with any other; true and false as 1 and 0."""
+    value = parameter(name)
+    return Case(
+        When(Exact(_Type(value), "boolean"), then=as_json(number(name, "", is_metric=False))),
+        default=value,
+        output_field=JSONField(),
+    )

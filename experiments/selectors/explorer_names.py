@@ -1,0 +1,71 @@
+"""What the names in the explorer's conditions mean: parameters of every workload, of clusters and links, and metrics."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from experiments import workloads
+from experiments.metrics import described, is_metric
+from experiments.quantities import Dimension
+from experiments.spec.parameters import (
+    CLUSTER_PARAMETERS,
+    LINK_PARAMETERS,
+    RANKS,
+    canonical,
+    dimension_of,
+    dimension_of_unit,
+    is_text,
+)
+from experiments.spec.tree import Vocabulary
+
+COLUMNS: Final = ("hosts", RANKS)
+"""Whole numbers that are columns of the table of configurations; every other parameter is one of its JSON."""
+_NAME: Final = re.compile(r"[A-Za-z][\w.\-]*")
+
+
+def vocabulary_of(text: str) -> Vocabulary:
+    """Return what the names mean that an expression may use. It is open: there are more metrics than can be listed, and
+    configurations of published or former workloads have parameters that nobody knows.
+    """
+    dimensions, words, known = _parameters()
+    # A hyphen is part of a metric's name, or a minus.
+    parts = {name.rsplit("-", cut)[0] for name in _NAME.findall(text) for cut in range(name.count("-") + 1)}
+    metrics = {name for name in parts if is_metric(name)}
+    units = {name: dimension_of_unit(described(name).unit) for name in metrics}
+    return Vocabulary(
+        known=known | metrics,
+        dimensions=dimensions | {name: unit for name, unit in units.items() if unit is not None},
+        words=words,
+        numbers={*CLUSTER_PARAMETERS, *COLUMNS, *metrics},
+        is_open=True,
+        as_stored=_as_stored,
+    )
+
+
+@lru_cache(maxsize=1)  # the registry is part of the program
+def _parameters() -> tuple[dict[str, Dimension], frozenset[str], frozenset[str]]:
+    """Return the dimensions of parameters, those that hold words, and all of them; what workloads disagree on is neither."""
+    kinds: dict[str, list[tuple[Dimension | None, bool]]] = {}
+    for workload in workloads.registry():
+        for name in (*CLUSTER_PARAMETERS, *LINK_PARAMETERS, *workload.parameters_type.model_fields):
+            kind = (dimension_of(workload.slug, name), is_text(workload.slug, name))
+            kinds.setdefault(name, []).append(kind)
+    agreed = {name: kind for name, (kind, *others) in kinds.items() if all(other == kind for other in others)}
+    dimensions = {name: dimension for name, (dimension, _) in agreed.items() if dimension is not None}
+    words = frozenset(name for name, (_, holds_words) in agreed.items() if holds_words)
+    return dimensions, words, frozenset({*kinds, *COLUMNS})
+
+
+def _as_stored(name: str, word: str) -> str:
+    """Return a word as the parameter stores it. Raise ValueError for one that a link cannot have.
+
+    Words of workloads are stored as they are written, and a workload may have had more of them.
+    """
+    if name not in LINK_PARAMETERS:
+        return word
+    try:
+        return str(canonical(workloads.registry()[0].slug, name, word))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

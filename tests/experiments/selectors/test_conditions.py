@@ -1,0 +1,186 @@
+"""The explorer's conditions: the database answers what Python answers, and what the explorer always took it still takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from secrets import token_hex
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from experiments.errors import CannotExplore
+from experiments.models import Configuration, Experiment, Summary
+from experiments.selectors.conditions import condition, read_conditions
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+
+METRICS = ("elapsed_s", "concurrent-readers.job_wall_s")
+PARAMETERS = ("molecules", "link.delay", "all_sizes", "staging", "former")
+NUMBERS = ("hosts", "ranks", "ranks_per_host", "molecules", "link.delay", "all_sizes", *METRICS)
+
+
+def store(rows: list[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
+    """Put configurations with these values into the database; return the values by key."""
+    experiment = Experiment.objects.first() or factories.experiment()
+    configurations = Configuration.objects.bulk_create(
+        Configuration(
+            experiment=experiment,
+            hash=token_hex(32),
+            hosts=values["hosts"],
+            ranks=values["ranks"],
+            parameters={name: value for name, value in values.items() if name not in ("hosts", "ranks", *METRICS)},
+        )
+        for values in rows
+    )
+    known = {row.pk: values for row, values in zip(configurations, rows, strict=True)}
+    medians = [(key, metric, values[metric]) for key, values in known.items() for metric in METRICS if metric in values]
+    Summary.objects.bulk_create(
+        Summary(configuration_id=key, metric=metric, scope="all", n=1, median=m, minimum=m, maximum=m, samples=[m])
+        for key, metric, m in medians
+    )
+    return known
+
+
+def answers(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Return the keys of the configurations that the database finds."""
+    found = Configuration.objects.filter(pk__in=known).filter(condition(read_conditions(text), "all"))
+    return sorted(found.values_list("pk", flat=True))
+
+
+def computed(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
+    """Return the keys of those for which Python says yes."""
+    expression = read_conditions(text)
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        try:
+            return expression(values)
+        except ValueError:
+            return False
+
+    return [key for key, values in sorted(known.items()) if holds(values)]
+
+
+numbers = st.one_of(st.integers(-3, 6), st.sampled_from([0.5, 0.004, 1e-200, 2.0**70, 512.0]))
+stored = st.one_of(numbers, st.booleans(), st.none(), st.sampled_from(["pull", "tree", "4", "Ä", ""]))
+rows = st.fixed_dictionaries(
+    {"hosts": st.integers(1, 6), "ranks": st.integers(1, 9)},
+    optional={
+        **dict.fromkeys((*PARAMETERS, "ranks_per_host"), stored),
+        **{name: numbers.map(float) for name in METRICS},
+    },
+)
+constants = st.sampled_from(["0", "1", "4", "-2", "0.5", "512", "1e200", "true", "False"])
+operands = st.recursive(
+    st.sampled_from(NUMBERS) | constants,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner).map(
+            lambda parts: f"({' '.join(parts)})"
+        ),
+        inner.map(lambda operand: f"-{operand}"),
+    ),
+    max_leaves=4,
+)
+signs = st.sampled_from(["<", "<=", ">", ">=", "==", "!=", "="])
+comparisons = st.one_of(
+    st.tuples(operands, signs, operands).map(" ".join),
+    st.tuples(operands, signs, operands, signs, operands).map(" ".join),
+    st.tuples(st.sampled_from(PARAMETERS), signs, st.sampled_from(["'pull'", "tree", "4", "Ä", "true", "''"])).map(
+        " ".join
+    ),
+    st.tuples(st.sampled_from(PARAMETERS), signs, st.sampled_from(PARAMETERS)).map(" ".join),
+    st.tuples(
+        st.sampled_from([*NUMBERS, "former", "staging"]),
+        st.sampled_from(["in", "not in"]),
+        st.lists(constants, min_size=1, max_size=3).map(lambda items: f"[{', '.join(items)}]"),
+    ).map(" ".join),
+    st.sampled_from(["link.delay >= 4 ms", "elapsed_s < 4000 ms", "not link.delay < 500 ms", "true"]),
+)
+conditions = st.recursive(
+    comparisons,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda parts: f"({' '.join(parts)})"),
+        inner.map(lambda condition: f"not ({condition})"),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(rows, min_size=1, max_size=6), conditions)
+def test_it_finds_what_python_keeps(rows: list[Mapping[str, Any]], text: str) -> None:
+    known = store(rows)
+    try:
+        found = answers(text, known)
+    except CannotExplore:
+        assume(False)
+    assert found == computed(text, known)
+
+
+ROWS = [
+    {"hosts": 2, "ranks": 4, "ranks_per_host": 2, "molecules": 216, "link.topology": "one site", "elapsed_s": 4.0},
+    {"hosts": 4, "ranks": 4, "ranks_per_host": 1, "molecules": 512, "link.topology": "two sites", "elapsed_s": 2.5},
+    {"hosts": 4, "ranks": 8, "ranks_per_host": 2, "message_bytes": 2**22, "link.rates": "1 Gbit/s; 100 Mbit/s"},
+    {"hosts": 8, "ranks": 8, "staging": "tree", "former": "Gigabit Ethernet", "multicast_rate": 1e8, "elapsed_s": 1.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("hosts >= 4, elapsed_s < 10", [1, 3]),
+        ("hosts >= 4 and not (elapsed_s < 2 s or ranks > 6)", [1]),
+        ("hosts * ranks_per_host = ranks", [0, 1, 2]),
+        ("elapsed_s * hosts <= 8 s", [0, 3]),
+        ("hosts % 4 = 0 and ranks / hosts > 1", [2]),
+        ("2 < hosts <= 4", [1, 2]),
+        ("hosts in (2, 8)", [0, 3]),
+        ("molecules > hosts", [0, 1]),
+        ("message_bytes = 4 MiB", [2]),
+        ("multicast_rate = 100 Mbit/s", [3]),
+        ("molecules != 216", [1]),
+        ("elapsed_s != 4", [1, 3]),
+        # As the explorer took them before it had a grammar.
+        ("ranks_per_host=2", [0, 2]),
+        ("link.topology = two sites", [1]),
+        ("link.rates = 1Gbit/s; 100 Mbit/s", [2]),
+        ("staging = tree, former = Gigabit Ethernet", [3]),
+        ("former != Fast Ethernet", [3]),
+        (" , hosts = 2 ,, ranks = 4,", [0]),
+        ("elapsed_s > 1e0, elapsed_s <= +2.5", [1]),
+        ("staging = f(x)", []),
+    ],
+)
+def test_it_finds_what_is_meant(text: str, places: list[int]) -> None:
+    known = store(ROWS)
+    assert answers(text, known) == [sorted(known)[place] for place in places]
+    assert computed(text, known) == answers(text, known)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("hosts", "hosts is not a comparison"),
+        ("hosts and ranks > 2", "hosts is not a comparison"),
+        ("hosts = many", "hosts is compared with a number, not with 'many'"),
+        ("hosts = 'many'", "hosts is compared with a number, not with 'many'"),
+        ("hosts + 1 = 'many'", "a calculation is compared with a number, not with 'many'"),
+        ("elapsed_s < 4 MiB", "unknown unit 'MiB' for a time"),
+        ("link.topology = three sites", "link.topology: must be 'one site', 'two sites' or 'star'"),
+        ("(hosts > 2) == (ranks > 4)", "join comparisons by and, or, not"),
+        ("hosts in (ranks, 4)", "needs values in brackets"),
+        ("'Gbit' in link.rates", "needs values in brackets"),
+        ("1 < 2", "one side needs a name"),
+        ("hosts > 2 and", "cannot be read to its end"),
+        ("hosts" + " + hosts" * 30 + " > 2 and " + "ranks" + " + ranks" * 30 + " > 2", "more than 50 calculations"),
+        ("hosts + " * 120 + "1 > 2", "nested too deeply"),
+        ("hosts > 2, " * 100, "longer than 1000 characters"),
+    ],
+)
+def test_it_says_what_it_cannot_be_asked(text: str, sentence: str) -> None:
+    with pytest.raises(CannotExplore, match=re.escape(sentence)) as told:
+        read_conditions(text)
+    assert told.value.field == "where"
