@@ -107,6 +107,8 @@ class Workload(ABC):
     decides: str = "elapsed_s"
     """Metric by which configurations are better or worse."""
     load_test: ClassVar[LoadTest | None] = None
+    treatments: ClassVar[tuple[str, ...]] = ()
+    """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
     phases: ClassVar[Phases | None] = None
     gflops: ClassVar[str | None] = None
     """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""

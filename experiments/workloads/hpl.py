@@ -32,6 +32,7 @@ class Hpl(HpcChallenge):
         ),
     )
     decides = "hpl.gflops"
+    treatments = ("nb", "p", "q")
     gflops = "hpl.gflops"
     outputs = (linpack.OUTPUT, _PLAIN_OUTPUT)
 

@@ -1,0 +1,72 @@
+"""What an answer is: question, head line, its numbers with intervals, causes, strength, and what is missing. JSON-ready."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from analysis.answers.asked import ASKS, Question
+from analysis.answers.scatter import Scatter
+
+Strength = Literal["firm", "moderate", "printed", "open"]
+"""Firm: intervals leave no doubt. Moderate: the scatter is known from elsewhere, or a part is not. Printed: follows from published
+numbers as they stand. Open: what was measured cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of the answer, in its unit; ``where`` are the parameters that it holds for."""
+
+    name: str
+    value: float | str | None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why, in one sentence; ``explains`` is its part of what is to be explained, in ``unit`` (s, or a share of the change)."""
+
+    statement: str
+    explains: float | None = None
+    unit: str = ""
+    chart: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What would settle it: repetitions of these points, with the time that they take."""
+
+    statement: str
+    points: tuple[tuple[Mapping[str, Any], int], ...] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first line of an experiment, and what it rests on."""
+
+    question: Question
+    sentence: str
+    strength: Strength
+    figures: tuple[Figure, ...] = ()
+    causes: tuple[Cause, ...] = ()
+    missing: Missing | None = None
+    scatter: Scatter | None = None
+
+    @property
+    def asks(self) -> str:
+        return ASKS[self.question]
+
+    def figure(self, name: str, **where: Any) -> Figure | None:
+        """Return the first figure of that name (and place)."""
+        return next(
+            (f for f in self.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())), None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"asks": self.asks, **asdict(self)}

@@ -1,0 +1,120 @@
+"""The question that the design of an experiment asks: its factors, what decides between its points, and what kind of sweep it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from analysis.answers.scatter import Scatter
+from analysis.scaling import Point
+
+Role = Literal["scale", "network", "load", "message", "treatment"]
+Question = Literal[
+    "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
+    "treatment", "one point",
+]  # fmt: skip
+ASKS: Final[Mapping[Question, str]] = {
+    "scale": "Where should I stop, and why?",
+    "weak scale": "Does it keep its efficiency?",
+    "scale and treatment": "Does the best choice change with size?",
+    "network": "What does the program need from the network?",
+    "load and network": "How much load does each link carry, and what is used up first?",
+    "steps": "Which change paid, and how far from the limit?",
+    "message size": "What are latency and bandwidth, and where do they turn?",
+    "growth": "How does it grow with the problem?",
+    "treatment": "Which choice is best, and by how much?",
+    "one point": "How fast, and how steady?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The metric by which points are better or worse."""
+
+    metric: str
+    label: str
+    unit: str
+    higher_is_better: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A swept parameter. ``unit`` is the base unit of its values ("s", "bit/s", "B", "share"), "" for counts and words."""
+
+    name: str
+    label: str
+    role: Role
+    unit: str = ""
+    plural: str = ""
+    """What its values count ("hosts", "jobs"); empty where they count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a load test found of one link: ``first`` is what is used up first, None where nothing measured is."""
+
+    capacity_bps: float
+    jobs: float | None
+    between: tuple[float, float] | None
+    """The measured loads that ``jobs`` was read between."""
+    beyond_measured: bool
+    first: str | None
+    used: float | None
+    """Share of it in use at ``at`` jobs; where ``first`` is None, the most used resource's."""
+    at: float | None
+    most_used: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One experiment as it asks. Every point's values of the deciding metric are positive."""
+
+    points: Sequence[Point]
+    deciding: Deciding
+    factors: Sequence[Factor]
+    published: bool = False
+    weak: bool = False
+    steps: bool = False
+    """The points are a ladder: settings that are changed one after another, in order."""
+    cores: int | None = None
+    """Processors that all hosts share; None when each has its own."""
+    prior: Scatter | None = None
+    """Scatter known from elsewhere (warm-ups, controls, history), for points that were measured once."""
+    accepted: Sequence[Accepted] = ()
+    load_factor: float = 10.0
+    peak: float | None = None
+    """What the deciding metric could reach at most, in its unit."""
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    """Of a treatment the level that the others are compared with."""
+    trial_s: float | None = None
+    """Time that one more trial takes."""
+
+    def of_role(self, *roles: Role) -> list[Factor]:
+        return [factor for factor in self.factors if factor.role in roles]
+
+    def values(self, point: Point) -> Sequence[float]:
+        return point.values.get(self.deciding.metric, ())
+
+    def measured(self) -> list[Point]:
+        """The points that have values."""
+        return [point for point in self.points if len(self.values(point))]
+
+
+def question(asked: Asked) -> Question:
+    """Return the question; the first that the roles of the factors fit."""
+    roles = {factor.role for factor in asked.factors}
+    scales = "scale" in roles
+    if asked.steps:
+        return "steps"
+    if asked.accepted and "load" in roles:
+        return "load and network"
+    if not roles:
+        return "one point"
+    if "network" in roles:
+        return "network"
+    if "treatment" in roles:
+        return "scale and treatment" if scales else "treatment"
+    if scales:
+        return "weak scale" if asked.weak else "scale"
+    return "message size" if roles == {"message"} else "growth"

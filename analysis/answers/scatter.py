@@ -1,0 +1,166 @@
+"""How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
+
+Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
+their intervals are Tukey's (1949), in Kramer's form for unequal numbers; where scatters are not alike, Games and Howell's (1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+import numpy as np
+from scipy import special, stats  # stdtrit is t.ppf without its checks
+
+from analysis.statistics import Interval
+
+Source = Literal["repetitions", "warm-ups and controls", "history"]
+LEVEL: Final = 0.97
+"""Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
+_UNLIKE: Final = 0.001
+"""P-value of Levene's test (Brown and Forsythe 1974) below which scatters are not pooled."""
+_FEWEST_TO_TELL: Final = 3
+"""Repetitions per point from which the scatters of points can be compared at all."""
+_SMALLEST: Final = 1e-4
+"""Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Standard deviation of the logarithm of one trial (0.05 is about 5 %), with its degrees of freedom."""
+
+    sd: float
+    freedom: float
+    source: Source = "repetitions"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One point on the log scale."""
+
+    mean: float
+    sd: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Cell:
+        logs = np.log(np.asarray(values, dtype=np.float64))
+        return cls(float(logs.mean()), float(logs.std(ddof=1)) if len(logs) > 1 else 0.0, len(logs))
+
+
+def pooled(groups: Sequence[Sequence[float]]) -> Scatter | None:
+    """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
+    logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) > 1]
+    freedom = sum(len(g) - 1 for g in logs)
+    if not freedom:
+        return None
+    squares = sum(float(((g - g.mean()) ** 2).sum()) for g in logs)
+    return Scatter(max(float(np.sqrt(squares / freedom)), _SMALLEST), freedom)
+
+
+def alike(groups: Sequence[Sequence[float]]) -> bool:
+    """Whether the groups may share one scatter."""
+    logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) >= _FEWEST_TO_TELL]
+    if len(logs) < 2 or all(float(np.ptp(g)) == 0 for g in logs):
+        return True
+    p = float(stats.levene(*logs, center="median").pvalue)
+    return not p < _UNLIKE
+
+
+class Claims:
+    """Simultaneous claims about the points of one experiment: ratios of their typical values with intervals.
+
+    Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
+    stand where they differ by more than rounding and a rerun could hide.
+    """
+
+    PRINTED: Final = 1.05
+
+    def __init__(
+        self, groups: Sequence[Sequence[float]], *, printed: bool = False, prior: Scatter | None = None
+    ) -> None:
+        self.cells = [Cell.of(group) for group in groups]
+        self.printed = printed
+        own = None if printed else pooled(groups)
+        self.scatter = own if own is not None and (prior is None or own.freedom >= prior.freedom / 4) else prior
+        self._pooled = own is None or alike(groups)
+
+    def ratio(self, i: int, j: int) -> Interval | None:
+        """Return the interval of (typical value of i) / (that of j); None without any knowledge of scatter."""
+        found = self._error(i, j)
+        if found is None:
+            return None
+        error, freedom = found
+        k = len(self.cells)
+        width = _range(k, freedom) / np.sqrt(2) * error
+        middle = self.cells[i].mean - self.cells[j].mean
+        return Interval(float(np.exp(middle - width)), float(np.exp(middle + width)), LEVEL, "Tukey, on logarithms")
+
+    def value(self, i: int) -> Interval | None:
+        """Return the 95 % interval of one point's typical value; None without any knowledge of scatter."""
+        if self.scatter is None or self.printed:
+            return None
+        cell, scatter = self.cells[i], self.scatter
+        sd, freedom = (scatter.sd, scatter.freedom) if self._pooled or cell.n < 2 else (cell.sd, cell.n - 1)
+        width = float(stats.t.ppf(0.975, freedom)) * max(sd, _SMALLEST) / np.sqrt(cell.n)
+        return Interval(
+            float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), 0.95, "t, on logarithms, pooled"
+        )
+
+    def _error(self, i: int, j: int) -> tuple[float, float] | None:
+        a, b = self.cells[i], self.cells[j]
+        if self.scatter is None or self.printed:
+            return None
+        if self._pooled or min(a.n, b.n) < 2:
+            return self.scatter.sd * float(np.sqrt(1 / a.n + 1 / b.n)), self.scatter.freedom
+        own = [max(cell.sd, _SMALLEST) ** 2 / cell.n for cell in (a, b)]
+        freedom = sum(own) ** 2 / sum(v**2 / (cell.n - 1) for v, cell in zip(own, (a, b), strict=True))
+        return float(np.sqrt(sum(own))), freedom
+
+    def larger(self, i: int, j: int) -> bool:
+        """Whether point i is measurably above point j."""
+        if self.printed:
+            return bool(self.cells[i].mean - self.cells[j].mean > np.log(self.PRINTED))
+        interval = self.ratio(i, j)
+        return bool(interval is not None and interval.low is not None and interval.low > 1)
+
+    def differ(self, i: int, j: int) -> bool:
+        return self.larger(i, j) or self.larger(j, i)
+
+    def resolution(self) -> float | None:
+        """Return the smallest factor between two points that these repetitions could have shown; None where nothing can be said."""
+        if self.printed:
+            return self.PRINTED
+        pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
+        widths = [
+            _range(len(self.cells), found[1]) / np.sqrt(2) * found[0]
+            for i, j in pairs
+            if (found := self._error(i, j)) is not None
+        ]
+        return float(np.exp(np.median(widths))) if widths else None
+
+
+@lru_cache(maxsize=256)
+def _quantile(k: int, freedom: float) -> float:
+    return float(stats.studentized_range.ppf(LEVEL, k, freedom))
+
+
+def _range(k: int, freedom: float) -> float:
+    """The studentised range's quantile; freedom is rounded down to what a cache can hold."""
+    return _quantile(max(k, 2), max(1.0, np.floor(2 * freedom) / 2))
+
+
+def repetitions_needed(ratio: float, sd: float, *, points: int, now: int) -> int:
+    """Return how many repetitions of each of two points would show this ratio, at least one more than now; 100 at most."""
+    wanted = abs(float(np.log(ratio)))
+    if wanted == 0 or sd == 0:
+        return now + 1
+    pairs = points * (points - 1) / 2
+    for n in range(now + 1, 100):
+        # Bonferroni's t in place of the studentised range: a little wider, and a hundred times quicker.
+        width = float(special.stdtrit(max(1.0, points * (n - 1)), 1 - (1 - LEVEL) / 2 / pairs)) * sd * np.sqrt(2 / n)
+        if width < wanted:
+            return n
+    return 100

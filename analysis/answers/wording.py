@@ -1,0 +1,76 @@
+"""Values of factors and of the deciding metric as an answer says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from analysis.answers.asked import Asked, Factor
+from analysis.findings.wording import number, percent, quantity
+from analysis.statistics import Interval
+
+_BINARY: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
+    """A value of a factor: "16 ms", "1 %", "100 Mbit/s", "64 KiB", "4 hosts", "pull"."""
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return str(value)
+    if factor.unit == "B":
+        return _bytes(value)
+    if factor.unit == "share":
+        return percent(value) if value else "0 %"
+    if factor.unit:
+        return quantity(value, factor.unit) if value else f"0 {'ms' if factor.unit == 's' else factor.unit}"
+    words = number(value)
+    if not (counted and factor.plural):
+        return words
+    return f"{words} {factor.plural.removesuffix('s') if value == 1 else factor.plural}"
+
+
+def _bytes(value: float) -> str:
+    for size, unit in _BINARY:
+        if value >= size and value % size == 0:
+            return f"{number(value / size)} {unit}"
+    return quantity(value, "B")
+
+
+def levels(factor: Factor, values: Sequence[Any]) -> str:
+    """ "2, 4 and 8 hosts"."""
+    if len(values) == 1:
+        return level(factor, values[0])
+    return f"{', '.join(level(factor, v, counted=False) for v in values[:-1])} and {level(factor, values[-1])}"
+
+
+def place(factors: Sequence[Factor], parameters: Any) -> str:
+    """The point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
+    told = []
+    for factor in factors:
+        words = level(factor, parameters.get(factor.name))
+        named = factor.plural or isinstance(parameters.get(factor.name), str) or factor.unit in ("B", "bit/s")
+        told.append(words if named else f"{words} {factor.label}" if factor.unit else f"{factor.label} {words}")
+    return ", ".join(told)
+
+
+def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
+    """An amount of the deciding metric, with its interval where there is one: "1.20 s (1.15 to 1.26)"."""
+    return with_interval(quantity(amount, asked.deciding.unit), interval, asked.deciding.unit)
+
+
+def with_interval(words: str, interval: Interval | None, unit: str = "") -> str:
+    if interval is None or interval.low is None or interval.high is None:
+        return words
+    ends = [quantity(end, unit) if unit else number(end, 2) for end in (interval.low, interval.high)]
+    low, high = (end.rpartition(" ") for end in ends)
+    if unit and low[2] == high[2] and words.endswith(f" {low[2]}"):
+        return f"{words} ({low[0]} to {high[0]})"
+    return f"{words} ({ends[0]} to {ends[1]})"
+
+
+def factor_words(ratio: float, interval: Interval | None = None) -> str:
+    """ "2.8 times (2.5 to 3.1)"."""
+    digits = 2 if ratio < 10 else 3
+    words = f"{number(ratio, digits)} times"
+    if interval is None or interval.low is None or interval.high is None:
+        return words
+    return f"{words} ({number(interval.low, digits)} to {number(interval.high, digits)})"

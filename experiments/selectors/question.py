@@ -1,0 +1,232 @@
+"""From an experiment to the question that its design asks (analysis.answers): its factors, what decides, and what is known beside."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, Final, TypeGuard
+
+from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
+from analysis.economics import ClusterFacts
+from analysis.envelope import FACTOR, EnvelopeRow, Load, envelope
+from analysis.scaling import Point, Study
+from experiments import workloads
+from experiments.metrics import find
+from experiments.models import Experiment, Kind, Measurement, State, Trial
+from experiments.workloads import LoadTest, Workload
+
+_CAPACITY: Final = "link.bandwidth"
+_SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
+_UNITS: Final = {
+    "link.bandwidth": "bit/s",
+    "link.delay": "s",
+    "link.jitter": "s",
+    "link.loss": "share",
+    "link.mtu": "B",
+    "link.tcp_buffer": "B",
+    "link.queue": "B",
+}
+_LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
+_FEWEST_STEPS: Final = 3
+
+
+def asked_of(experiment: Experiment, study: Study) -> Asked:
+    """Return what the experiment asks of the study's points."""
+    workload = _workload(experiment)
+    points, deciding = _decided(experiment, study, workload)
+    names = _varying(points)
+    steps = _is_ladder(points, names)
+    factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
+    return Asked(
+        points=points,
+        deciding=deciding,
+        factors=factors,
+        published=study.published,
+        weak=study.kind == "weak",
+        steps=steps and not any(f.role == "scale" for f in factors),
+        cores=study.cores,
+        prior=None if study.published else _known_scatter(experiment, deciding.metric),
+        accepted=_accepted(experiment, study, workload),
+        peak=_peak(experiment, workload, deciding),
+        trial_s=_trial_s(experiment),
+    )
+
+
+def _workload(experiment: Experiment) -> Workload | None:
+    try:
+        return workloads.get(experiment.workload, experiment.specification.get("parameters"))
+    except KeyError:
+        return None
+
+
+def _decided(experiment: Experiment, study: Study, workload: Workload | None) -> tuple[list[Point], Deciding]:
+    """The points that have the deciding metric: the specification's, the workload's own, or the first figure with a direction."""
+    stated = experiment.specification.get("deciding")
+    figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
+    present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
+    printed = workload.phases.printed_faster if workload and workload.phases and study.published else None
+    candidates = [stated, workload.decides if workload else None, printed, "elapsed_s", *figures, *sorted(present)]
+    metric = next((m for m in candidates if m and m in present), "elapsed_s")
+    description = find(metric, experiment.specification)
+    points = [p for p in study.points if all(v > 0 for v in p.values.get(metric, ()))]
+    measured = [p for p in points if len(p.values.get(metric, ()))] or list(points)
+    return measured, Deciding(metric, description.label, description.unit, description.direction == "higher")
+
+
+def _varying(points: Sequence[Point]) -> list[str]:
+    names = dict.fromkeys(name for point in points for name in point.parameters)
+    varying = [name for name in names if len({repr(p.parameters.get(name)) for p in points}) > 1]
+    counters = {name for name in varying if [p.parameters.get(name) for p in points] == list(range(1, len(points) + 1))}
+    return [name for name in varying if name not in counters or len(varying) == 1 or name in _SCALE]
+
+
+def _is_ladder(points: Sequence[Point], names: Sequence[str]) -> bool:
+    """Single steps: no more points than there are changes to make one after another."""
+    changes = sum(len({repr(p.parameters.get(name)) for p in points}) - 1 for name in names)
+    return _FEWEST_STEPS <= len(points) <= 1 + changes and len(names) > 1
+
+
+def _without_followers(points: Sequence[Point], names: Sequence[str]) -> list[str]:
+    """Leave out what follows another parameter one to one (molecules with the hosts in weak scaling)."""
+    ordered = sorted(names, key=lambda name: (name not in _SCALE, not name.startswith("link.")))
+    kept: list[str] = []
+    for name in ordered:
+        if not any(_follows(points, name, other) for other in kept):
+            kept.append(name)
+    return kept
+
+
+def _follows(points: Sequence[Point], name: str, other: str) -> bool:
+    seen: dict[str, set[str]] = defaultdict(set)
+    for point in points:
+        seen[repr(point.parameters.get(other))].add(repr(point.parameters.get(name)))
+    return all(len(values) == 1 for values in seen.values())
+
+
+def _factor(name: str, points: Sequence[Point], workload: Workload | None) -> Factor:
+    if name in _SCALE:
+        return Factor(name, _SCALE[name], "scale", "", _SCALE[name])
+    label = _LABELS.get(name, name.removeprefix("link.").replace("_", " "))
+    if name.startswith("link."):
+        return Factor(name, label, "network", _UNITS.get(name, ""))
+    if workload is not None and workload.load_test is not None and name == workload.load_test.load:
+        return Factor(name, label, "load", "", label)
+    if name == "message_bytes":
+        return Factor(name, "message", "message", "B")
+    words = any(not _is_number(point.parameters.get(name)) for point in points)
+    if words or (workload is not None and name in workload.treatments):
+        return Factor(name, label, "treatment")
+    unit = "B" if name.endswith("_bytes") else "s" if name.endswith("_s") else ""
+    return Factor(name, label.removesuffix(" bytes"), "load", unit, "" if unit else label)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
+    """Scatter of the same configurations elsewhere: warm-ups and controls of this experiment."""
+    rows = Measurement.objects.filter(
+        trial__in=Trial.objects.current().filter(
+            experiment=experiment, state=State.FINISHED, kind__in=(Kind.CONTROL, Kind.WARMUP)
+        ),
+        metric=metric,
+        scope="all",
+        value__gt=0,
+    )
+    groups: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for configuration, kind, value in rows.values_list("trial__configuration_id", "trial__kind", "value"):
+        groups[configuration, kind].append(value)
+    known = pooled(list(groups.values()))
+    return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and controls")
+
+
+def _accepted(experiment: Experiment, study: Study, workload: Workload | None) -> list[Accepted]:
+    test = workload.load_test if workload else None
+    if test is None:
+        return []
+    shared = test.same_processors if study.cores is not None else ()
+    found = envelope(_loads(study, test), factor=FACTOR, shared=shared, shared_name="the processors")
+    return [_accepted_row(row) for row in found.rows if len(row.ratios) > 1 or row.uses]
+
+
+def _loads(study: Study, test: LoadTest) -> Mapping[float, list[Load]]:
+    """Loads by capacity: wall times and the use of every resource, the link's from its throughput."""
+    loads: dict[float, list[Load]] = defaultdict(list)
+    for point in study.points:
+        jobs, capacity = point.parameters.get(test.load), point.parameters.get(_CAPACITY)
+        if not _is_number(jobs) or not capacity:
+            continue
+        uses = {name: value for name, metric in test.uses.items() if (value := point.median(metric)) is not None}
+        throughput = point.median(test.throughput)
+        if throughput is not None:
+            uses["link"] = throughput / capacity
+        loads[float(capacity)].append(Load(float(jobs), list(point.values.get(test.wall, ())), uses))
+    return loads
+
+
+def _accepted_row(row: EnvelopeRow) -> Accepted:
+    use = row.saturation
+    jobs, between = row.largest_acceptable, None
+    if row.limit is not None and not row.extrapolated and row.first_refused is not None and jobs is not None:
+        # Between two measured loads the line through them says where the rule is reached.
+        inside = float(int(row.limit))
+        if jobs < inside < row.first_refused:
+            jobs, between = inside, (jobs, row.first_refused)
+    return Accepted(
+        capacity_bps=row.capacity,
+        jobs=jobs,
+        between=between,
+        beyond_measured=row.first_refused is None,
+        first=use.resource if use is not None and use.saturated else None,
+        used=use.use if use is not None else None,
+        at=use.jobs if use is not None else None,
+        most_used=use.resource if use is not None else "",
+    )
+
+
+def _peak(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> float | None:
+    """The theoretical peak in the deciding metric's unit, where that is a floating-point rate and the cluster's facts are stated."""
+    if workload is None or workload.gflops != deciding.metric:
+        return None
+    stated = (experiment.source or {}).get("facts", {}) if experiment.published else {}
+    if experiment.cluster is not None and not experiment.published:
+        stated = experiment.cluster.facts
+    peak = facts_of(stated).peak_flops
+    return None if peak is None else peak / 1e9
+
+
+def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
+    """Return stored facts as typed ones; what is no positive number is not known."""
+
+    def number(*names: str) -> float | None:
+        for name in names:
+            value = stated.get(name)
+            if _is_number(value) and value > 0:
+                return float(value)
+        return None
+
+    hosts, cores = number("hosts", "nodes"), number("cores_per_host", "cores_per_node")
+    return ClusterFacts(
+        hosts=None if hosts is None else int(hosts),
+        cores_per_host=1 if cores is None else int(cores),
+        clock_hz=number("clock_hz"),
+        flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
+        price=number("price"),
+        watts=number("watts"),
+        price_per_host_hour=number("price_per_host_hour"),
+        years_of_use=number("years_of_use"),
+        price_per_kwh=number("price_per_kwh"),
+    )
+
+
+def _trial_s(experiment: Experiment) -> float | None:
+    """Median time that a finished trial of this experiment held its hosts."""
+    spans = Trial.objects.current().filter(experiment=experiment, state=State.FINISHED, preparing_at__isnull=False)
+    seconds = [
+        (ended - started).total_seconds()
+        for started, ended in spans.values_list("preparing_at", "ended_at")[:100]
+        if started is not None and ended is not None and ended >= started
+    ]
+    return median(seconds) if seconds else None
