@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
+from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength, render_answer
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
 from analysis.answers.network import answer_network
 from analysis.answers.others import answer_growth, answer_load, answer_messages, answer_point, answer_steps, answer_weak
@@ -36,6 +36,7 @@ __all__ = [
     "answer",
     "pooled",
     "question",
+    "render_answer",
 ]
 
 _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {

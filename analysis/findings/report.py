@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import Any, Final
@@ -104,9 +104,9 @@ def _cannot_tell(reading: Reading) -> list[str]:
     return lines
 
 
-def render(report: Report, *, width: int = 100) -> list[str]:
-    """Lines for a terminal: verdict, numbered findings with what to try, and what cannot be told."""
-    lines = wrap(report.verdict.sentence, width)
+def render(report: Report, head: Sequence[str] = (), *, width: int = 100) -> list[str]:
+    """Lines for a terminal: ``head`` (else the verdict), numbered findings with what to try, and what cannot be told."""
+    lines = list(head) or wrap(report.verdict.sentence, width)
     for count, finding in enumerate(report.findings, start=1):
         at = f"[{words(finding.where)}] " if finding.where else ""
         lines += [

@@ -29,6 +29,13 @@ _PANELS: Final = {
     "interarrival": ("interarrival_mean_s",),
 }
 """Panels of the page that show what a finding calls its chart, the best first."""
+STRENGTH: Final = {
+    "firm": ("ok", "Firm"),
+    "moderate": ("warn", "Moderate"),
+    "printed": ("", "As printed"),
+    "open": ("warn", "Open"),
+}
+"""(tone, word) of an answer's strength."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
 _CONFIDENCE: Final = {
     "strong": ("ok", "High", "no other size can be mistaken for the best"),
@@ -57,7 +64,9 @@ def shown(diagnosis: KeptDiagnosis, results: Results, sections: Sequence[Section
     report = study.report
     titles = {chart.element: chart.title for section in sections for chart in section.charts}
     return {
-        "verdict": report.verdict,
+        "answer": diagnosis.answer,
+        "strength": STRENGTH[diagnosis.answer.strength],
+        "settle": _settle(diagnosis),
         "finds": [_find(finding, results, titles) for finding in report.findings],
         "cannot_tell": report.cannot_tell,
         "predicted": _predicted(study),
@@ -73,6 +82,14 @@ def shown(diagnosis: KeptDiagnosis, results: Results, sections: Sequence[Section
         "trials": study.trials,
         "slices_left_out": study.slices_left_out,
     }
+
+
+def _settle(diagnosis: KeptDiagnosis) -> str:
+    """What would settle the question, with the time that it takes."""
+    missing = diagnosis.answer.missing
+    if missing is None:
+        return ""
+    return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
 
 
 def _find(finding: Finding, results: Results, titles: Mapping[str, str]) -> Find:

@@ -1,4 +1,4 @@
-"""What an experiment shows: the diagnosis of its study, its observer effect, and the points worth measuring next.
+"""What an experiment shows: the answer to its question, the diagnosis of its study, its observer effect, and what to measure next.
 
 Models and bootstrap intervals take up to seconds, pages must not: the answer is kept, and stands until another configuration
 completes. It is computed and kept in this one place; every face takes its words from here.
@@ -16,10 +16,12 @@ import structlog
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
+from analysis.answers import Answer, answer
 from analysis.findings import Diagnosis, diagnose
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Trial
 from experiments.revision import plan_points
+from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
 
@@ -45,6 +47,7 @@ class KeptDiagnosis:
     """The diagnosis of an experiment's results as they were when its stamp was taken."""
 
     stamp: str
+    answer: Answer
     study: Diagnosis
     next_queued: int
     """Trials that queueing the suggested points would add."""
@@ -54,6 +57,7 @@ class KeptDiagnosis:
         """JSON-ready, as REST answers."""
         return {
             "stamp": self.stamp,
+            "answer": self.answer.to_dict(),
             **self.study.to_dict(),
             "next_queued": self.next_queued,
             "observer": [point.to_dict() for point in self.observer],
@@ -111,6 +115,7 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     more = plan_points(experiment, diagnosis.suggested) if diagnosis.suggested else None
     return KeptDiagnosis(
         stamp=stamp,
+        answer=answer(asked_of(experiment, study)),
         study=diagnosis,
         next_queued=more.queued if more is not None else 0,
         observer=tuple(_observed(experiment, study)),

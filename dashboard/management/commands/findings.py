@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from analysis.answers import render_answer
 from analysis.findings import render
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import diagnosis_of
@@ -26,9 +27,10 @@ class Command(BaseCommand):
         experiment = Experiment.objects.filter(slug=slug).select_related("cluster").first()
         if experiment is None:
             raise CommandError(f"there is no experiment {slug!r}", returncode=2)
-        report = diagnosis_of(experiment).study.report
+        kept = diagnosis_of(experiment)
+        report = kept.study.report
         if options["json"]:
-            self.stdout.write(json.dumps(report.to_dict(), indent=1))
+            self.stdout.write(json.dumps({"answer": kept.answer.to_dict(), **report.to_dict()}, indent=1))
             return
-        for line in render(report):
+        for line in render(report, render_answer(kept.answer)):
             self.stdout.write(line)

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from analysis.answers import render_answer
 from analysis.findings import render
 from dashboard.api.result import experiment_result
 from dashboard.experiment.text_report import configurations_table, failures
@@ -56,7 +57,8 @@ class Command(BaseCommand):
                 f"interrupted: {cancelled} trials cancelled, finished ones are kept", returncode=130
             ) from None
         console.print(configurations_table(experiment))
-        for line in render(diagnosis_of(experiment).study.report):
+        kept = diagnosis_of(experiment)
+        for line in render(kept.study.report, render_answer(kept.answer)):
             console.print(line, markup=False, highlight=False)
         if json is not None:
             _write(json, experiment)
