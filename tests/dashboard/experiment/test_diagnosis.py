@@ -41,14 +41,14 @@ def test_it_does_not_let_the_page_wait_for_models(page, measured, monkeypatch):
 def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment, django_assert_num_queries):
     with django_assert_num_queries(16):
         html = page.get(measured.get_absolute_url()).content.decode()
-    assert "Scaling stops at 2 hosts" in html
+    assert "Stop at 2 hosts" in html
     assert 'hx-trigger="rankwire:diagnose' in html
 
 
 def test_it_says_verdict_findings_figures_and_limits(fragment):
     for words in (
-        "Scaling stops at 2 hosts",
-        "Limited",
+        "Stop at 2 hosts",
+        "Firm",
         "Elapsed time is best at 2 hosts",
         "Best predicted",
         "Contention σ",
@@ -138,6 +138,6 @@ def test_it_diagnoses_published_results_as_well(page, empty_redis, slug):
 
 def test_it_reads_the_published_water_table_like_its_reader(page, empty_redis):
     html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
-    assert "Scaling stops at 4 hosts" in html
+    assert "Stop at 4 hosts" in html
     assert "As printed" in html
     assert "What would settle it" not in html
