@@ -9,14 +9,14 @@ from typing import Any, Final
 from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.labels import parameter_label, parameters_sentence
-from experiments.selectors import ConfigurationRow, swept_parameters
+from experiments.selectors import ConfigurationRow
+from experiments.selectors.designs import is_ladder
 
 _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.mtu": "B"}
 
 
 STEP: Final = "step"
 """Stands for the order of the configurations, where they are single steps that no parameter tells apart."""
-_FEWEST_STEPS: Final = 3
 
 
 def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_steps: bool = False) -> str:
@@ -33,16 +33,6 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_st
 
     best = max(swept, key=distinct)
     return STEP if in_steps and distinct(best) < len(rows) and is_ladder(rows) else best
-
-
-def is_ladder(rows: Sequence[ConfigurationRow]) -> bool:
-    """Return whether the rows are single steps: no more of them than there are changes to make one after another.
-
-    A grid of parameters, whole or in parts, has more rows than that.
-    """
-    names = swept_parameters(rows)
-    changes = sum(len({repr(row.parameters.get(name)) for row in rows}) - 1 for name in names)
-    return _FEWEST_STEPS <= len(rows) <= 1 + changes and len(names) > 1
 
 
 def groups_beside(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:

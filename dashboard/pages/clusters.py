@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard import numbers
 from dashboard.new.form import Field
-from dashboard.parts.measured import facts_of
 from experiments.access import may_describe_clusters
 from experiments.cluster_kinds import facts as cluster_facts
+from experiments.cluster_kinds.facts import facts_of
 from experiments.errors import InvalidSpec
 from experiments.models import ACTIVE, Cluster, State, Trial
 

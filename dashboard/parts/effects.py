@@ -7,10 +7,10 @@ from typing import Any
 
 from analysis.ladder import Trialled, effects, joint_effects
 from dashboard import numbers
-from dashboard.experiment.axes import is_ladder
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, swept
 from experiments.metrics import find
+from experiments.selectors.designs import is_ladder
 
 MOST_LEVELS = 2
 """A parameter with more values is a sweep, whose curve says more than a table of all its pairs; but the steps of a ladder are no sweep."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.envelope import FACTOR, Envelope, EnvelopeRow, Load, Saturation, envelope
+from analysis.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
 from dashboard import numbers
 from dashboard.charts.studies import envelope_chart
 from dashboard.labels import value_words
 from dashboard.parts.measured import Measured, Source
+from experiments.selectors.designs import CAPACITY, loads_of
 from experiments.workloads import LoadTest
 
-CAPACITY = "link.bandwidth"
 PROCESSORS = "processors"
 
 
@@ -73,16 +72,7 @@ def _factor(text: str) -> float:
 
 
 def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
-    loads: dict[float, list[Load]] = defaultdict(list)
-    for row in source.rows:
-        jobs, capacity = row.parameters.get(test.load), row.parameters.get(CAPACITY)
-        if not isinstance(jobs, int | float) or not capacity:
-            continue
-        uses = {name: value for name, metric in test.uses.items() if (value := row.median(metric)) is not None}
-        throughput = row.median(test.throughput)
-        if throughput is not None:
-            uses["link"] = throughput / capacity
-        loads[float(capacity)].append(Load(float(jobs), row.values.get(test.wall, []), uses))
+    loads = loads_of(source.rows, test)
     return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from analysis.ladder import Gain, Step, Trialled, ladder
 from dashboard import numbers
 from dashboard.charts.studies import ladder_chart
-from dashboard.experiment.axes import is_ladder
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source
 from experiments.metrics import find
+from experiments.selectors.designs import is_ladder
 
 
 def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:

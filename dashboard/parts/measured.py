@@ -9,6 +9,7 @@ from typing import Any
 from analysis.economics import ClusterFacts
 from dashboard.experiment.results import published_name
 from experiments import workloads
+from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
@@ -87,30 +88,6 @@ def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
         facts: Mapping[str, Any] = (experiment.source or {}).get("facts", {})
         return facts
     return {} if experiment.cluster is None else experiment.cluster.facts
-
-
-def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
-    """Return stored facts as typed ones; what is no positive number is not known."""
-
-    def number(*names: str) -> float | None:
-        for name in names:
-            value = stated.get(name)
-            if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-                return float(value)
-        return None
-
-    hosts, cores = number("hosts", "nodes"), number("cores_per_host", "cores_per_node")
-    return ClusterFacts(
-        hosts=None if hosts is None else int(hosts),
-        cores_per_host=1 if cores is None else int(cores),
-        clock_hz=number("clock_hz"),
-        flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
-        price=number("price"),
-        watts=number("watts"),
-        price_per_host_hour=number("price_per_host_hour"),
-        years_of_use=number("years_of_use"),
-        price_per_kwh=number("price_per_kwh"),
-    )
 
 
 def _rows(experiment: Experiment) -> list[ConfigurationRow]:

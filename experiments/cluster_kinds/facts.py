@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
+from analysis.economics import ClusterFacts
 from experiments.errors import FieldError, InvalidSpec
 from experiments.quantities import CLOCK, POWER, Dimension
 from experiments.spec.parameters import sentence
@@ -90,3 +91,27 @@ def written(name: str, value: Any) -> str:
         dimension = _DIMENSIONS.get(name)
         return dimension.format(value) if dimension else f"{value:.15g}"
     return str(value)
+
+
+def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
+    """Return stored facts as typed ones; what is no positive number is not known."""
+
+    def number(*names: str) -> float | None:
+        for name in names:
+            value = stated.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+                return float(value)
+        return None
+
+    hosts, cores = number("hosts", "nodes"), number("cores_per_host", "cores_per_node")
+    return ClusterFacts(
+        hosts=None if hosts is None else int(hosts),
+        cores_per_host=1 if cores is None else int(cores),
+        clock_hz=number("clock_hz"),
+        flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
+        price=number("price"),
+        watts=number("watts"),
+        price_per_host_hour=number("price_per_host_hour"),
+        years_of_use=number("years_of_use"),
+        price_per_kwh=number("price_per_kwh"),
+    )

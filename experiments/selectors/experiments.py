@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -12,6 +11,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Kind, Measurement, State, Status, Trial
+from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics
 
 
@@ -189,12 +189,7 @@ def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
 
 def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:
     """Return the names of the parameters that differ between configurations, ``hosts`` first."""
-    seen: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        for name, value in row.parameters.items():
-            seen[name].add(repr(value))
-    names = [name for name, values in seen.items() if len(values) > 1]
-    return sorted(names, key=lambda name: (name != "hosts", names.index(name)))
+    return varying(rows)
 
 
 def published_like(experiment: Experiment) -> QuerySet[Experiment]:

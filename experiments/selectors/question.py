@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
-from typing import Any, Final, TypeGuard
+from typing import Final
 
 from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
-from analysis.economics import ClusterFacts
-from analysis.envelope import FACTOR, EnvelopeRow, Load, envelope
+from analysis.envelope import FACTOR, EnvelopeRow, envelope
 from analysis.scaling import Point, Study
 from experiments import workloads
+from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
-from experiments.workloads import LoadTest, Workload
+from experiments.selectors.designs import is_ladder, is_number, loads_of, varying
+from experiments.workloads import Workload
 
-_CAPACITY: Final = "link.bandwidth"
 _SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
 _UNITS: Final = {
     "link.bandwidth": "bit/s",
@@ -28,7 +28,6 @@ _UNITS: Final = {
     "link.queue": "B",
 }
 _LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
-_FEWEST_STEPS: Final = 3
 
 
 def asked_of(experiment: Experiment, study: Study) -> Asked:
@@ -36,7 +35,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
     names = _varying(points)
-    steps = _is_ladder(points, names)
+    steps = is_ladder(points)
     factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
     return Asked(
         points=points,
@@ -75,16 +74,9 @@ def _decided(experiment: Experiment, study: Study, workload: Workload | None) ->
 
 
 def _varying(points: Sequence[Point]) -> list[str]:
-    names = dict.fromkeys(name for point in points for name in point.parameters)
-    varying = [name for name in names if len({repr(p.parameters.get(name)) for p in points}) > 1]
-    counters = {name for name in varying if [p.parameters.get(name) for p in points] == list(range(1, len(points) + 1))}
-    return [name for name in varying if name not in counters or len(varying) == 1 or name in _SCALE]
-
-
-def _is_ladder(points: Sequence[Point], names: Sequence[str]) -> bool:
-    """Single steps: no more points than there are changes to make one after another."""
-    changes = sum(len({repr(p.parameters.get(name)) for p in points}) - 1 for name in names)
-    return _FEWEST_STEPS <= len(points) <= 1 + changes and len(names) > 1
+    varied = varying(points)
+    counters = {name for name in varied if [p.parameters.get(name) for p in points] == list(range(1, len(points) + 1))}
+    return [name for name in varied if name not in counters or len(varied) == 1 or name in _SCALE]
 
 
 def _without_followers(points: Sequence[Point], names: Sequence[str]) -> list[str]:
@@ -114,15 +106,11 @@ def _factor(name: str, points: Sequence[Point], workload: Workload | None) -> Fa
         return Factor(name, label, "load", "", label)
     if name == "message_bytes":
         return Factor(name, "message", "message", "B")
-    words = any(not _is_number(point.parameters.get(name)) for point in points)
+    words = any(not is_number(point.parameters.get(name)) for point in points)
     if words or (workload is not None and name in workload.treatments):
         return Factor(name, label, "treatment")
     unit = "B" if name.endswith("_bytes") else "s" if name.endswith("_s") else ""
     return Factor(name, label.removesuffix(" bytes"), "load", unit, "" if unit else label)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
@@ -147,23 +135,8 @@ def _accepted(experiment: Experiment, study: Study, workload: Workload | None) -
     if test is None:
         return []
     shared = test.same_processors if study.cores is not None else ()
-    found = envelope(_loads(study, test), factor=FACTOR, shared=shared, shared_name="the processors")
+    found = envelope(loads_of(study.points, test), factor=FACTOR, shared=shared, shared_name="the processors")
     return [_accepted_row(row) for row in found.rows if len(row.ratios) > 1 or row.uses]
-
-
-def _loads(study: Study, test: LoadTest) -> Mapping[float, list[Load]]:
-    """Loads by capacity: wall times and the use of every resource, the link's from its throughput."""
-    loads: dict[float, list[Load]] = defaultdict(list)
-    for point in study.points:
-        jobs, capacity = point.parameters.get(test.load), point.parameters.get(_CAPACITY)
-        if not _is_number(jobs) or not capacity:
-            continue
-        uses = {name: value for name, metric in test.uses.items() if (value := point.median(metric)) is not None}
-        throughput = point.median(test.throughput)
-        if throughput is not None:
-            uses["link"] = throughput / capacity
-        loads[float(capacity)].append(Load(float(jobs), list(point.values.get(test.wall, ())), uses))
-    return loads
 
 
 def _accepted_row(row: EnvelopeRow) -> Accepted:
@@ -195,30 +168,6 @@ def _peak(experiment: Experiment, workload: Workload | None, deciding: Deciding)
         stated = experiment.cluster.facts
     peak = facts_of(stated).peak_flops
     return None if peak is None else peak / 1e9
-
-
-def facts_of(stated: Mapping[str, Any]) -> ClusterFacts:
-    """Return stored facts as typed ones; what is no positive number is not known."""
-
-    def number(*names: str) -> float | None:
-        for name in names:
-            value = stated.get(name)
-            if _is_number(value) and value > 0:
-                return float(value)
-        return None
-
-    hosts, cores = number("hosts", "nodes"), number("cores_per_host", "cores_per_node")
-    return ClusterFacts(
-        hosts=None if hosts is None else int(hosts),
-        cores_per_host=1 if cores is None else int(cores),
-        clock_hz=number("clock_hz"),
-        flops_per_cycle=number("operations_per_cycle", "flops_per_cycle"),
-        price=number("price"),
-        watts=number("watts"),
-        price_per_host_hour=number("price_per_host_hour"),
-        years_of_use=number("years_of_use"),
-        price_per_kwh=number("price_per_kwh"),
-    )
 
 
 def _trial_s(experiment: Experiment) -> float | None:
