@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from analysis.answers.scatter import Scatter
 from analysis.scaling import Point
@@ -85,8 +85,8 @@ class Asked:
     load_factor: float = 10.0
     peak: float | None = None
     """What the deciding metric could reach at most, in its unit."""
-    baseline: Mapping[str, Any] = field(default_factory=dict)
-    """Of a treatment the level that the others are compared with."""
+    against: tuple[str, str] | None = None
+    """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
     trial_s: float | None = None
     """Time that one more trial takes."""
 
@@ -105,6 +105,8 @@ def question(asked: Asked) -> Question:
     """Return the question; the first that the roles of the factors fit."""
     roles = {factor.role for factor in asked.factors}
     scales = "scale" in roles
+    if asked.against is not None:
+        return "scale and treatment"
     if asked.steps:
         return "steps"
     if asked.accepted and "load" in roles:

@@ -17,6 +17,9 @@ from analysis.findings.wording import number, percent, quantity
 from analysis.statistics import Interval
 from analysis.transfer import fit_transfer
 
+_WORTH_A_WARNING = 0.8
+"""A step that reaches less of the best one before it is told as what to avoid."""
+
 
 def _strength(asked: Asked, grid: Grid) -> Strength:
     if asked.published:
@@ -113,7 +116,12 @@ def answer_steps(asked: Asked) -> Answer:
         Cause(f"step {i + 1} ({_changed(asked, grid, i)}): {factor_words(g, about)}", g, "1", "ladder")
         for g, i, about, seen in sorted(changes, reverse=True)
         if seen
-    )[:5]
+    )[:4]
+    gain, i, about, _ = min(changes)
+    if gain < _WORTH_A_WARNING:
+        causes += (
+            Cause(f"step {i + 1} ({_changed(asked, grid, i)}): only {percent(gain)} of it", gain, "1", "ladder"),
+        )
     sentence = f"Step {best + 1} is best: {typical}{share}{second}."
     return Answer("steps", sentence, strength, tuple(figures), causes, None, grid.claims.scatter)
 

@@ -18,6 +18,8 @@ from analysis.scaling import Point
 def answer_treatment(asked: Asked) -> Answer:
     """The answer of a sweep over choices, at one size or over several."""
     grid = Grid(asked)
+    if asked.against is not None:
+        return _told_as_factor(asked, grid, *asked.against)
     scale = next((f for f in asked.factors if f.role == "scale"), None)
     choices = [f for f in asked.factors if f is not scale]
     if len(grid.points) < 2:
@@ -25,6 +27,20 @@ def answer_treatment(asked: Asked) -> Answer:
     if scale is None:
         return _at_one_size(asked, grid, choices)
     return _over_sizes(asked, grid, scale, choices)
+
+
+def _told_as_factor(asked: Asked, grid: Grid, choice: str, baseline: str) -> Answer:
+    """The answer where what was measured is how many times better one choice is than another."""
+    scale = next((f for f in asked.factors if f.role == "scale"), None)
+    told, figures = [], []
+    for point in grid.points:
+        ratio = grid.typical(point)
+        at = f" at {level(scale, point.parameters[scale.name])}" if scale is not None else ""
+        told.append(f"{factor_words(ratio)}{at}")
+        where = {} if scale is None else {scale.name: point.parameters[scale.name]}
+        figures.append(Figure("factor", ratio, "1", where=where))
+    sentence = f"{choice[:1].upper()}{choice[1:]} is {' and '.join(told)} as fast as {baseline}."
+    return Answer("scale and treatment", sentence, _strength(asked, grid, clear=True), tuple(figures))
 
 
 def _strength(asked: Asked, grid: Grid, *, clear: bool) -> Strength:

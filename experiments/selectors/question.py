@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
 from analysis.envelope import FACTOR, EnvelopeRow, envelope
@@ -36,6 +36,9 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     points, deciding = _decided(experiment, study, workload)
     names = _varying(points)
     steps = is_ladder(points)
+    against = _against(points, deciding, workload)
+    if against is not None:
+        names = ["hosts"]  # a printed factor holds for a size, be it only one
     factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
     return Asked(
         points=points,
@@ -47,6 +50,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         cores=study.cores,
         prior=None if study.published else _known_scatter(experiment, deciding.metric),
         accepted=_accepted(experiment, study, workload),
+        against=against,
         peak=_peak(experiment, workload, deciding),
         trial_s=_trial_s(experiment),
     )
@@ -69,8 +73,15 @@ def _decided(experiment: Experiment, study: Study, workload: Workload | None) ->
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)
     points = [p for p in study.points if all(v > 0 for v in p.values.get(metric, ()))]
-    measured = [p for p in points if len(p.values.get(metric, ()))] or list(points)
+    estimated = _estimated(experiment) if study.published else []
+    measured = [p for p in points if len(p.values.get(metric, ())) and p.parameters not in estimated] or list(points)
     return measured, Deciding(metric, description.label, description.unit, description.direction == "higher")
+
+
+def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
+    """Parameters of the printed points that the publication calls estimates."""
+    rows = experiment.trials.values_list("configuration__parameters", "conditions")
+    return [parameters for parameters, tables in rows if any("estimated" in told.values() for told in tables.values())]
 
 
 def _varying(points: Sequence[Point]) -> list[str]:
@@ -157,6 +168,15 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
         at=use.jobs if use is not None else None,
         most_used=use.resource if use is not None else "",
     )
+
+
+def _against(points: Sequence[Point], deciding: Deciding, workload: Workload | None) -> tuple[str, str] | None:
+    """The method and the baseline that a printed factor compares."""
+    phases = workload.phases if workload else None
+    if phases is None or deciding.metric != phases.printed_faster or not points:
+        return None
+    methods = {str(point.parameters.get(phases.method)) for point in points}
+    return (next(iter(methods)), phases.baseline) if len(methods) == 1 else None
 
 
 def _peak(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> float | None:

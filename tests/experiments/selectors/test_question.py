@@ -1,0 +1,71 @@
+"""What the published studies answer, held against their papers' own conclusions: on the structured answer, not on the sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.answers import Answer, answer
+from experiments.library import load_published
+from experiments.models import Experiment
+from experiments.selectors.question import asked_of
+from experiments.selectors.study import study_of
+
+LINK = "link.bandwidth"
+
+
+@pytest.fixture
+def published(db: None) -> None:
+    load_published()
+
+
+def answered(slug: str) -> Answer:
+    experiment = Experiment.objects.get(slug=slug)
+    return answer(asked_of(experiment, study_of(experiment)))
+
+
+def value(found: Answer, name: str, **where: object) -> float:
+    figure = found.figure(name, **where)
+    assert figure is not None, name
+    assert isinstance(figure.value, int | float)
+    return figure.value
+
+
+def test_it_stops_water_at_four_hosts(published: None) -> None:
+    water = answered("guster-2007-water")
+    assert (water.question, water.strength) == ("scale", "printed")
+    assert value(water, "best size") == 4
+    assert value(water, "times the best", hosts=12) == pytest.approx(264.85 / 200.4)
+    assert "waiting for messages" in water.causes[0].statement
+
+
+def test_it_says_what_delay_and_loss_cost_a_transfer(published: None) -> None:
+    wan = answered("pinning-2007-wan")
+    assert (wan.question, wan.strength) == ("network", "printed")
+    four = {"message_bytes": 4 << 20}
+    assert value(wan, "factor of loss", **four) == pytest.approx(1.997 / 0.703)
+    assert value(wan, "factor of delay", **four) == pytest.approx(1.789 / 0.703)
+    assert value(wan, "seconds per second of delay", **four) == pytest.approx((1.789 - 0.703) / 0.016, rel=0.03)
+    assert "loss matters more; together 7 times" in wan.sentence
+
+
+def test_it_says_what_each_link_runs_out_of(published: None) -> None:
+    readers = answered("monarc-1999-readers")
+    assert (readers.question, readers.strength) == ("load and network", "printed")
+    first = {f.where[LINK]: f.value for f in readers.figures if f.name == "used up first"}
+    assert first == {2e6: "link", 1e7: "link", 1e8: "server CPU", 1e9: "client CPU"}
+
+
+def test_it_finds_the_best_step_of_a_tuned_cluster(published: None) -> None:
+    tuning = answered("eadline-2006-hpl")
+    assert (tuning.question, tuning.strength) == ("steps", "printed")
+    assert value(tuning, "best step") == 7
+    assert value(tuning, "share of peak") == pytest.approx(0.52, abs=0.005)
+    assert value(tuning, "gain", step=8) == pytest.approx(7.45 / 14.53)
+    assert any("100 Mbit/s" in cause.statement for cause in tuning.causes)
+
+
+def test_it_says_how_much_faster_broadcast_is(published: None) -> None:
+    staging = answered("york-staging")
+    assert staging.strength == "printed"
+    assert value(staging, "factor", hosts=10) == 4.4
+    assert "100" not in staging.sentence, "the publication estimates that one"
