@@ -12,10 +12,12 @@ from typing import Final
 from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength, render_answer
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
 from analysis.answers.network import answer_network
-from analysis.answers.others import answer_growth, answer_load, answer_messages, answer_point, answer_steps, answer_weak
+from analysis.answers.others import answer_load, answer_point, answer_weak
 from analysis.answers.scale import answer_scale
 from analysis.answers.scatter import Claims, Scatter, pooled
+from analysis.answers.steps import answer_steps
 from analysis.answers.treatments import answer_treatment
+from analysis.answers.trends import answer_growth, answer_messages
 from analysis.answers.wording import place
 from analysis.scaling import Point
 
@@ -53,8 +55,6 @@ _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
 }
 
 
-_BY_SLICE: Final = ("scale", "weak scale", "message size", "growth")
-"""Questions about one factor: where others vary too, every combination of those gets its own answer."""
 _MOST_SLICES: Final = 4
 
 
@@ -63,24 +63,48 @@ def answer(asked: Asked) -> Answer:
     kind = question(asked)
     if not asked.measured() and not asked.accepted:
         return Answer(kind, "No trial has finished.", "open")
-    if kind in _BY_SLICE and len(asked.factors) > 1:
-        return _of_slices(asked, kind)
+    own = _own(asked, kind)
+    if 0 < len(own) < len(asked.factors) and asked.against is None:
+        return _of_slices(asked, kind, own)
     return _ANSWERS[kind](asked)
 
 
-def _of_slices(asked: Asked, kind: Question) -> Answer:
+def _own(asked: Asked, kind: Question) -> list[Factor]:
+    """The factors that the question is about; every combination of the others gets its own answer. None: all."""
+    if kind in ("scale", "weak scale"):
+        return asked.of_role("scale")[:1]
+    if kind in ("message size", "growth"):
+        return list(asked.factors[:1])
+    if kind == "scale and treatment":
+        return asked.of_role("scale", "treatment")
+    if kind == "treatment":
+        return [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
+    return []
+
+
+def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
     """One answer per combination of the other factors; alike ones are told once."""
-    own = next(f for f in asked.factors if f.role == ("scale" if "scale" in kind else asked.factors[0].role))
-    others = [f for f in asked.factors if f is not own]
+    others = [f for f in asked.factors if f not in own]
     groups: dict[str, list[Point]] = {}
     for point in asked.measured():
         groups.setdefault(place(others, point.parameters), []).append(point)
-    answers = {where: _ANSWERS[kind](replace(asked, points=points, factors=[own])) for where, points in groups.items()}
-    shown = list(answers.items())[:_MOST_SLICES]
-    left = len(answers) - len(shown)
-    sentence = " ".join(f"{where}: {each.sentence}" for where, each in shown)
+    compared = {where: points for where, points in groups.items() if len(points) > 1}
+    answers = {}
+    for where, points in (compared or groups).items():
+        beside = [p for other, each in groups.items() if other != where for p in each]
+        part = replace(asked, points=points, factors=own, beside=beside, slices=max(len(compared), 1))
+        each = _ANSWERS[kind](part)
+        at = {f.name: points[0].parameters.get(f.name) for f in others}
+        figures = tuple(replace(figure, where={**at, **figure.where}) for figure in each.figures)
+        answers[where] = replace(each, figures=figures)
+    told: dict[str, list[str]] = {}
+    for where, each in answers.items():
+        told.setdefault(each.sentence, []).append(where)
+    shown = list(told.items())[:_MOST_SLICES]
+    left = sum(len(places) for _, places in list(told.items())[_MOST_SLICES:])
+    sentence = " ".join(f"{'; '.join(places)}: {words}" for words, places in shown)
     if left:
-        sentence += f" {left} more combinations are in the table."
+        sentence += f" {left} more combination{'s are' if left > 1 else ' is'} in the table."
     order: tuple[Strength, ...] = ("open", "moderate", "printed", "firm")
     return Answer(
         kind,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from analysis.answers.scatter import Scatter
+from analysis.answers.scatter import Claims, Scatter
 from analysis.scaling import Point
 
 Role = Literal["scale", "network", "load", "message", "treatment"]
@@ -89,12 +89,26 @@ class Asked:
     """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
     trial_s: float | None = None
     """Time that one more trial takes."""
+    beside: Sequence[Point] = ()
+    """Points of the experiment's other slices: they tell of the scatter."""
+    slices: int = 1
+    """How many slices of the experiment are answered beside each other, this one included."""
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]
 
     def values(self, point: Point) -> Sequence[float]:
         return point.values.get(self.deciding.metric, ())
+
+    def claims(self, points: Sequence[Point]) -> Claims:
+        """What may be claimed of these points, with all that the experiment tells of its scatter."""
+        return Claims(
+            [self.values(p) for p in points],
+            printed=self.published,
+            prior=self.prior,
+            beside=[values for p in self.beside if len(values := self.values(p))],
+            slices=self.slices,
+        )
 
     def measured(self) -> list[Point]:
         """The points that have values."""

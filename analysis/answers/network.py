@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import exp, log
+from math import log
 from typing import Any, Final
 
-import numpy as np
-from scipy import stats
-
-from analysis.answers.answer import Answer, Cause, Figure, Strength
+from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor
-from analysis.answers.scatter import Claims
+from analysis.answers.grid import Grid, ordinal
+from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
+from analysis.answers.strength import strength
 from analysis.answers.wording import factor_words, level, place
 from analysis.findings.wording import number, percent, quantity
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
-DELAY: Final = "link.delay"
-LOSS: Final = "link.loss"
-_WORTH_NAMING: Final = 1.05
-"""A factor that changes the deciding metric by less is said to make no difference."""
+_TOLD: Final = 1.25
+"""Where smaller changes than this cannot show, a factor is not said to make no difference: only that it cannot be told."""
+_MOST_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,54 +35,6 @@ class Change:
     clear: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """Time per unit of delay, at the other factors' ``where``; ``interval`` None without repetitions."""
-
-    per_unit: float
-    interval: Interval | None
-    where: Mapping[str, Any]
-
-
-class Grid:
-    """The measured points by their parameters, with simultaneous claims."""
-
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.points = asked.measured()
-        groups = [asked.values(p) for p in self.points]
-        self.claims = Claims(groups, printed=asked.published, prior=asked.prior)
-
-    def index(self, point: Point) -> int:
-        return self.points.index(point)
-
-    def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
-        """(how many times worse i is than j, its interval, whether measurably so)."""
-        a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
-        return (
-            exp(self.claims.cells[a].mean - self.claims.cells[b].mean),
-            self.claims.ratio(a, b),
-            self.claims.larger(a, b),
-        )
-
-    def typical(self, point: Point) -> float:
-        return exp(self.claims.cells[self.index(point)].mean)
-
-    def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
-        """Groups of points that differ in this factor alone, each by its level; groups of one are left out."""
-        names = [f.name for f in self.asked.factors if f.name != factor.name]
-
-        def key(point: Point) -> str:
-            return repr([point.parameters.get(name) for name in names])
-
-        chosen = sorted(points or self.points, key=lambda p: (key(p), _number(p.parameters.get(factor.name))))
-        return [members for _, each in groupby(chosen, key=key) if len(members := list(each)) > 1]
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 def answer_network(asked: Asked) -> Answer:
     """The answer of a sweep over properties of the network, for every level of the other factors."""
     grid = Grid(asked)
@@ -94,29 +44,39 @@ def answer_network(asked: Asked) -> Answer:
     if not slices or len(grid.points) < 2:
         return Answer("network", "A second setting of the network has to finish before its effect can be told.", "open")
     sentences, figures, causes = [], [], []
-    unsure = False
     for part in slices:
         changes = _changes(grid, network, part)
-        slopes = _slopes(grid, part, network)
-        figures += _figures(changes, slopes)
+        slopes = slopes_of(grid, part, network)
+        figures += _figures(grid, changes, slopes)
         causes += _causes(grid, others, part, changes, slopes)
         sentences.append(_sentence(grid, others, part, changes, slopes))
-        unsure |= not any(c.clear for c in changes)
-    strength: Strength = "printed" if asked.published else "firm" if grid.claims.scatter is not None else "open"
-    if strength == "firm" and grid.claims.scatter is not None and grid.claims.scatter.source != "repetitions":
-        strength = "moderate"
-    if unsure and all(not c.clear for part in slices for c in _changes(grid, network, part)):
-        return _no_effect(asked, grid, network)
+    if not any(f.name == "matters" for f in figures):
+        return _no_effect(asked, grid, network, tuple(figures))
     return Answer(
-        "network", " ".join(sentences), strength, tuple(figures), tuple(causes[:5]), None, grid.claims.scatter
+        "network",
+        _shown(sentences),
+        strength(asked, grid.claims),
+        tuple(figures),
+        tuple(causes[:5]),
+        None,
+        grid.claims.scatter,
     )
+
+
+def _shown(sentences: Sequence[str]) -> str:
+    """The first sentences and the last: what lies between is in the table."""
+    left = len(sentences) - _MOST_SHOWN
+    if left <= 0:
+        return " ".join(sentences)
+    more = f"{left} more combination{'s are' if left > 1 else ' is'} in the table."
+    return " ".join([*sentences[: _MOST_SHOWN - 1], sentences[-1], more])
 
 
 def _slices(grid: Grid, others: Sequence[Factor]) -> list[list[Point]]:
     """Points by the levels of the other factors, in ascending order; single points are left out."""
 
     def key(point: Point) -> tuple[Any, ...]:
-        return tuple((_number(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
+        return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
 
     ordered = sorted(grid.points, key=key)
     return [members for _, each in groupby(ordered, key=key) if len(members := list(each)) > 1]
@@ -129,52 +89,21 @@ def _changes(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> li
         rows = grid.along(factor, part)
         if not rows:
             continue
-        mildest = min(rows, key=lambda row: min(_cost(grid, p) for p in row))
-        ordered = sorted(mildest, key=lambda p: _cost(grid, p))
+        mildest = min(rows, key=lambda row: min(grid.cost(p) for p in row))
+        ordered = sorted(mildest, key=lambda p: grid.cost(p))
         cheapest, costliest = ordered[0], ordered[-1]
         ratio, interval, clear = grid.worse(grid.index(costliest), grid.index(cheapest))
         changes.append(Change(factor, cheapest, costliest, ratio, interval, clear))
     return sorted(changes, key=lambda c: -c.ratio)
 
 
-def _cost(grid: Grid, point: Point) -> float:
-    mean = grid.claims.cells[grid.index(point)].mean
-    return -mean if grid.asked.deciding.higher_is_better else mean
-
-
-def _slopes(grid: Grid, part: Sequence[Point], network: Sequence[Factor]) -> list[Slope]:
-    """Time per second of delay of each row along the delay."""
-    delay = next((f for f in network if f.name == DELAY), None)
-    if delay is None or grid.asked.deciding.unit != "s" or grid.asked.deciding.higher_is_better:
-        return []
-    found = []
-    for row in grid.along(delay, part):
-        if len({p.parameters[DELAY] for p in row}) < 2:
-            continue
-        where = {f.name: row[0].parameters.get(f.name) for f in grid.asked.factors if f.name != DELAY}
-        found.append(Slope(*_secant(grid, row), where))
-    return found
-
-
-def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
-    """Time per unit of delay over the whole measured range; the interval from the pooled scatter of both ends.
-
-    A program may hide the first milliseconds behind its computing, or be bound by its windows only beyond some: the range as
-    measured is what the number holds for.
-    """
-    first, last = row[0], row[-1]
-    span = float(last.parameters[DELAY]) - float(first.parameters[DELAY])
-    low, high = grid.typical(first), grid.typical(last)
-    scatter = grid.claims.scatter
-    if scatter is None or grid.asked.published:
-        return (high - low) / span, None
-    n = [len(grid.asked.values(p)) for p in (first, last)]
-    error = scatter.sd * float(np.sqrt(low**2 / n[0] + high**2 / n[1])) * float(stats.t.ppf(0.975, scatter.freedom))
-    return (high - low) / span, Interval((high - low - error) / span, (high - low + error) / span, 0.95, "ends, pooled")
-
-
-def _mildest_slope(slopes: Sequence[Slope]) -> Slope | None:
-    return min(slopes, key=lambda s: _number(s.where.get(LOSS)), default=None)
+def _slope_of(change: Change, slopes: Sequence[Slope]) -> Slope | None:
+    """The slope along the row of this change, where its ends are the row's and time grows with delay."""
+    costliest = change.costliest.parameters
+    if change.factor.name != DELAY or ordinal(costliest[DELAY]) <= ordinal(change.cheapest.parameters[DELAY]):
+        return None
+    same = (s for s in slopes if all(costliest.get(name) == level for name, level in s.where.items()))
+    return next((s for s in same if s.per_unit > 0), None)
 
 
 def _sentence(
@@ -182,11 +111,11 @@ def _sentence(
 ) -> str:
     """What one level of the other factors needs: "4 MiB: every ms of delay costs 33 ms ...; 1 % loss takes 1.3 times as long"."""
     told = []
-    slope = _mildest_slope(slopes)
     for change in changes:
         if not change.clear:
             continue
-        if change.factor.name == DELAY and slope is not None:
+        slope = _slope_of(change, slopes)
+        if slope is not None:
             told.append(_delay_words(slope, change))
         else:
             told.append(_change_words(grid, change))
@@ -194,14 +123,30 @@ def _sentence(
     if quiet:
         told.append(f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference")
     clear = [c for c in changes if c.clear]
-    if len(clear) > 1:
-        told.append(f"{clear[0].factor.label} matters more")
+    if _first_matters(grid, clear):
+        told.append(f"{clear[0].factor.label} matters {'more' if len(clear) == 2 else 'most'}")
     worst = _together(grid, part)
     if worst is not None and len(clear) > 1:
         told.append(f"together {factor_words(*worst)}")
     at = place(others, part[0].parameters)
     words = "; ".join(told)
     return f"{at}: {words}." if at else f"{words[:1].upper()}{words[1:]}."
+
+
+def _first_matters(grid: Grid, clear: Sequence[Change]) -> bool:
+    """Whether the first change is measurably larger than every other one: of changes from one point, their ends are compared."""
+    if len(clear) < 2:
+        return False
+    first = clear[0]
+    for other in clear[1:]:
+        if other.cheapest is first.cheapest:
+            if not grid.clearly(first.costliest, other.costliest):
+                return False
+        elif (
+            first.interval is None or other.interval is None or (first.interval.low or 0) <= (other.interval.high or 0)
+        ):
+            return False
+    return True
 
 
 def _delay_words(slope: Slope, change: Change) -> str:
@@ -228,7 +173,7 @@ def _change_words(grid: Grid, change: Change) -> str:
 
 def _together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
     """How many times worse the worst point is than the best, where they differ in more than one factor."""
-    best, worst = min(part, key=lambda p: _cost(grid, p)), max(part, key=lambda p: _cost(grid, p))
+    best, worst = min(part, key=lambda p: grid.cost(p)), max(part, key=lambda p: grid.cost(p))
     differing = [f for f in grid.asked.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
     if len(differing) < 2:
         return None
@@ -242,46 +187,46 @@ def _causes(
     """Every clear factor with what it explains of the log change, and how factors act together."""
     at = place(others, part[0].parameters)
     start = f"{at}: " if at else ""
-    whole = log(max((c.ratio for c in changes), default=1.0)) or 1.0
+    whole = sum(log(c.ratio) for c in changes if c.clear) or 1.0
     causes = [
         Cause(f"{start}{_change_words(grid, c)}", log(c.ratio) / whole, "share", "grid") for c in changes if c.clear
     ]
-    loss = next((c for c in changes if c.factor.name == LOSS), None)
-    if loss is not None and len(slopes) > 1:
-        mild, harsh = slopes[0], slopes[-1]
-        causes.append(
-            Cause(
-                f"{start}a ms of delay costs {quantity(mild.per_unit * 1e-3, 's')} without loss "
-                f"and {quantity(harsh.per_unit * 1e-3, 's')} with it",
-                None,
-                "",
-                "grid",
-            )
-        )
+    told = slopes_by_loss(slopes)
+    if told:
+        causes.append(Cause(f"{start}{told}", None, "", "grid"))
     return causes
 
 
-def _figures(changes: Sequence[Change], slopes: Sequence[Slope]) -> list[Figure]:
+def _figures(grid: Grid, changes: Sequence[Change], slopes: Sequence[Slope]) -> list[Figure]:
     figures = []
     for c in changes:
         low, high = (None, None) if c.interval is None else (c.interval.low, c.interval.high)
         where = {**c.costliest.parameters}
         figures.append(Figure(f"factor of {c.factor.label}", c.ratio, "1", low, high, where))
+        if c.clear:
+            figures.append(Figure("matters", c.factor.name, where=where))
+    if _first_matters(grid, [c for c in changes if c.clear]):
+        figures.append(Figure("matters most", changes[0].factor.name, where=changes[0].cheapest.parameters))
     for s in slopes:
         low, high = (None, None) if s.interval is None else (s.interval.low, s.interval.high)
         figures.append(Figure("seconds per second of delay", s.per_unit, "1", low, high, s.where))
     return figures
 
 
-def _no_effect(asked: Asked, grid: Grid, network: Sequence[Factor]) -> Answer:
+def _no_effect(asked: Asked, grid: Grid, network: Sequence[Factor], figures: tuple[Figure, ...]) -> Answer:
     """No factor moved anything measurably: said with what could hide."""
     names = " and ".join(f.label for f in network)
+    make = "make" if len(network) > 1 else "makes"
+    if asked.published:
+        sentence = f"Over the printed range {names} {make} no difference above {percent(grid.claims.PRINTED - 1)}."
+        return Answer("network", sentence, "printed", figures)
     size = grid.claims.resolution()
-    strength: Strength = "printed" if asked.published else "firm" if size is not None and size < 1.25 else "open"
-    if strength == "open":
+    ends = [f for f in figures if f.name.startswith("factor of ")]
+    largest = max((f.high or 1 for f in ends), default=1.0)
+    if size is None or not ends or largest >= _TOLD:
         seen = f" below {factor_words(size)}" if size else ""
         sentence = f"Too few repetitions: no effect of {names} can be told{seen}."
-    else:
-        make = "make" if len(network) > 1 else "makes"
-        sentence = f"Over the measured range {names} {make} no difference above {percent((size or 1.05) - 1)}."
-    return Answer("network", sentence, strength, scatter=grid.claims.scatter)
+        return Answer("network", sentence, "open", figures, scatter=grid.claims.scatter)
+    sentence = f"Over the measured range {names} {make} less than {percent(largest - 1)} of a difference."
+    figures = (*figures, Figure("largest difference", largest - 1, "share of the best"))
+    return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)

@@ -1,32 +1,19 @@
-"""The answers of load tests, ladders of steps, message sizes, weak scaling and single points."""
+"""The answers of load tests, weak scaling and single points."""
 
 from __future__ import annotations
 
-from math import exp, isfinite
+from typing import Final
 
-import numpy as np
-from scipy import stats
-
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
+from analysis.answers.answer import Answer, Cause, Figure, Missing
 from analysis.answers.asked import Accepted, Asked
-from analysis.answers.network import Grid
+from analysis.answers.grid import Grid
+from analysis.answers.parts import loss
 from analysis.answers.scale import Curve
-from analysis.answers.scatter import pooled
-from analysis.answers.wording import factor_words, level, value, with_interval
+from analysis.answers.strength import strength
+from analysis.answers.wording import level, value
 from analysis.findings.wording import number, percent, quantity
-from analysis.statistics import Interval
-from analysis.transfer import fit_transfer
 
-_WORTH_A_WARNING = 0.8
-"""A step that reaches less of the best one before it is told as what to avoid."""
-
-
-def _strength(asked: Asked, grid: Grid) -> Strength:
-    if asked.published:
-        return "printed"
-    if grid.claims.scatter is None:
-        return "moderate"
-    return "firm" if grid.claims.scatter.source == "repetitions" else "moderate"
+_EFFICIENT: Final = 0.8
 
 
 def answer_load(asked: Asked) -> Answer:
@@ -45,19 +32,24 @@ def answer_load(asked: Asked) -> Answer:
         low, high = row.between or (None, None)
         figures.append(Figure("carried", row.jobs, "jobs", low, high, where))
         figures.append(Figure("used up first", row.first, "", where=where))
-        figures.append(Figure("use", row.used, "share", where=where))
+        figures.append(Figure("use", _share(row), "share", where=where))
     causes = tuple(
-        Cause(f"{quantity(row.capacity_bps, 'bit/s')}: {_use(row)}", row.used, "share", "envelope") for row in told
+        Cause(f"{quantity(row.capacity_bps, 'bit/s')}: {_use(row)}", _share(row), "share", "envelope") for row in told
     )
     return Answer(
         "load and network",
         "; ".join(parts) + ".",
-        _strength(asked, grid),
+        "moderate" if grid.claims.scatter is None and not asked.published else strength(asked, grid.claims),
         tuple(figures),
         causes,
         None,
         grid.claims.scatter,
     )
+
+
+def _share(row: Accepted) -> float | None:
+    """The use of a resource; contents and headers measured apart can add up to a little more than it has."""
+    return None if row.used is None else min(row.used, 1.0)
 
 
 def _joined(words: list[str]) -> str:
@@ -81,131 +73,7 @@ def _use(row: Accepted) -> str:
     if row.used is None or row.at is None:
         return row.first or "no use was measured"
     resource = row.first or row.most_used
-    return f"{resource} {percent(min(row.used, 1.0))} in use at {number(row.at)} job{'' if row.at == 1 else 's'}"
-
-
-def answer_steps(asked: Asked) -> Answer:
-    """The best step of a ladder, the best single change, and the share of what could be reached."""
-    grid = Grid(asked)
-    if len(grid.points) < 2:
-        return Answer("steps", "A second step has to finish before a change can be judged.", "open")
-    costs = [-c.mean if asked.deciding.higher_is_better else c.mean for c in grid.claims.cells]
-    best = costs.index(min(costs))
-    changes = _single_changes(asked, grid)
-    gain, at, interval, clear = max(changes)
-    change = _changed(asked, grid, at)
-    share = f", {percent(exp(grid.claims.cells[best].mean) / asked.peak)} of the peak" if asked.peak else ""
-    typical = value(asked, exp(grid.claims.cells[best].mean), grid.claims.value(best))
-    second = (
-        f"; the best single change, step {at + 1} ({change}), gave {factor_words(gain, interval)} as much"
-        if clear
-        else ""
-    )
-    if not asked.deciding.higher_is_better and clear:
-        second = f"; the best single change, step {at + 1} ({change}), was {factor_words(gain, interval)} as fast"
-    strength = _strength(asked, grid)
-    if not clear:
-        strength, second = "open", "; no single change can be told from scatter"
-    figures = [Figure("best step", best + 1)]
-    if asked.peak:
-        figures.append(Figure("share of peak", exp(grid.claims.cells[best].mean) / asked.peak, "share"))
-    for g, i, about, _ in changes:
-        low, high = (None, None) if about is None else (about.low, about.high)
-        figures.append(Figure("gain", g, "1", low, high, {"step": i + 1}))
-    causes = tuple(
-        Cause(f"step {i + 1} ({_changed(asked, grid, i)}): {factor_words(g, about)}", g, "1", "ladder")
-        for g, i, about, seen in sorted(changes, reverse=True)
-        if seen
-    )[:4]
-    gain, i, about, _ = min(changes)
-    if gain < _WORTH_A_WARNING:
-        causes += (
-            Cause(f"step {i + 1} ({_changed(asked, grid, i)}): only {percent(gain)} of it", gain, "1", "ladder"),
-        )
-    sentence = f"Step {best + 1} is best: {typical}{share}{second}."
-    return Answer("steps", sentence, strength, tuple(figures), causes, None, grid.claims.scatter)
-
-
-def _single_changes(asked: Asked, grid: Grid) -> list[tuple[float, int, Interval | None, bool]]:
-    """(gain, position, its interval, whether measurable) of every step against the best one before it.
-
-    The first step is where one started, often a sample input that nobody would keep: the second is judged alone only where no other is.
-    """
-    sign = 1 if asked.deciding.higher_is_better else -1
-    means = [sign * cell.mean for cell in grid.claims.cells]
-    changes = []
-    for i in range(1 if len(means) < 3 else 2, len(means)):
-        before = max(range(1 if i > 1 else 0, i), key=lambda k: means[k])
-        a, b = (i, before) if sign > 0 else (before, i)
-        changes.append((exp(means[i] - means[before]), i, grid.claims.ratio(a, b), grid.claims.larger(a, b)))
-    return changes
-
-
-def _changed(asked: Asked, grid: Grid, step: int) -> str:
-    before, after = grid.points[step - 1].parameters, grid.points[step].parameters
-    changed = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
-    return ", ".join(f"{f.label} {level(f, after.get(f.name))}" for f in changed[:3]) or "nothing"
-
-
-def answer_messages(asked: Asked) -> Answer:
-    """Latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
-    grid = Grid(asked)
-    factor = asked.of_role("message")[0]
-    sizes = [float(p.parameters[factor.name]) for p in grid.points for _ in asked.values(p)]
-    times = [v for p in grid.points for v in asked.values(p)]
-    try:
-        fit = fit_transfer(sizes, times)
-    except ValueError as error:
-        return Answer("message size", f"Latency and bandwidth cannot be told: it {error}.", "open")
-    latency = _with_ends(fit.latency_s, fit.latency_interval_s, "s")
-    rate = _with_ends(fit.bandwidth_Bps, fit.bandwidth_interval_Bps, "B/s")
-    half = quantity(fit.half_bandwidth_bytes, "B")
-    sentence = f"A message takes {latency} to start and then flows at {rate}; half of that rate is reached at {half}."
-    figures = (
-        Figure("latency", fit.latency_s, "s", *fit.latency_interval_s),
-        Figure("bandwidth", fit.bandwidth_Bps, "B/s", *fit.bandwidth_interval_Bps),
-        Figure("half-bandwidth size", fit.half_bandwidth_bytes, "B", *fit.half_bandwidth_interval_bytes),
-    )
-    return Answer("message size", sentence, _strength(asked, grid), figures, (), None, grid.claims.scatter)
-
-
-def _with_ends(value: float, ends: tuple[float, float], unit: str) -> str:
-    high = quantity(ends[1], unit) if isfinite(ends[1]) else "any more"
-    return f"{quantity(value, unit)} ({quantity(ends[0], unit)} to {high})"
-
-
-def answer_growth(asked: Asked) -> Answer:
-    """How the metric grows with the size of the problem: the exponent of a power law with its interval."""
-    grid = Grid(asked)
-    factor = asked.factors[0]
-    x = np.log([float(p.parameters[factor.name]) for p in grid.points])
-    y = np.array([cell.mean for cell in grid.claims.cells])
-    if len(set(x)) < 2:
-        return Answer("growth", "A second size has to finish before the growth can be told.", "open")
-    slope, error = np.polyfit(x, y, 1)[0], None
-    if grid.claims.scatter is not None:
-        n = np.array([cell.n for cell in grid.claims.cells])
-        spread = float((n * (x - np.average(x, weights=n)) ** 2).sum())
-        freedom = grid.claims.scatter.freedom
-        error = float(stats.t.ppf(0.975, freedom)) * grid.claims.scatter.sd / float(np.sqrt(spread))
-    first, last = (level(factor, grid.points[i].parameters[factor.name]) for i in (int(x.argmin()), int(x.argmax())))
-    ratio, interval, clear = grid.worse(int(x.argmax()), int(x.argmin()))
-    ends = "" if error is None else f" ({number(slope - error, 2)} to {number(slope + error, 2)})"
-    verb = "falls to" if asked.deciding.higher_is_better else "grows"
-    words = factor_words(ratio, interval) if not asked.deciding.higher_is_better else percent(1 / ratio)
-    sentence = f"From {first} to {last} {asked.deciding.label.lower()} {verb} {words}, as the power {number(slope, 2)}{ends} of the size."
-    figures = (
-        Figure(
-            "exponent",
-            float(slope),
-            "1",
-            None if error is None else slope - error,
-            None if error is None else slope + error,
-        ),
-    )
-    if not clear and not asked.published:
-        return Answer("growth", f"Too few repetitions: no growth from {first} to {last} can be told.", "open", figures)
-    return Answer("growth", sentence, _strength(asked, grid), figures, (), None, grid.claims.scatter)
+    return f"{resource} {percent(_share(row) or 0.0)} in use at {number(row.at)} job{'' if row.at == 1 else 's'}"
 
 
 def answer_weak(asked: Asked) -> Answer:
@@ -214,27 +82,51 @@ def answer_weak(asked: Asked) -> Answer:
     curve = Curve.of(asked, factor, asked.measured())
     if len(curve.points) < 2:
         return Answer("weak scale", "A second size has to finish before its efficiency can be told.", "open")
-    last = len(curve.points) - 1
-    rows = [(i, *curve.slowdown(i, 0)) for i in range(1, len(curve.points))]
-    _, slow, interval = rows[-1]
-    ends = None if interval is None or not interval.low or not interval.high else (1 / interval.high, 1 / interval.low)
-    told = f"{percent(1 / slow)}" + (f" ({percent(ends[0])} to {percent(ends[1])})" if ends else "")
-    size = level(factor, curve.points[last].parameters[factor.name])
-    fallen = next((i for i, s, about in rows if 1 / s < 0.8 and curve.worse(i, 0)), None)
-    where = (
-        f"; it falls below 80 % at {level(factor, curve.points[fallen].parameters[factor.name])}"
-        if fallen
-        else "; it stays above 80 %"
-    )
-    strength: Strength = "printed" if asked.published else "firm" if curve.claims.scatter else "open"
-    if fallen is None and (ends is None or ends[0] < 0.7) and not asked.published:
-        strength, where = "open", "; whether it stays above 80 % cannot be told yet"
-    sentence = f"Efficiency is {told} at {size}{where}."
+    rows = [_efficiency(curve, i) for i in range(1, len(curve.points))]
     figures = tuple(
-        Figure("efficiency", 1 / s, "share", where={factor.name: curve.points[i].parameters[factor.name]})
-        for i, s, _ in rows
+        Figure("efficiency", share, "1", *ends, where={factor.name: curve.points[i].parameters[factor.name]})
+        for i, (share, ends) in enumerate(rows, 1)
     )
-    return Answer("weak scale", sentence, strength, figures, (), None, curve.claims.scatter)
+    share, ends = rows[-1]
+    about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
+    told = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
+    size = level(factor, curve.points[-1].parameters[factor.name])
+    fallen = next((i for i, row in enumerate(rows, 1) if _below(asked, row)), None)
+    held = strength(asked, curve.claims)
+    where = "; it stays above 80 %"
+    if fallen is not None:
+        by = level(factor, curve.points[fallen].parameters[factor.name])
+        where = f"; it falls below 80 % at {by}"
+        figures += (Figure("falls below 80 %", curve.level(fallen), factor.plural),)
+    elif all(_above(asked, row) for row in rows):
+        figures += (Figure("stays above 80 %", curve.level(-1), factor.plural),)
+    else:
+        held, where = "open", "; whether it stays above 80 % cannot be told yet"
+    causes = loss(asked, curve.points[0], curve.points[-1]) if share < 1 else ()
+    sentence = f"Efficiency is {told} at {size}{where}."
+    return Answer("weak scale", sentence, held, figures, causes, None, curve.claims.scatter)
+
+
+_Ends = tuple[float | None, float | None]
+
+
+def _efficiency(curve: Curve, i: int) -> tuple[float, _Ends]:
+    """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
+    slow, interval = curve.slowdown(i, 0)
+    ideal = curve.level(i) / curve.level(0) if curve.higher_is_better else 1.0
+    if interval is None or not interval.low or not interval.high:
+        return 1 / slow / ideal, (None, None)
+    return 1 / slow / ideal, (1 / interval.high / ideal, 1 / interval.low / ideal)
+
+
+def _below(asked: Asked, row: tuple[float, _Ends]) -> bool:
+    share, (_, high) = row
+    return share < _EFFICIENT if asked.published else high is not None and high < _EFFICIENT
+
+
+def _above(asked: Asked, row: tuple[float, _Ends]) -> bool:
+    share, (low, _) = row
+    return share >= _EFFICIENT if asked.published else low is not None and low >= _EFFICIENT
 
 
 def answer_point(asked: Asked) -> Answer:
@@ -243,24 +135,29 @@ def answer_point(asked: Asked) -> Answer:
     if not points:
         return Answer("one point", "No trial has finished.", "open")
     values = asked.values(points[0])
-    scatter = pooled([values]) or asked.prior
     grid = Grid(asked)
-    typical = with_interval(
-        quantity(exp(grid.claims.cells[0].mean), asked.deciding.unit), grid.claims.value(0), asked.deciding.unit
-    )
-    if scatter is None or asked.published:
-        seconds = asked.trial_s
-        missing = (
-            None
-            if asked.published
-            else Missing("4 more repetitions", ((points[0].parameters, 4),), seconds and 4 * seconds)
-        )
-        steady = "printed once" if asked.published else "measured once: how steady that is cannot be told"
-        return Answer("one point", f"{typical}, {steady}.", "printed" if asked.published else "open", missing=missing)
+    scatter = grid.claims.scatter
+    middle, interval = grid.typical(points[0]), grid.claims.value(0)
+    typical = value(asked, middle, interval)
+    if asked.published:
+        figures: tuple[Figure, ...] = (Figure(asked.deciding.label, middle, asked.deciding.unit),)
+        return Answer("one point", f"{typical}, printed without repetitions.", "printed", figures)
+    if scatter is None:
+        seconds = None if asked.trial_s is None else 4 * asked.trial_s
+        missing = Missing("4 more repetitions", ((points[0].parameters, 4),), seconds)
+        sentence = f"{typical}, measured once: how steady that is cannot be told."
+        return Answer("one point", sentence, "open", missing=missing)
+    ends = (None, None) if interval is None else (interval.low, interval.high)
     n = len(values)
-    sentence = f"{typical}, from {n} trial{'s' if n > 1 else ''} that scatter by {percent(scatter.sd)}."
-    figures = (
-        Figure(asked.deciding.label, exp(grid.claims.cells[0].mean), asked.deciding.unit),
-        Figure("scatter", scatter.sd, "share"),
+    own = scatter.source == "repetitions"
+    from_where = (
+        f"{n} trials that scatter by"
+        if own and n > 1
+        else f"{n} trial{'s' if n > 1 else ''}; {scatter.source} scatter by"
     )
-    return Answer("one point", sentence, "firm" if n > 2 else "moderate", figures, (), None, scatter)
+    figures = (
+        Figure(asked.deciding.label, middle, asked.deciding.unit, *ends),
+        Figure("scatter", scatter.sd, "share of the value"),
+    )
+    sentence = f"{typical}, from {from_where} {percent(scatter.sd)}."
+    return Answer("one point", sentence, "firm" if own and n > 2 else "moderate", figures, (), None, scatter)

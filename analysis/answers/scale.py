@@ -6,15 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
+from analysis.answers.answer import Answer, Cause, Figure, Missing
 from analysis.answers.asked import Asked, Factor
-from analysis.answers.scatter import Claims, repetitions_needed
-from analysis.answers.wording import factor_words, level, levels, value
-from analysis.findings.wording import percent, quantity
+from analysis.answers.parts import gain_lost, loss
+from analysis.answers.scatter import Claims
+from analysis.answers.strength import further, strength
+from analysis.answers.wording import (
+    change_words,
+    factor_words,
+    level,
+    levels,
+    repetitions_words,
+    value,
+)
+from analysis.findings.wording import percent
 from analysis.scaling import Point
 from analysis.statistics import Interval
-
-_EFFICIENT: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,7 @@ class Curve:
     @classmethod
     def of(cls, asked: Asked, factor: Factor, points: Sequence[Point]) -> Curve:
         ordered = sorted(points, key=lambda p: p.parameters[factor.name])
-        groups = [asked.values(p) for p in ordered]
-        claims = Claims(groups, printed=asked.published, prior=asked.prior)
-        return cls(factor, ordered, claims, asked.deciding.higher_is_better)
+        return cls(factor, ordered, asked.claims(ordered), asked.deciding.higher_is_better)
 
     def level(self, i: int) -> float:
         return float(self.points[i].parameters[self.factor.name])
@@ -67,34 +72,76 @@ def answer_scale(asked: Asked) -> Answer:
     if len(curve.points) < 2:
         from_one = level(factor, curve.points[0].parameters[factor.name]) if curve.points else ""
         return Answer("scale", f"Only {from_one} finished: a second size is needed to tell where to stop.", "open")
-    strength: Strength = _strength(asked, curve.claims)
-    best, last, as_good = curve.best, len(curve.points) - 1, curve.as_good
+    last, as_good = len(curve.points) - 1, curve.as_good
     if len(as_good) == len(curve.points):
         return _no_difference(asked, curve)
-    figures = _figures(asked, curve)
-    causes = _loss(asked, curve) if last not in as_good else _gain_lost(asked, curve)
-    range_words = _range_words(curve)
-    at = value(asked, curve.typical(best), curve.claims.value(best))
-    size = level(factor, curve.points[best].parameters[factor.name])
-    if last in as_good and 0 not in as_good:
-        ratio, interval = curve.slowdown(0, best)
-        efficiency = ratio / (curve.level(best) / curve.level(0))
-        limit = "the largest measured" if best == last else range_words
-        smallest = level(factor, curve.points[0].parameters[factor.name])
-        head = (
-            f"{_first_up(size)} {_are(curve, best)} best, {limit}: {at}, {factor_words(ratio, interval)} as fast as "
-            f"{smallest}, {percent(efficiency)} of the ideal. Where to stop lies beyond."
-        )
-        return Answer("scale", head, strength, figures, causes, None, curve.claims.scatter)
-    ratio, interval = curve.slowdown(last, best)
-    end = level(factor, curve.points[last].parameters[factor.name])
-    verb = "Stay at" if best == 0 else "Stop at"
-    because = f", {causes[0].statement}" if causes else ""
-    beside = f" ({range_words})" if len(as_good) > 1 else ""
-    head = f"{verb} {size}{beside}: {at}. {_first_up(end)} take {factor_words(ratio, interval)} as long{because}."
+    if last not in as_good:
+        causes = loss(asked, curve.points[curve.best], curve.points[-1])
+        sentence = _stop(asked, curve, causes)
+    else:
+        causes = () if 0 in as_good else gain_lost(asked, curve.points[-1])
+        sentence = _between_worse(asked, curve) if 0 in as_good else _still_gains(asked, curve)
+    missing = _settle(asked, curve)
+    return Answer(
+        "scale", sentence, strength(asked, curve.claims), _figures(asked, curve), causes, missing, curve.claims.scatter
+    )
+
+
+def _size(curve: Curve, i: int) -> str:
+    return level(curve.factor, curve.points[i].parameters[curve.factor.name])
+
+
+def _at(asked: Asked, curve: Curve) -> str:
+    return value(asked, curve.typical(curve.best), curve.claims.value(curve.best))
+
+
+def _beside(curve: Curve) -> str:
+    words = _range_words(curve)
+    return f" ({words})" if words else ""
+
+
+def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause]) -> str:
+    """Beyond the best size it gets worse."""
+    last = len(curve.points) - 1
+    ratio, interval = curve.slowdown(last, curve.best)
+    take = "takes" if curve.level(last) == 1 else "take"
+    beyond = f"{take} {factor_words(ratio, interval)} as long"
     if curve.higher_is_better:
-        head = f"{verb} {size}{beside}: {at}. {_first_up(end)} reach {factor_words(1 / ratio)} of it{because}."
-    return Answer("scale", head, strength, figures, causes, _settle(asked, curve), curve.claims.scatter)
+        beyond = f"{take.replace('take', 'reach').replace('reachs', 'reaches')} {percent(1 / ratio)} of it"
+    because = f", {causes[0].statement}" if causes else ""
+    verb = "Stay at" if curve.best == 0 else "Stop at"
+    head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
+    return f"{head} {_first_up(_size(curve, last))} {beyond}{because}."
+
+
+def _still_gains(asked: Asked, curve: Curve) -> str:
+    """The largest size is as good as any: either it still gains, or from some size on nothing is gained."""
+    best, as_good = curve.best, curve.as_good
+    ratio, interval = curve.slowdown(0, best)
+    efficiency = ratio / (curve.level(best) / curve.level(0))
+    ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
+    end = "Where to stop lies beyond."
+    if len(as_good) > 1:
+        end = f"More than {_size(curve, as_good[0])} bring no measurable gain."
+    much = "much" if curve.higher_is_better else "fast"
+    largest = ", the largest measured" if best == len(curve.points) - 1 else ""
+    return (
+        f"{_first_up(_size(curve, best))} {_are(curve, best)} best{_beside(curve)}{largest}: {_at(asked, curve)}, "
+        f"{factor_words(ratio, interval)} as {much} as {_size(curve, 0)}, {ideal}. {end}"
+    )
+
+
+def _between_worse(asked: Asked, curve: Curve) -> str:
+    """Neither end can be told from the best size, something between them can."""
+    worst = max(
+        (i for i in range(len(curve.points)) if i not in curve.as_good), key=lambda i: curve.slowdown(i, curve.best)[0]
+    )
+    ratio, interval = curve.slowdown(worst, curve.best)
+    return (
+        f"From {_size(curve, 0)} to {_size(curve, len(curve.points) - 1)} nothing measurable is gained or lost; "
+        f"{_size(curve, worst)} {_are(curve, worst)} {factor_words(ratio, interval)} worse than "
+        f"{_size(curve, curve.best)} with {_at(asked, curve)}."
+    )
 
 
 def _are(curve: Curve, i: int) -> str:
@@ -103,14 +150,6 @@ def _are(curve: Curve, i: int) -> str:
 
 def _first_up(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _strength(asked: Asked, claims: Claims) -> Strength:
-    if asked.published:
-        return "printed"
-    if claims.scatter is None:
-        return "open"
-    return "firm" if claims.scatter.source == "repetitions" else "moderate"
 
 
 def _range_words(curve: Curve) -> str:
@@ -126,16 +165,18 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
     first, last = (curve.points[i].parameters[factor.name] for i in (0, -1))
     between = f"{level(factor, first, counted=False)} and {level(factor, last)}"
     if asked.published:
-        return Answer("scale", f"Between {between} the printed values differ by less than 5 %.", "printed")
+        figures = _figures(asked, curve)
+        return Answer("scale", f"Between {between} the printed values differ by less than 5 %.", "printed", figures)
     if known and max(known) < 1.25:
         label = asked.deciding.label.lower()
         sentence = (
             f"The size makes no difference: between {between} {label} changes by less than {percent(max(known) - 1)}."
         )
-        return Answer("scale", sentence, _strength(asked, claims), _figures(asked, curve), (), None, claims.scatter)
+        figures = (*_figures(asked, curve), Figure("largest difference", max(known) - 1, "share of the best"))
+        return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
     best = level(factor, curve.points[curve.best].parameters[factor.name])
     size = claims.resolution()
-    seen = f": trials scatter so much that only changes above {percent(size - 1)} would show" if size else ""
+    seen = f": trials scatter so much that only changes above {change_words(size)} would show" if size else ""
     looks = f"{best} {'looks' if curve.level(curve.best) == 1 else 'look'} best so far"
     sentence = f"Too few repetitions to tell where to stop{seen}; {looks}, {value(asked, curve.typical(curve.best))}."
     missing = _settle(asked, curve)
@@ -149,15 +190,13 @@ def _settle(asked: Asked, curve: Curve) -> Missing | None:
         return None
     rival = min(rivals, key=lambda i: abs(curve.claims.cells[i].mean - curve.claims.cells[curve.best].mean))
     ratio, _ = curve.slowdown(rival, curve.best)
-    sd = curve.claims.scatter.sd if curve.claims.scatter else 0.05
     now = min(curve.claims.cells[i].n for i in (rival, curve.best))
-    more = repetitions_needed(max(ratio, 1.02), sd, points=len(curve.points), now=now) - now
-    more = min(more, 20)
+    more = further(curve.claims, ratio, now)
     pair = sorted((rival, curve.best))
     names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in pair])
     seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
     points = tuple((curve.points[i].parameters, more) for i in pair)
-    return Missing(f"{more} more repetitions at {names}", points, seconds)
+    return Missing(repetitions_words(more, names), points, seconds)
 
 
 def _figures(asked: Asked, curve: Curve) -> tuple[Figure, ...]:
@@ -174,66 +213,3 @@ def _figures(asked: Asked, curve: Curve) -> tuple[Figure, ...]:
             low, high = (None, None) if about is None else (about.low, about.high)
             figures.append(Figure("times the best", ratio, "1", low, high, where))
     return tuple(figures)
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Where the time of one rank goes, seconds; the three add up to the elapsed time."""
-
-    computing: float
-    core: float
-    """Waiting for a core, where ranks share fewer cores: at least what the cores need for all ranks beyond one rank's share."""
-    messages: float
-    """Everything else: waiting for messages, starting and ending."""
-
-
-def parts(asked: Asked, point: Point) -> Parts | None:
-    """Return the parts of a point's elapsed time; None where CPU time was not measured."""
-    elapsed, cpu = point.median("elapsed_s"), point.median("cpu_mean_rank_s")
-    if elapsed is None or cpu is None:
-        return None
-    computing = min(cpu, elapsed)
-    ranks = point.ranks or 1
-    shared = cpu * ranks / asked.cores - cpu if asked.cores and ranks > asked.cores else 0.0
-    core = min(max(shared, 0.0), elapsed - computing)
-    return Parts(computing, core, elapsed - computing - core)
-
-
-_NAMED = {
-    "core": "waiting for a core",
-    "messages": "waiting for messages",
-    "computing": "computing more",
-}
-
-
-def _loss(asked: Asked, curve: Curve) -> tuple[Cause, ...]:
-    """The parts by which the largest size takes longer than the best one, the largest first."""
-    best, last = parts(asked, curve.points[curve.best]), parts(asked, curve.points[-1])
-    if best is None or last is None:
-        return ()
-    more = {name: getattr(last, name) - getattr(best, name) for name in _NAMED}
-    total = sum(more.values())
-    if total <= 0:
-        return ()
-    causes = []
-    for name, seconds in sorted(more.items(), key=lambda item: -item[1]):
-        if seconds < 0.1 * total:
-            continue
-        share = min(seconds, total)
-        part = f"{quantity(share, 's')} of the {quantity(total, 's')} more" if seconds < total else "all of it"
-        causes.append(Cause(f"{part} {_NAMED[name]}", share, "s", "where-time-goes"))
-    return tuple(causes)
-
-
-def _gain_lost(asked: Asked, curve: Curve) -> tuple[Cause, ...]:
-    """What keeps the largest size from being ideal: its waiting, as a part of its time."""
-    last = parts(asked, curve.points[-1])
-    if last is None:
-        return ()
-    elapsed = last.computing + last.core + last.messages
-    waits = {name: getattr(last, name) for name in ("core", "messages")}
-    return tuple(
-        Cause(f"{quantity(s, 's')} of {quantity(elapsed, 's')} {_NAMED[name]}", s, "s", "where-time-goes")
-        for name, s in sorted(waits.items(), key=lambda item: -item[1])
-        if s > 0.1 * elapsed
-    )

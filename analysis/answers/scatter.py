@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
 from scipy import special, stats  # stdtrit is t.ppf without its checks
 
+from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
 
 Source = Literal["repetitions", "warm-ups and controls", "history"]
@@ -23,6 +23,9 @@ _UNLIKE: Final = 0.001
 """P-value of Levene's test (Brown and Forsythe 1974) below which scatters are not pooled."""
 _FEWEST_TO_TELL: Final = 3
 """Repetitions per point from which the scatters of points can be compared at all."""
+_MORE: Final = 0.05
+"""P-value below which own repetitions scatter more than is known from elsewhere."""
+_POWER: Final = 0.8
 _SMALLEST: Final = 1e-4
 """Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
 
@@ -69,23 +72,44 @@ def alike(groups: Sequence[Sequence[float]]) -> bool:
     return not p < _UNLIKE
 
 
+def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
+    """Return the scatter to judge by: few repetitions are joined by what is known from elsewhere, unless they scatter more than that."""
+    if own is None or prior is None:
+        return own or prior
+    more = float(stats.f.sf((own.sd / prior.sd) ** 2, own.freedom, prior.freedom)) < _MORE
+    if more or own.freedom >= prior.freedom / 4:
+        return own
+    freedom = own.freedom + prior.freedom
+    squares = own.freedom * own.sd**2 + prior.freedom * prior.sd**2
+    return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source)
+
+
 class Claims:
     """Simultaneous claims about the points of one experiment: ratios of their typical values with intervals.
 
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
-    stand where they differ by more than rounding and a rerun could hide.
+    stand where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
+    ``slices - 1`` slices: they tell of the scatter, and the slices' claims hold together (Bonferroni).
     """
 
     PRINTED: Final = 1.05
 
     def __init__(
-        self, groups: Sequence[Sequence[float]], *, printed: bool = False, prior: Scatter | None = None
+        self,
+        groups: Sequence[Sequence[float]],
+        *,
+        printed: bool = False,
+        prior: Scatter | None = None,
+        beside: Sequence[Sequence[float]] = (),
+        slices: int = 1,
     ) -> None:
         self.cells = [Cell.of(group) for group in groups]
         self.printed = printed
-        own = None if printed else pooled(groups)
-        self.scatter = own if own is not None and (prior is None or own.freedom >= prior.freedom / 4) else prior
-        self._pooled = own is None or alike(groups)
+        everything = [*groups, *beside]
+        own = None if printed else pooled(everything)
+        self.scatter = known(own, prior)
+        self._pooled = own is None or alike(everything)
+        self._level = 1 - (1 - LEVEL) / slices
 
     def ratio(self, i: int, j: int) -> Interval | None:
         """Return the interval of (typical value of i) / (that of j); None without any knowledge of scatter."""
@@ -93,10 +117,11 @@ class Claims:
         if found is None:
             return None
         error, freedom = found
-        k = len(self.cells)
-        width = _range(k, freedom) / np.sqrt(2) * error
+        width = self._range(freedom) / np.sqrt(2) * error
         middle = self.cells[i].mean - self.cells[j].mean
-        return Interval(float(np.exp(middle - width)), float(np.exp(middle + width)), LEVEL, "Tukey, on logarithms")
+        return Interval(
+            float(np.exp(middle - width)), float(np.exp(middle + width)), self._level, "Tukey, on logarithms"
+        )
 
     def value(self, i: int) -> Interval | None:
         """Return the 95 % interval of one point's typical value; None without any knowledge of scatter."""
@@ -135,32 +160,28 @@ class Claims:
             return self.PRINTED
         pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
         widths = [
-            _range(len(self.cells), found[1]) / np.sqrt(2) * found[0]
-            for i, j in pairs
-            if (found := self._error(i, j)) is not None
+            self._range(found[1]) / np.sqrt(2) * found[0] for i, j in pairs if (found := self._error(i, j)) is not None
         ]
         return float(np.exp(np.median(widths))) if widths else None
 
-
-@lru_cache(maxsize=256)
-def _quantile(k: int, freedom: float) -> float:
-    return float(stats.studentized_range.ppf(LEVEL, k, freedom))
-
-
-def _range(k: int, freedom: float) -> float:
-    """The studentised range's quantile; freedom is rounded down to what a cache can hold."""
-    return _quantile(max(k, 2), max(1.0, np.floor(2 * freedom) / 2))
+    def _range(self, freedom: float) -> float:
+        """The studentised range's quantile; freedom is rounded down to what a cache can hold."""
+        return studentised_range(self._level, max(len(self.cells), 2), max(1.0, float(np.floor(2 * freedom)) / 2))
 
 
-def repetitions_needed(ratio: float, sd: float, *, points: int, now: int) -> int:
-    """Return how many repetitions of each of two points would show this ratio, at least one more than now; 100 at most."""
+def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:
+    """Return how many repetitions of each of two points would show this ratio in four of five experiments; 100 at most, more than now.
+
+    ``freedom`` is what the other points and earlier repetitions already tell of the scatter.
+    """
     wanted = abs(float(np.log(ratio)))
     if wanted == 0 or sd == 0:
         return now + 1
-    pairs = points * (points - 1) / 2
+    pairs = max(points * (points - 1) / 2, 1)
     for n in range(now + 1, 100):
-        # Bonferroni's t in place of the studentised range: a little wider, and a hundred times quicker.
-        width = float(special.stdtrit(max(1.0, points * (n - 1)), 1 - (1 - LEVEL) / 2 / pairs)) * sd * np.sqrt(2 / n)
-        if width < wanted:
+        # Bonferroni's t in place of the studentised range: a little wider, and quicker still.
+        known = max(1.0, freedom + 2 * (n - max(now, 1)))
+        quantiles = special.stdtrit(known, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
+        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < wanted:
             return n
     return 100

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import exp
-from typing import Any
+from typing import Any, Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
-from analysis.answers.asked import Asked, Factor
-from analysis.answers.network import Grid
-from analysis.answers.scatter import repetitions_needed
-from analysis.answers.wording import factor_words, level, place, value
+from analysis.answers.answer import Answer, Cause, Figure, Missing
+from analysis.answers.asked import Asked, Factor, Question, Role
+from analysis.answers.grid import Grid
+from analysis.answers.strength import further, strength
+from analysis.answers.wording import factor_words, level, place, repetitions_words, value
 from analysis.scaling import Point
+
+_SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
+"""Choices are compared at every size of one of these, never across sizes."""
+_LISTED: Final = 2
 
 
 def answer_treatment(asked: Asked) -> Answer:
@@ -20,10 +24,11 @@ def answer_treatment(asked: Asked) -> Answer:
     grid = Grid(asked)
     if asked.against is not None:
         return _told_as_factor(asked, grid, *asked.against)
-    scale = next((f for f in asked.factors if f.role == "scale"), None)
+    scale = next((f for role in _SIZES for f in asked.factors if f.role == role), None)
     choices = [f for f in asked.factors if f is not scale]
     if len(grid.points) < 2:
-        return Answer("treatment", "A second choice has to finish before they can be compared.", "open")
+        kind: Question = "treatment" if scale is None else "scale and treatment"
+        return Answer(kind, "A second choice has to finish before they can be compared.", "open")
     if scale is None:
         return _at_one_size(asked, grid, choices)
     return _over_sizes(asked, grid, scale, choices)
@@ -34,30 +39,18 @@ def _told_as_factor(asked: Asked, grid: Grid, choice: str, baseline: str) -> Ans
     scale = next((f for f in asked.factors if f.role == "scale"), None)
     told, figures = [], []
     for point in grid.points:
-        ratio = grid.typical(point)
+        ratio, interval = grid.typical(point), grid.claims.value(grid.index(point))
         at = f" at {level(scale, point.parameters[scale.name])}" if scale is not None else ""
-        told.append(f"{factor_words(ratio)}{at}")
+        told.append(f"{factor_words(ratio, interval)}{at}")
         where = {} if scale is None else {scale.name: point.parameters[scale.name]}
-        figures.append(Figure("factor", ratio, "1", where=where))
+        ends = (None, None) if interval is None else (interval.low, interval.high)
+        figures.append(Figure("factor", ratio, "1", *ends, where))
     sentence = f"{choice[:1].upper()}{choice[1:]} is {' and '.join(told)} as fast as {baseline}."
-    return Answer("scale and treatment", sentence, _strength(asked, grid, clear=True), tuple(figures))
+    return Answer("scale and treatment", sentence, strength(asked, grid.claims), tuple(figures))
 
 
-def _strength(asked: Asked, grid: Grid, *, clear: bool) -> Strength:
-    if asked.published:
-        return "printed"
-    if not clear or grid.claims.scatter is None:
-        return "open"
-    return "firm" if grid.claims.scatter.source == "repetitions" else "moderate"
-
-
-def _cost(asked: Asked, grid: Grid, point: Point) -> float:
-    mean = grid.claims.cells[grid.index(point)].mean
-    return -mean if asked.deciding.higher_is_better else mean
-
-
-def _ranked(asked: Asked, grid: Grid, points: Sequence[Point]) -> list[Point]:
-    return sorted(points, key=lambda p: _cost(asked, grid, p))
+def _ranked(grid: Grid, points: Sequence[Point]) -> list[Point]:
+    return sorted(points, key=grid.cost)
 
 
 def _better(asked: Asked) -> str:
@@ -65,7 +58,7 @@ def _better(asked: Asked) -> str:
 
 
 def _at_one_size(asked: Asked, grid: Grid, choices: Sequence[Factor]) -> Answer:
-    ranked = _ranked(asked, grid, grid.points)
+    ranked = _ranked(grid, grid.points)
     best, second, worst = ranked[0], ranked[1], ranked[-1]
     index = grid.index
     ratio, interval, clear = grid.worse(index(worst), index(best))
@@ -82,53 +75,101 @@ def _at_one_size(asked: Asked, grid: Grid, choices: Sequence[Factor]) -> Answer:
         return Answer(
             "treatment", sentence, "open", figures, (), _settle(asked, grid, best, second), grid.claims.scatter
         )
-    beside = f" ({'; '.join(place(choices, p.parameters) for p in equal[:2])} cannot be told from it)" if equal else ""
     sentence = (
-        f"{place(choices, best.parameters)} is best{beside}: {at}, {factor_words(ratio, interval)} {_better(asked)} "
-        f"as {place(choices, worst.parameters)}."
+        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}: {at}, {factor_words(ratio, interval)} "
+        f"{_better(asked)} as {place(choices, worst.parameters)}."
     )
-    strength = _strength(asked, grid, clear=True)
-    return Answer("treatment", sentence[:1].upper() + sentence[1:], strength, figures, (), None, grid.claims.scatter)
+    figures += _best_figures(grid, choices, ranked, {})
+    missing = _settle(asked, grid, best, second) if second in equal else None
+    held = strength(asked, grid.claims)
+    return Answer("treatment", sentence[:1].upper() + sentence[1:], held, figures, (), missing, grid.claims.scatter)
+
+
+def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
+    """The choices that cannot be told from the best: all are counted, few are named."""
+    if not equal:
+        return ""
+    named = [place(choices, p.parameters) for p in equal[:_LISTED]]
+    more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
+    return f" ({'; '.join(named)}{more} cannot be told from it)"
+
+
+def _best_figures(
+    grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
+) -> tuple[Figure, ...]:
+    """The best choice, those that cannot be told from it, and how many times worse each other one is."""
+    best = grid.index(ranked[0])
+    figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
+    for point in ranked[1:]:
+        ratio, interval, clear = grid.worse(grid.index(point), best)
+        ends = (None, None) if interval is None else (interval.low, interval.high)
+        if not clear:
+            figures.append(Figure("as good", place(choices, point.parameters), "", where=where))
+        figures.append(Figure("times the best", ratio, "1", *ends, {**where, **_choice(choices, point)}))
+    return tuple(figures)
 
 
 def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
     """Best choice per size; sizes with the same best one are told together, and the factor at the largest size."""
-    sizes = sorted({p.parameters[scale.name] for p in grid.points})
-    tops: list[tuple[float, Mapping[str, Any] | None]] = []
-    for size in sizes:
-        ranked = _ranked(asked, grid, [p for p in grid.points if p.parameters[scale.name] == size])
-        told = len(ranked) > 1 and (
-            asked.published or any(grid.worse(grid.index(p), grid.index(ranked[0]))[2] for p in ranked[1:])
-        )
-        clear = told and all(grid.worse(grid.index(p), grid.index(ranked[0]))[2] for p in ranked[1:])
-        tops.append((size, _choice(choices, ranked[0]) if clear else None))
-    last = _ranked(asked, grid, [p for p in grid.points if p.parameters[scale.name] == sizes[-1]])
-    index = grid.index
-    ratio, interval, clear = grid.worse(index(last[-1]), index(last[0]))
-    end = level(scale, sizes[-1])
+    rows = _by_size(grid, scale)
     figures = _figures(asked, grid, grid.points)
-    if len(last) < 2:
-        sentence = f"At {end} only one choice was measured: nothing to compare it with."
+    if not rows:
+        sentence = "At no size was more than one choice measured: nothing to compare it with."
         return Answer("scale and treatment", sentence, "open", figures, (), None, grid.claims.scatter)
-    if not clear:
+    told = {size: ranked for size, ranked in rows.items() if grid.clearly(ranked[-1], ranked[0])}
+    for size, ranked in told.items():
+        figures += _best_figures(grid, choices, ranked, {scale.name: size})
+    if not told:
+        size, ranked = list(rows.items())[-1]
         seen = grid.claims.resolution()
         limit = f" above {factor_words(seen)}" if seen else ""
-        sentence = f"At {end} no choice can be told from another: no difference{limit} was measured."
-        missing = _settle(asked, grid, last[0], last[-1])
+        sizes = f"At {level(scale, size)}" if len(rows) == 1 else "At no size"
+        can = "no choice can" if len(rows) == 1 else "can a choice"
+        sentence = f"{sizes} {can} be told from another: no difference{limit} was measured."
+        missing = _settle(asked, grid, ranked[0], ranked[-1])
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
-    best = place(choices, last[0].parameters)
-    from_on = _from_on(tops, _choice(choices, last[0]), scale)
-    equal = [p for p in last[1:-1] if not grid.worse(index(p), index(last[0]))[2]]
-    beside = f" ({' and '.join(place(choices, p.parameters) for p in equal)} cannot be told from it)" if equal else ""
-    sentence = (
-        f"{best} is best{beside}{from_on}: at {end} {factor_words(ratio, interval)} {_better(asked)} as "
-        f"{place(choices, last[-1].parameters)} ({value(asked, grid.typical(last[0]))} against {value(asked, grid.typical(last[-1]))})."
-    )
-    strength = _strength(asked, grid, clear=True)
-    causes = _causes(asked, grid, scale, choices, sizes)
+    sentence = _sizes_sentence(asked, grid, scale, choices, rows, told)
+    causes = _causes(grid, scale, choices)
+    held = strength(asked, grid.claims)
     return Answer(
-        "scale and treatment", sentence[:1].upper() + sentence[1:], strength, figures, causes, None, grid.claims.scatter
+        "scale and treatment", sentence[:1].upper() + sentence[1:], held, figures, causes, None, grid.claims.scatter
     )
+
+
+def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
+    """The points of every size at which there is something to compare, best first."""
+    sizes = sorted({p.parameters[scale.name] for p in grid.points})
+    rows = {size: [p for p in grid.points if p.parameters[scale.name] == size] for size in sizes}
+    return {size: _ranked(grid, points) for size, points in rows.items() if len(points) > 1}
+
+
+def _sizes_sentence(
+    asked: Asked,
+    grid: Grid,
+    scale: Factor,
+    choices: Sequence[Factor],
+    rows: Mapping[float, list[Point]],
+    told: Mapping[float, list[Point]],
+) -> str:
+    size, ranked = list(told.items())[-1]
+    best, worst = ranked[0], ranked[-1]
+    ratio, interval, _ = grid.worse(grid.index(worst), grid.index(best))
+    equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
+    tops = [(each, _top(grid, choices, points)) for each, points in rows.items() if each <= size]
+    end = "" if size == max(rows) else f"; at {level(scale, max(rows))} no choice can be told from another"
+    other = next((top for top in reversed(tops) if top[1] and top[1] != _choice(choices, best)), None)
+    before = f"; at {level(scale, other[0])} {place(choices, other[1])} is" if other else ""
+    return (
+        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}{_from_on(tops, _choice(choices, best), scale)}: "
+        f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(asked)} as {place(choices, worst.parameters)} "
+        f"({value(asked, grid.typical(best))} against {value(asked, grid.typical(worst))}){before}{end}."
+    )
+
+
+def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:
+    """The choice that is better than every other one of its size."""
+    clear = all(grid.clearly(p, ranked[0]) for p in ranked[1:])
+    return _choice(choices, ranked[0]) if clear else None
 
 
 def _choice(choices: Sequence[Factor], point: Point) -> dict[str, Any]:
@@ -147,9 +188,7 @@ def _from_on(tops: Sequence[tuple[float, Mapping[str, Any] | None]], best: Mappi
     return " at every size" if first == 0 else f" from {level(scale, tops[first][0])} on"
 
 
-def _causes(
-    asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Factor], sizes: Sequence[float]
-) -> tuple[Cause, ...]:
+def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
     """How each choice's metric grows with the size: what grows most explains the difference."""
 
     def key(point: Point) -> str:
@@ -171,12 +210,10 @@ def _settle(asked: Asked, grid: Grid, best: Point, rival: Point) -> Missing | No
     if asked.published:
         return None
     ratio, _, _ = grid.worse(grid.index(rival), grid.index(best))
-    sd = grid.claims.scatter.sd if grid.claims.scatter else 0.05
-    now = min(len(asked.values(best)), len(asked.values(rival)))
-    more = min(repetitions_needed(max(ratio, 1.02), sd, points=len(grid.points), now=now) - now, 20)
+    more = further(grid.claims, ratio, min(len(asked.values(best)), len(asked.values(rival))))
     seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
     names = f"{place(asked.factors, best.parameters)} and {place(asked.factors, rival.parameters)}"
-    return Missing(f"{more} more repetitions at {names}", ((best.parameters, more), (rival.parameters, more)), seconds)
+    return Missing(repetitions_words(more, names), ((best.parameters, more), (rival.parameters, more)), seconds)
 
 
 def _figures(asked: Asked, grid: Grid, points: Sequence[Point]) -> tuple[Figure, ...]:

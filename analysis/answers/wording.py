@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -9,6 +10,11 @@ from analysis.answers.asked import Asked, Factor
 from analysis.findings.wording import number, percent, quantity
 from analysis.statistics import Interval
 
+_PLURAL: Final = re.compile(r"(?<=[^s])s(?= per |$)")
+"""The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
+MOST_REPETITIONS: Final = 20
+_ANY: Final = 1000
+"""A factor beyond this is not known better than that."""
 _BINARY: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -25,7 +31,9 @@ def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
     words = number(value)
     if not (counted and factor.plural):
         return words
-    return f"{words} {factor.plural.removesuffix('s') if value == 1 else factor.plural}"
+    if not _PLURAL.search(factor.plural):
+        return f"{factor.plural} {words}"
+    return f"{words} {_PLURAL.sub('', factor.plural) if value == 1 else factor.plural}"
 
 
 def _bytes(value: float) -> str:
@@ -68,9 +76,25 @@ def with_interval(words: str, interval: Interval | None, unit: str = "") -> str:
 
 
 def factor_words(ratio: float, interval: Interval | None = None) -> str:
-    """ "2.8 times (2.5 to 3.1)"."""
-    digits = 2 if ratio < 10 else 3
-    words = f"{number(ratio, digits)} times"
+    """ "2.8 times (2.5 to 3.1)", "1.04 times (1.02 to 1.06)"."""
+    words = f"{_ratio(ratio)} times"
     if interval is None or interval.low is None or interval.high is None:
         return words
-    return f"{words} ({number(interval.low, digits)} to {number(interval.high, digits)})"
+    return f"{words} ({_ratio(interval.low)} to {_ratio(interval.high)})"
+
+
+def _ratio(ratio: float) -> str:
+    """Two digits, three near one: what is measurably different must not read "1 times"."""
+    return number(ratio, 2 if ratio < 0.9 or 1.1 <= ratio < 10 else 3) if ratio < _ANY else f"over {number(_ANY)}"
+
+
+def change_words(ratio: float) -> str:
+    """A change that would show: "12 %", and from twice on "3.1 times"."""
+    return percent(ratio - 1) if ratio < 2 else factor_words(ratio)
+
+
+def repetitions_words(more: int, names: str) -> str:
+    """What to repeat; ``more`` is capped where nobody would wait for it."""
+    if more >= MOST_REPETITIONS:
+        return f"{MOST_REPETITIONS} or more further repetitions at {names}"
+    return f"{more} more repetition{'' if more == 1 else 's'} at {names}"

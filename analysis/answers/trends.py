@@ -1,0 +1,157 @@
+"""Laws along one factor: latency and bandwidth of messages, growth with the problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from analysis.answers.answer import Answer, Figure
+from analysis.answers.asked import Asked, Question
+from analysis.answers.grid import Grid, ordinal
+from analysis.answers.strength import strength
+from analysis.answers.wording import factor_words, level
+from analysis.findings.wording import number, percent, quantity
+from analysis.transfer import MIN_SIZES, TransferFit, fit_transfer
+
+_RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
+"""Units of a bandwidth, and how many of them a byte per second is."""
+_JOINT: Final = 0.983
+"""Level of each of three intervals that hold together with 95 %."""
+_KNOWN: Final = 10.0
+"""An interval whose ends differ by more than this tells no number."""
+_MISFIT: Final = 0.001
+"""P-value of the test of lack of fit below which a law is not what the points follow."""
+
+
+def answer_messages(asked: Asked) -> Answer:
+    """Latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
+    grid = Grid(asked)
+    factor = asked.of_role("message")[0]
+    rate = _RATES.get(asked.deciding.unit)
+    if rate is None and (asked.deciding.unit != "s" or asked.deciding.higher_is_better):
+        return answer_growth(asked)
+    rows = [(ordinal(p.parameters[factor.name]), v) for p in grid.points for v in asked.values(p)]
+    sizes = [n for n, _ in rows]
+    if len(set(sizes)) < MIN_SIZES:
+        sentence = f"Latency and bandwidth cannot be told from fewer than {MIN_SIZES} sizes of message."
+        return Answer("message size", sentence, "open")
+    times = [v if rate is None else n * rate / v for n, v in rows]
+    if rate is not None:
+        rows = [(n, t) for (n, _), t in zip(rows, times, strict=True) if n > 0]
+        sizes, times = [n for n, _ in rows], [t for _, t in rows]
+    short, long = (
+        f(range(len(grid.points)), key=lambda i: ordinal(grid.points[i].parameters[factor.name])) for f in (min, max)
+    )
+    changed = grid.claims.differ(long, short)
+    try:
+        fit = fit_transfer(sizes, times, confidence=_JOINT)
+    except ValueError:
+        changed = False
+    if not changed:
+        sentence = (
+            "Too few repetitions: no effect of the message size can be told, and so neither latency nor bandwidth."
+        )
+        return Answer("message size", sentence, "open", scatter=grid.claims.scatter)
+    return _messages_told(asked, grid, fit)
+
+
+def _messages_told(asked: Asked, grid: Grid, fit: TransferFit) -> Answer:
+    """The parts of the fit that the measured sizes tell: short messages the latency, long ones the bandwidth."""
+    told, figures = [], []
+    for name, value, ends, unit, words in (
+        ("latency", fit.latency_s, fit.latency_interval_s, "s", "a message takes {} to start"),
+        ("bandwidth", fit.bandwidth_Bps, fit.bandwidth_interval_Bps, "B/s", "long ones flow at {}"),
+        (
+            "half-bandwidth size",
+            fit.half_bandwidth_bytes,
+            fit.half_bandwidth_interval_bytes,
+            "B",
+            "half of that rate is reached at {}",
+        ),
+    ):
+        if not isfinite(ends[1]) or ends[0] <= 0 or ends[1] / ends[0] > _KNOWN:
+            continue
+        figures.append(Figure(name, value, unit, *ends))
+        told.append(words.format(f"{quantity(value, unit)} ({quantity(ends[0], unit)} to {quantity(ends[1], unit)})"))
+    if not told:
+        sentence = "Latency and bandwidth cannot be told yet: the times scatter too much."
+        return Answer("message size", sentence, "open", scatter=grid.claims.scatter)
+    held = strength(asked, grid.claims)
+    sentence = "; ".join(told)
+    scatter = grid.claims.scatter
+    if scatter is not None and _off(fit.residual_share, fit.points - 2, scatter.sd, scatter.freedom):
+        sentence += f"; single sizes are off that line by {percent(fit.residual_share)}"
+        held = "moderate" if held == "firm" else held
+    return Answer("message size", sentence[0].upper() + sentence[1:] + ".", held, tuple(figures), (), None, scatter)
+
+
+def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
+    """Whether points are off a law by more than trials scatter."""
+    return freedom > 0 and float(stats.f.sf((residual / sd) ** 2, freedom, known)) < _MISFIT
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The power law through points; ``error`` is half the 95 % interval of the exponent, None without known scatter."""
+
+    exponent: float
+    error: float | None
+    misfit: float | None
+    """Scatter of the points about the law, where that is more than trials explain."""
+
+
+def answer_growth(asked: Asked) -> Answer:
+    """How the metric grows with the size of the problem: the exponent of a power law with its interval."""
+    factor = asked.factors[0]
+    sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
+    kind: Question = "message size" if factor.role == "message" else "growth"
+    if len({ordinal(p.parameters[factor.name]) for p in sized}) < 2:
+        return Answer(kind, "A second size has to finish before the growth can be told.", "open")
+    grid = Grid(replace(asked, points=sized))
+    x = np.log([ordinal(p.parameters[factor.name]) for p in grid.points])
+    first, last = int(x.argmin()), int(x.argmax())
+    start, end = (level(factor, grid.points[i].parameters[factor.name]) for i in (first, last))
+    law = _power(grid, x)
+    ends = (None, None) if law.error is None else (law.exponent - law.error, law.exponent + law.error)
+    change = grid.claims.ratio(last, first)
+    ratio = float(np.exp(grid.claims.cells[last].mean - grid.claims.cells[first].mean))
+    limits = (None, None) if change is None else (change.low, change.high)
+    figures = (Figure("exponent", law.exponent, "1", *ends), Figure("growth", ratio, "1", *limits))
+    if not grid.claims.differ(last, first):
+        sentence = f"Too few repetitions: no growth from {start} to {end} can be told."
+        if asked.published:
+            sentence = f"From {start} to {end} the printed values differ by less than 5 %."
+        return Answer(kind, sentence, "printed" if asked.published else "open", figures, (), None, grid.claims.scatter)
+    grows = f"grows {factor_words(ratio, change)}" if ratio > 1 else f"falls to {percent(ratio)}"
+    about = (
+        ""
+        if law.error is None
+        else f" ({number(law.exponent - law.error, 2)} to {number(law.exponent + law.error, 2)})"
+    )
+    shape = f", as the power {number(law.exponent, 2)}{about} of the size"
+    if law.misfit is not None:
+        shape = f"; no single power of the size fits: sizes are off it by {percent(law.misfit)}"
+    sentence = f"From {start} to {end} {asked.deciding.label.lower()} {grows}{shape}."
+    return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
+
+
+def _power(grid: Grid, x: np.ndarray) -> Power:
+    """Fit the exponent, every point weighted with its repetitions; where the law does not fit, the misfit widens the interval."""
+    y = np.array([cell.mean for cell in grid.claims.cells])
+    n = np.array([cell.n for cell in grid.claims.cells])
+    middle = np.average(x, weights=n)
+    spread = float(n @ (x - middle) ** 2)
+    exponent = float(n @ ((x - middle) * y)) / spread
+    residuals = y - np.average(y, weights=n) - exponent * (x - middle)
+    freedom = len(x) - 2
+    misfit = float(np.sqrt(n @ residuals**2 / freedom)) if freedom > 0 else 0.0
+    scatter = grid.claims.scatter
+    if scatter is None:
+        return Power(exponent, None, None)
+    off = _off(misfit, freedom, scatter.sd, scatter.freedom)
+    sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
+    return Power(exponent, float(stats.t.ppf(0.975, known)) * sd / spread**0.5, misfit if off else None)
