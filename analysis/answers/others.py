@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing
+from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.answers.asked import Accepted, Asked
 from analysis.answers.grid import Grid
 from analysis.answers.parts import loss
@@ -14,6 +15,7 @@ from analysis.answers.wording import level, value
 from analysis.findings.wording import number, percent, quantity
 
 _EFFICIENT: Final = 0.8
+_CAPACITY: Final = "link.bandwidth"
 
 
 def answer_load(asked: Asked) -> Answer:
@@ -22,29 +24,62 @@ def answer_load(asked: Asked) -> Answer:
     told = [row for row in asked.accepted if row.jobs is not None or row.first is not None]
     if not told:
         return Answer("load and network", "No link has been measured with one job and with more.", "open")
+    ranges = [_sure(asked, grid, row) for row in told]
     groups: dict[str, list[str]] = {}
-    for row in told:
-        groups.setdefault(_carried(row), []).append(quantity(row.capacity_bps, "bit/s"))
+    for row, sure in zip(told, ranges, strict=True):
+        groups.setdefault(_carried(row, sure), []).append(quantity(row.capacity_bps, "bit/s"))
     parts = [f"{_joined(links)} {_verb(links, words)}" for words, links in groups.items()]
     figures = []
-    for row in told:
+    for row, sure in zip(told, ranges, strict=True):
         where = {"link.bandwidth": row.capacity_bps}
         low, high = row.between or (None, None)
+        if sure is not None and row.between is None:
+            low, high = sure.low, sure.high
         figures.append(Figure("carried", row.jobs, "jobs", low, high, where))
         figures.append(Figure("used up first", row.first, "", where=where))
         figures.append(Figure("use", _share(row), "share", where=where))
     causes = tuple(
         Cause(f"{quantity(row.capacity_bps, 'bit/s')}: {_use(row)}", _share(row), "share", "envelope") for row in told
     )
-    return Answer(
-        "load and network",
-        "; ".join(parts) + ".",
-        "moderate" if grid.claims.scatter is None and not asked.published else strength(asked, grid.claims),
-        tuple(figures),
-        causes,
-        None,
-        grid.claims.scatter,
-    )
+    unsure = [sure is not None and not sure.decided for sure in ranges]
+    held: Strength = strength(asked, grid.claims)
+    if any(unsure) or (held == "open" and not asked.published):
+        held = "open" if all(unsure) else "moderate"
+    sentence = "; ".join(parts) + "."
+    return Answer("load and network", sentence, held, tuple(figures), causes, None, grid.claims.scatter)
+
+
+@dataclass(frozen=True, slots=True)
+class Sure:
+    """Measured loads that the rule accepts and refuses whatever the scatter; ``decided`` where no measured load lies between."""
+
+    low: float | None
+    high: float | None
+    decided: bool
+
+
+def _sure(asked: Asked, grid: Grid, row: Accepted) -> Sure | None:
+    """Judge the rule by the intervals of the wall times; None where the deciding metric does not hold them or nothing is repeated."""
+    jobs = next((f.name for f in asked.of_role("load")), "")
+    here = {p.parameters.get(jobs): p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps}
+    single = here.get(1)
+    if row.jobs is None or single is None or asked.deciding.higher_is_better or grid.claims.scatter is None:
+        return None
+    accepted, refused, open_ = [1.0], [], []
+    for load, point in here.items():
+        if point is single or load is None:
+            continue
+        _, interval, _ = grid.worse(grid.index(point), grid.index(single))
+        if interval is None or interval.low is None or interval.high is None:
+            return None
+        group = (
+            accepted if interval.high < asked.load_factor else refused if interval.low >= asked.load_factor else open_
+        )
+        group.append(float(load))
+    high = min(refused, default=None)
+    low = max(load for load in accepted if high is None or load < high)
+    between = [load for load in open_ if load > low and (high is None or load < high)]
+    return Sure(min(low, row.jobs), high, not between)
 
 
 def _share(row: Accepted) -> float | None:
@@ -60,10 +95,14 @@ def _verb(links: list[str], words: str) -> str:
     return words.replace("carries", "carry", 1) if len(links) > 1 else words
 
 
-def _carried(row: Accepted) -> str:
+def _carried(row: Accepted, sure: Sure | None) -> str:
     used = f"{row.first} is used up first" if row.first else "nothing measured is used up"
     if row.jobs is None:
         return f"carries a number of jobs that was not measured; {used}"
+    if sure is not None and not sure.decided and sure.low is not None:
+        surely = f"{number(sure.low)} job{'' if sure.low == 1 else 's'}"
+        upper = f" and fewer than {number(sure.high)}" if sure.high else ""
+        return f"carries at least {surely}{upper}, how many cannot be told yet, and {used}"
     about = "about " if row.between else "at least " if row.beyond_measured else ""
     between = f", read between {number(row.between[0])} and {number(row.between[1])}," if row.between else ""
     return f"carries {about}{number(row.jobs, 3)} job{'' if row.jobs == 1 else 's'}{between} and {used}"

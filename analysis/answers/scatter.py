@@ -124,14 +124,14 @@ class Claims:
         )
 
     def value(self, i: int) -> Interval | None:
-        """Return the 95 % interval of one point's typical value; None without any knowledge of scatter."""
+        """Return the interval of one point's typical value; None without any knowledge of scatter."""
         if self.scatter is None or self.printed:
             return None
         cell, scatter = self.cells[i], self.scatter
         sd, freedom = (scatter.sd, scatter.freedom) if self._pooled or cell.n < 2 else (cell.sd, cell.n - 1)
-        width = float(stats.t.ppf(0.975, freedom)) * max(sd, _SMALLEST) / np.sqrt(cell.n)
+        width = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * max(sd, _SMALLEST) / np.sqrt(cell.n)
         return Interval(
-            float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), 0.95, "t, on logarithms, pooled"
+            float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), LEVEL, "t, on logarithms, pooled"
         )
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.answers.asked import Factor
 from analysis.answers.grid import Grid, ordinal
+from analysis.answers.scatter import LEVEL
 from analysis.findings.wording import percent, quantity
 from analysis.scaling import Point
 from analysis.statistics import Interval
@@ -59,7 +60,7 @@ def _secant(grid: Grid, row: Sequence[Point]) -> tuple[float, Interval | None]:
     ratio = grid.claims.ratio(grid.index(last), grid.index(first))
     if ratio is not None and ratio.low is not None and ratio.low > 1:
         lower = max(lower, a * (ratio.low - 1))
-    return (high - low) / span, Interval(lower / span, upper / span, 0.95, "of both ends, on logarithms")
+    return (high - low) / span, Interval(lower / span, upper / span, LEVEL, "of both ends, on logarithms")
 
 
 def slopes_by_loss(slopes: Sequence[Slope]) -> str:

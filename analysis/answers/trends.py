@@ -12,6 +12,7 @@ from scipy import stats
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Asked, Question
 from analysis.answers.grid import Grid, ordinal
+from analysis.answers.scatter import LEVEL
 from analysis.answers.strength import strength
 from analysis.answers.wording import factor_words, level
 from analysis.findings.wording import number, percent, quantity
@@ -96,7 +97,7 @@ def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The power law through points; ``error`` is half the 95 % interval of the exponent, None without known scatter."""
+    """The power law through points; ``error`` is half the interval of the exponent, None without known scatter."""
 
     exponent: float
     error: float | None
@@ -154,4 +155,4 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
         return Power(exponent, None, None)
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
     sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
-    return Power(exponent, float(stats.t.ppf(0.975, known)) * sd / spread**0.5, misfit if off else None)
+    return Power(exponent, float(stats.t.ppf((1 + LEVEL) / 2, known)) * sd / spread**0.5, misfit if off else None)

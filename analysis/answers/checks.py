@@ -1,0 +1,82 @@
+"""What must hold of every answer before it is shown; each breach is one sentence for whoever writes the rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import isfinite
+from typing import Final
+
+from analysis.answers.answer import Answer, Figure
+from analysis.answers.asked import Asked
+
+_POSITIVE: Final = ("s", "B/s", "B", "bit/s")
+_NEGATIVE: Final = re.compile(r"[-\u2212]\d+(\.\d+)? (ns|µs|ms|s|[kMG]?B(/s)?|[kMG]?bit/s)\b")
+_OVER: Final = re.compile(r"(\d[\d\u202f]*(\.\d+)?) % of (the (ideal|peak)|it|what)")
+_ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b")
+_NOTHING: Final = re.compile(r"\b(nan|inf|None)\b|1e[+-]?\d")
+
+
+def check(answer: Answer, asked: Asked) -> list[str]:
+    """Return what is wrong with an answer to what was asked: empty where all holds."""
+    found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked)]
+    for figure in answer.figures:
+        found += _figure(figure)
+    if answer.strength == "firm" and answer.scatter is None:
+        found.append("firm without any knowledge of scatter")
+    if answer.strength == "printed" and not asked.published:
+        found.append("printed without being published")
+    if answer.missing is not None and any(more < 1 for _, more in answer.missing.points):
+        found.append("asks for no further repetition")
+    return found
+
+
+def _sentences(answer: Answer) -> Iterator[str]:
+    texts = [answer.sentence, *(cause.statement for cause in answer.causes)]
+    texts += [answer.missing.statement] if answer.missing else []
+    for text in texts:
+        for pattern, what in ((_NEGATIVE, "a negative amount"), (_ONE, "a plural of one"), (_NOTHING, "no number")):
+            if pattern.search(text):
+                yield f"{what}: {text}"
+        if any(float(match[1].replace("\u202f", "")) > 100 for match in _OVER.finditer(text)):
+            yield f"a share above 100 %: {text}"
+    if not answer.sentence.endswith("."):
+        yield f"no full stop: {answer.sentence}"
+
+
+def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
+    """A size that is named was measured."""
+    names = [f.name for f in asked.factors if f.role == "scale"]
+    measured = {float(p.parameters[name]) for p in asked.measured() for name in names}
+    for figure in answer.figures:
+        if figure.name in ("best size", "falls below 80 %", "stays above 80 %") and figure.value not in measured:
+            yield f"{figure.name} {figure.value} was not measured"
+    best = [f.value for f in answer.figures if f.name == "best step"]
+    if any(not 1 <= float(step or 0) <= len(asked.points) for step in best):
+        yield f"no step {best[0]}"
+
+
+def _costs(answer: Answer, asked: Asked) -> Iterator[str]:
+    """Shares are at most the whole, costs at most the elapsed time, and together no more than what they explain."""
+    elapsed = [v for p in asked.measured() for v in p.values.get("elapsed_s", ())]
+    for cause in answer.causes:
+        if cause.explains is None:
+            continue
+        if cause.unit == "share" and not 0 <= cause.explains <= 1 + 1e-9:
+            yield f"explains {cause.explains:.3g} of the whole: {cause.statement}"
+        if cause.unit == "s" and (cause.explains < 0 or (elapsed and cause.explains > max(elapsed))):
+            yield f"costs more than the elapsed time: {cause.statement}"
+
+
+def _figure(figure: Figure) -> Iterator[str]:
+    numbers = [v for v in (figure.value, figure.low, figure.high) if isinstance(v, int | float)]
+    if not all(isfinite(v) for v in numbers):
+        yield f"{figure.name} is not finite"
+    if figure.unit in _POSITIVE and any(v < 0 for v in numbers):
+        yield f"{figure.name} is negative"
+    if figure.unit == "share" and any(not 0 <= v <= 1 for v in numbers):
+        yield f"{figure.name} is above the whole"
+    if figure.low is not None and figure.high is not None and isinstance(figure.value, int | float):
+        slack = 1e-9 * abs(figure.value)
+        if not figure.low - slack <= figure.value <= figure.high + slack:
+            yield f"{figure.name} lies outside of its interval"

@@ -1,0 +1,63 @@
+"""How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to three minutes.
+
+python -m tests.benchmarks.answers [--trials 100] [--seconds 180]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from math import log
+from time import perf_counter
+
+import numpy as np
+
+from analysis.answers.checks import check
+from tests.analysis.answers.truth import EFFECTS, QUESTIONS, REPETITIONS, SCATTERS, answered
+
+
+def tally(
+    question: str, effect: float, sd: float, repetitions: int, trials: int, *, prior: bool
+) -> tuple[Counter[str], int]:
+    """Return the verdicts of so many experiments, and how many answers break a check."""
+    random = np.random.default_rng([sum(map(ord, question)), round(100 * effect), round(1000 * sd), repetitions, prior])
+    design, verdicts, broken = QUESTIONS[question](effect), Counter[str](), 0
+    for _ in range(trials):
+        asked = design.asked(sd, repetitions, random, prior=prior)
+        given, verdict = answered(design, asked)
+        verdicts[verdict] += 1
+        broken += bool(check(given, asked))
+    return verdicts, broken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=180)
+    parser.add_argument("--questions", nargs="*", default=list(QUESTIONS))
+    given = parser.parse_args()
+    start = perf_counter()
+    total: Counter[str] = Counter()
+    cells = " | ".join(["1", "1, known scatter", "2", "3", "5"])
+    print(f"right/silent/wrong of 100 experiments, by repetitions\n\n| question | effect | scatter | {cells} |")
+    print("|---" * 8 + "|")
+    for question in given.questions:
+        for effect in EFFECTS:
+            for sd in SCATTERS:
+                if perf_counter() - start > given.seconds:
+                    print("time is up")
+                    return
+                row = []
+                for repetitions in REPETITIONS:
+                    for prior in (False, True) if repetitions == 1 else (False,):
+                        verdicts, broken = tally(question, effect, sd, repetitions, given.trials, prior=prior)
+                        total.update({**verdicts, "all": given.trials, "broken": broken})
+                        shares = (round(100 * verdicts[v] / given.trials) for v in ("right", "silent", "wrong"))
+                        row.append("/".join(map(str, shares)) + (f" !{broken}" if broken else ""))
+                large = " *" if log(effect) > 3 * sd else ""
+                print(f"| {question} | {effect:g}{large} | {sd:.0%} | {' | '.join(row)} |", flush=True)
+    print(f"\n* effect above 3 x scatter; all: {dict(total)}; {perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
