@@ -103,7 +103,7 @@ def _slope_of(change: Change, slopes: Sequence[Slope]) -> Slope | None:
     if change.factor.name != DELAY or ordinal(costliest[DELAY]) <= ordinal(change.cheapest.parameters[DELAY]):
         return None
     same = (s for s in slopes if all(costliest.get(name) == level for name, level in s.where.items()))
-    return next((s for s in same if s.per_unit > 0), None)
+    return next((s for s in same if s.clear), None)
 
 
 def _sentence(

@@ -27,6 +27,11 @@ class Slope:
     interval: Interval | None
     where: Mapping[str, Any]
 
+    @property
+    def clear(self) -> bool:
+        """Whether time grows with delay as far as the interval tells."""
+        return self.per_unit > 0 and (self.interval is None or (self.interval.low or 0) > 0)
+
 
 def slopes_of(grid: Grid, part: Sequence[Point], network: Sequence[Factor]) -> list[Slope]:
     """Time per second of delay of each row along the delay."""
@@ -68,7 +73,7 @@ def slopes_by_loss(slopes: Sequence[Slope]) -> str:
     if len(slopes) < 2 or LOSS not in slopes[0].where:
         return ""
     kept = {name: level for name, level in slopes[0].where.items() if name != LOSS}
-    row = [s for s in slopes if all(s.where.get(name) == level for name, level in kept.items()) and s.per_unit > 0]
+    row = [s for s in slopes if all(s.where.get(name) == level for name, level in kept.items()) and s.clear]
     ordered = sorted(row, key=lambda s: ordinal(s.where[LOSS]))
     if len(ordered) < 2:
         return ""

@@ -20,8 +20,8 @@ from analysis.transfer import MIN_SIZES, TransferFit, fit_transfer
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
 """Units of a bandwidth, and how many of them a byte per second is."""
-_JOINT: Final = 0.983
-"""Level of each of three intervals that hold together with 95 %."""
+_JOINT: Final = 0.99
+"""Level of each of three intervals that hold together."""
 _KNOWN: Final = 10.0
 """An interval whose ends differ by more than this tells no number."""
 _MISFIT: Final = 0.001

@@ -1,0 +1,106 @@
+"""What does the program need from the network?"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.answers.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
+
+GRID = {(0.0, 0.0): 1.0, (0.016, 0.0): 3.0, (0.0, 0.01): 1.5, (0.016, 0.01): 4.5}
+
+
+def test_it_tells_each_factor_alone_and_which_matters_most():
+    given = checked(asks([DELAY, LOSS], GRID))
+
+    assert given.strength == "firm"
+    assert values(given, "factor of delay") == [pytest.approx(3.0)]
+    assert values(given, "factor of loss") == [pytest.approx(1.5)]
+    assert values(given, "matters most") == ["link.delay"]
+    assert values(given, "seconds per second of delay", **{"link.loss": 0.0}) == [pytest.approx(125.0, rel=1e-3)]
+
+
+def test_it_does_not_rank_factors_that_cannot_be_told_apart():
+    given = checked(asks([DELAY, LOSS], {**GRID, (0.0, 0.01): 2.98}))
+
+    assert values(given, "matters") == ["link.delay", "link.loss"]
+    assert values(given, "matters most") == []
+    assert "matters" not in given.sentence
+
+
+def test_shares_of_causes_add_up_to_the_whole():
+    given = checked(asks([DELAY, LOSS], GRID))
+
+    assert sum(c.explains for c in given.causes if c.explains is not None) == pytest.approx(1.0)
+
+
+def test_it_compares_the_cost_of_delay_with_and_without_loss_at_one_rate():
+    times = {(d, loss, r): t * 1e7 / r for (d, loss), t in GRID.items() for r in (1e6, 1e7)}
+
+    given = checked(asks([DELAY, LOSS, RATE], times))
+
+    told = [c.statement for c in given.causes if "ms of delay costs" in c.statement]
+    assert len(told) == 1
+    costs = [float(words.split()[0]) for words in told[0].split("costs ")[1].split(" and ")]
+    assert costs[1] / costs[0] == pytest.approx(1.5, rel=1e-3)
+
+
+def test_a_delay_that_helps_is_no_negative_cost():
+    given = checked(asks([DELAY], {0.0: 2.0, 0.001: 1.0, 0.016: 1.5}))
+
+    assert "round trip" not in given.sentence
+
+
+def test_the_interval_of_a_slope_stays_on_the_side_of_its_effect():
+    given = checked(asks([DELAY], {0.0: 1.0, 0.016: 1.9}, repetitions=[0.9, 1.0, 1.1]))
+    slope = given.figure("seconds per second of delay")
+
+    assert values(given, "matters") == ["link.delay"]
+    assert slope is not None
+    assert slope.low is not None
+    assert slope.low > 0
+
+
+def test_every_message_size_has_its_own_needs():
+    times = {(0.0, 65536): 0.01, (0.016, 65536): 0.05, (0.0, 4 << 20): 0.5, (0.016, 4 << 20): 0.505}
+
+    given = checked(asks([DELAY, BYTES], times))
+
+    assert values(given, "matters", message_bytes=65536) == ["link.delay"]
+    assert values(given, "matters", message_bytes=4 << 20) == []
+    assert "64 KiB" in given.sentence
+
+
+def test_many_message_sizes_are_not_all_told_in_the_head_line():
+    times = {(d, 1 << k): (1 + 100 * d) * 2**k for d in (0.0, 0.01) for k in range(10, 18)}
+
+    given = checked(asks([DELAY, BYTES], times))
+
+    assert len(values(given, "matters")) == 8
+    assert "4 more combinations are in the table." in given.sentence
+
+
+def test_a_rate_falls_with_delay():
+    given = checked(asks([DELAY], {0.0: 100.0, 0.016: 25.0}, deciding=GFLOPS))
+
+    assert values(given, "factor of delay") == [pytest.approx(4.0)]
+    assert "25 %" in given.sentence
+
+
+def test_no_effect_is_bounded():
+    given = checked(asks([DELAY, LOSS], dict.fromkeys(GRID, 1.0)))
+
+    assert given.strength == "firm"
+    assert values(given, "matters") == []
+    assert 0 < values(given, "largest difference")[0] < 0.1
+
+
+def test_printed_values_are_claimed_as_they_stand():
+    given = checked(asks([DELAY, LOSS], GRID, repetitions=[1.0], published=True))
+
+    assert given.strength == "printed"
+    assert values(given, "matters") == ["link.delay", "link.loss"]
+
+
+@pytest.mark.parametrize("repetitions", [[], [1.0]])
+def test_one_setting_tells_nothing(repetitions):
+    assert checked(asks([DELAY], {0.0: 1.0}, repetitions=repetitions)).strength == "open"

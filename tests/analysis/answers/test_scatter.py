@@ -1,0 +1,121 @@
+"""Pooled scatter, simultaneous intervals, and repetitions that would settle a claim."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from analysis.answers import Claims, Scatter, pooled
+from analysis.answers.scatter import LEVEL, repetitions_needed
+from analysis.answers.studentised import studentised_range
+
+
+def test_it_pools_degrees_of_freedom_over_all_points():
+    scatter = pooled([[1.0, 1.1], [10.0, 11.0], [5.0]])
+
+    assert scatter is not None
+    assert scatter.freedom == 2
+    assert scatter.sd == pytest.approx(np.log(1.1) / np.sqrt(2))
+
+
+def test_it_knows_no_scatter_of_single_values():
+    assert pooled([[1.0], [2.0]]) is None
+    assert Claims([[1.0], [20.0]]).ratio(1, 0) is None
+
+
+@pytest.mark.parametrize(("groups", "freedom"), [(2, 1.0), (4, 4.0), (12, 12.0), (24, 1.5), (3, 500.0), (64, 64.0)])
+def test_its_quantiles_of_the_studentised_range_are_those_of_scipy(groups, freedom):
+    expected = stats.studentized_range.ppf(LEVEL, groups, freedom)
+
+    assert studentised_range(LEVEL, groups, freedom) == pytest.approx(expected, rel=1e-4)
+
+
+def test_it_judges_two_points_as_tukey_does():
+    a, b = [1.0, 1.1, 1.2], [2.0, 2.1, 2.3]
+    expected = stats.tukey_hsd(np.log(b), np.log(a)).confidence_interval(LEVEL)
+
+    ratio = Claims([a, b]).ratio(1, 0)
+
+    assert ratio is not None
+    assert np.log([ratio.low, ratio.high]) == pytest.approx([expected.low[0][1], expected.high[0][1]], rel=1e-3)
+
+
+def test_noisy_points_do_not_widen_the_intervals_of_steady_ones():
+    random = np.random.default_rng(3)
+    groups = [list(np.exp(random.normal(0, sd, 8))) for sd in (0.005, 0.005, 0.005, 0.6)]
+
+    claims = Claims([*groups, [1.05 * v for v in groups[0]]])
+
+    assert claims.larger(4, 0)
+    assert not claims.differ(3, 0)
+
+
+def test_points_of_unlike_scatter_are_judged_before_a_reader_leaves():
+    random = np.random.default_rng(4)
+    claims = Claims([list(np.exp(random.normal(0, 0.01 * (1 + i % 24), 5))) for i in range(24)])
+    start = perf_counter()
+
+    assert claims.resolution() is not None
+
+    assert perf_counter() - start < 20
+
+
+def test_known_scatter_joins_few_repetitions():
+    claims = Claims([[1.0, 1.01], [2.0]], prior=Scatter(0.01, 20, "history"))
+
+    assert claims.scatter is not None
+    assert claims.scatter.freedom == 21
+    assert claims.scatter.source == "history"
+
+
+def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():
+    claims = Claims([[1.0, 1.5], [2.0, 2.6], [1.0, 0.7]], prior=Scatter(0.01, 40, "history"))
+
+    assert claims.scatter is not None
+    assert claims.scatter.source == "repetitions"
+    assert not claims.larger(1, 0)
+
+
+def test_points_of_other_slices_tell_of_the_scatter():
+    alone = Claims([[1.0, 1.01], [1.03, 1.04]])
+    beside = Claims([[1.0, 1.01], [1.03, 1.04]], beside=[[5.0, 5.05]] * 10, slices=2)
+
+    assert not alone.larger(1, 0)
+    assert beside.larger(1, 0)
+
+
+@pytest.mark.parametrize("sd", [0.01, 0.05, 0.2])
+def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd):
+    random, ratio, shown = np.random.default_rng(5), 1.2, 0
+    n = repetitions_needed(ratio, sd, points=2, now=1)
+
+    for _ in range(200):
+        groups = [list(middle * np.exp(random.normal(0, sd, n))) for middle in (1.0, ratio)]
+        shown += Claims(groups).larger(1, 0)
+
+    assert shown > 0.7 * 200
+
+
+@pytest.mark.parametrize("repetitions", [3, 5])
+def test_a_noisy_point_among_steady_ones_is_rarely_told_from_them(repetitions):
+    random, told, trials = np.random.default_rng(6), 0, 100
+
+    for _ in range(trials):
+        groups = [list(np.exp(random.normal(0, sd, repetitions))) for sd in (*[0.01] * 11, 0.2)]
+        claims = Claims(groups)
+        told += any(claims.differ(i, j) for i in range(12) for j in range(i))
+
+    assert told <= 12
+
+
+def test_two_repeated_points_of_twelve_tell_less_of_the_scatter_than_all_would():
+    assert repetitions_needed(1.2, 0.05, points=12, now=1) > repetitions_needed(1.2, 0.05, points=12, now=1, freedom=40)
+
+
+def test_identical_values_are_no_proof_of_anything_smaller_than_clocks_tell():
+    claims = Claims([[1.0, 1.0], [1.0001, 1.0001]])
+
+    assert not claims.differ(0, 1)
