@@ -13,6 +13,7 @@ from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength, re
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
 from analysis.answers.network import answer_network
 from analysis.answers.others import answer_load, answer_point, answer_weak
+from analysis.answers.residuals import scatter_of_residuals
 from analysis.answers.scale import answer_scale
 from analysis.answers.scatter import Claims, Scatter, pooled
 from analysis.answers.steps import answer_steps
@@ -63,6 +64,8 @@ def answer(asked: Asked) -> Answer:
     kind = question(asked)
     if not asked.measured() and not asked.accepted:
         return Answer(kind, "No trial has finished.", "open")
+    if asked.prior is None:
+        asked = replace(asked, prior=scatter_of_residuals(asked))
     own = _own(asked, kind)
     if 0 < len(own) < len(asked.factors) and asked.against is None:
         return _of_slices(asked, kind, own)

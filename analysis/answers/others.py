@@ -65,7 +65,9 @@ def _sure(asked: Asked, grid: Grid, row: Accepted) -> Sure | None:
     single = here.get(1)
     if row.jobs is None or single is None or asked.deciding.higher_is_better or grid.claims.scatter is None:
         return None
-    accepted, refused, open_ = [1.0], [], []
+    accepted: list[float] = [1.0]
+    refused: list[float] = []
+    open_: list[float] = []
     for load, point in here.items():
         if point is single or load is None:
             continue

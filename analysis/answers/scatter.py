@@ -16,7 +16,7 @@ from scipy import special, stats  # stdtrit is t.ppf without its checks
 from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
 
-Source = Literal["repetitions", "warm-ups and controls", "history"]
+Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.97
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
 _UNLIKE: Final = 0.01
@@ -26,7 +26,7 @@ _FEWEST_TO_TELL: Final = 3
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
 _POWER: Final = 0.8
-_SMALLEST: Final = 1e-4
+SMALLEST: Final = 1e-4
 """Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
 
 
@@ -60,7 +60,7 @@ def pooled(groups: Sequence[Sequence[float]]) -> Scatter | None:
     if not freedom:
         return None
     squares = sum(float(((g - g.mean()) ** 2).sum()) for g in logs)
-    return Scatter(max(float(np.sqrt(squares / freedom)), _SMALLEST), freedom)
+    return Scatter(max(float(np.sqrt(squares / freedom)), SMALLEST), freedom)
 
 
 def alike(groups: Sequence[Sequence[float]]) -> bool:
@@ -73,7 +73,7 @@ def alike(groups: Sequence[Sequence[float]]) -> bool:
     if len(logs) < 2:
         return True
     freedom = np.array([len(g) - 1 for g in logs])
-    variance = np.array([max(float(g.var(ddof=1)), _SMALLEST**2) for g in logs])
+    variance = np.array([max(float(g.var(ddof=1)), SMALLEST**2) for g in logs])
     together, k = float(freedom @ variance) / freedom.sum(), len(logs)
     excess = freedom.sum() * np.log(together) - float(freedom @ np.log(variance))
     correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (k - 1))
@@ -137,7 +137,7 @@ class Claims:
             return None
         cell, scatter = self.cells[i], self.scatter
         sd, freedom = (scatter.sd, scatter.freedom) if self._pooled or cell.n < 2 else (cell.sd, cell.n - 1)
-        width = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * max(sd, _SMALLEST) / np.sqrt(cell.n)
+        width = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * max(sd, SMALLEST) / np.sqrt(cell.n)
         return Interval(
             float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), LEVEL, "t, on logarithms, pooled"
         )
@@ -148,7 +148,7 @@ class Claims:
             return None
         if self._pooled or min(a.n, b.n) < 2:
             return self.scatter.sd * float(np.sqrt(1 / a.n + 1 / b.n)), self.scatter.freedom
-        own = [max(cell.sd, _SMALLEST) ** 2 / cell.n for cell in (a, b)]
+        own = [max(cell.sd, SMALLEST) ** 2 / cell.n for cell in (a, b)]
         freedom = sum(own) ** 2 / sum(v**2 / (cell.n - 1) for v, cell in zip(own, (a, b), strict=True))
         return float(np.sqrt(sum(own))), freedom
 

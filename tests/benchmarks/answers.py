@@ -39,7 +39,8 @@ def main() -> None:
     start = perf_counter()
     total: Counter[str] = Counter()
     cells = " | ".join(["1", "1, known scatter", "2", "3", "5"])
-    print(f"right/silent/wrong of 100 experiments, by repetitions\n\n| question | effect | scatter | {cells} |")
+    print("right/silent/wrong of 100 experiments, by repetitions\n")
+    print(f"| question | effect | scatter | {cells} |")
     print("|---" * 8 + "|")
     for question in given.questions:
         for effect in EFFECTS:

@@ -104,3 +104,17 @@ def test_printed_values_are_claimed_as_they_stand():
 @pytest.mark.parametrize("repetitions", [[], [1.0]])
 def test_one_setting_tells_nothing(repetitions):
     assert checked(asks([DELAY], {0.0: 1.0}, repetitions=repetitions)).strength == "open"
+
+
+def test_a_grid_of_single_values_is_judged_by_the_effects_that_are_too_small_to_matter():
+    times = {
+        (d, loss): (1 + 200 * d) * (1 + 30 * loss) * (1.01 if d == 0.004 else 1)
+        for d in (0.0, 0.004, 0.016)
+        for loss in (0.0, 0.01)
+    }
+    times[0.004, 0.01] *= 0.99
+
+    given = checked(asks([DELAY, LOSS], times, repetitions=[1.0]))
+
+    assert given.strength == "moderate"
+    assert values(given, "matters")[0] == "link.delay"

@@ -69,3 +69,17 @@ def test_one_repetition_is_right_where_the_scatter_is_known(question):
     verdicts = _tally(question, 10.0, 0.05, 1, trials, prior=True)
 
     assert verdicts["right"] >= stats.binom.ppf(0.001, trials, 0.9)
+
+
+@pytest.mark.parametrize("question", ["network", "message size", "growth"])
+def test_one_repetition_tells_what_stands_out_of_small_effects(question):
+    trials = 20
+
+    verdicts = _tally(question, 10.0, 0.01, 1, trials)
+
+    assert verdicts["right"] >= stats.binom.ppf(0.001, trials, 0.9)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_one_repetition_claims_nothing_of_null_data(question):
+    assert _tally(question, 1.0, 0.05, 1, 40)["wrong"] <= _allowed(40)
