@@ -80,3 +80,9 @@ def test_printed_steps_stand_as_printed():
 
 def test_one_step_cannot_be_judged():
     assert checked(_ladder([5.0])).strength == "open"
+
+
+def test_a_step_that_costs_much_is_a_warning():
+    given = checked(_ladder([5.0, 10.0, 4.0, 11.0]))
+
+    assert any("step 3" in c.statement and "only 40 %" in c.statement for c in given.causes)

@@ -81,3 +81,9 @@ def test_printed_methods_are_claimed_as_they_stand():
 def test_one_finished_choice_is_open_at_every_design():
     for factors, key in (([METHOD], "pull"), ([HOSTS, METHOD], (2, "pull"))):
         assert checked(asks(factors, {key: 1.0})).strength == "open"
+
+
+def test_a_printed_factor_is_the_answer_itself():
+    asked = asks([HOSTS], {4: 1.8, 10: 4.4}, repetitions=[1.0], published=True, against=("broadcast", "pull"))
+
+    assert values(checked(asked), "factor") == [pytest.approx(1.8), pytest.approx(4.4)]
