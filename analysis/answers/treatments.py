@@ -40,12 +40,13 @@ def _told_as_factor(asked: Asked, grid: Grid, choice: str, baseline: str) -> Ans
     told, figures = [], []
     for point in grid.points:
         ratio, interval = grid.typical(point), grid.claims.value(grid.index(point))
-        at = f" at {level(scale, point.parameters[scale.name])}" if scale is not None else ""
-        told.append(f"{factor_words(ratio, interval)}{at}")
+        at = f"at {level(scale, point.parameters[scale.name])} " if scale is not None else ""
+        told.append(f"{at}{choice} is {factor_words(ratio, interval)} as fast as {baseline}")
         where = {} if scale is None else {scale.name: point.parameters[scale.name]}
         ends = (None, None) if interval is None else (interval.low, interval.high)
         figures.append(Figure("factor", ratio, "1", *ends, where))
-    sentence = f"{choice[:1].upper()}{choice[1:]} is {' and '.join(told)} as fast as {baseline}."
+    words = ", ".join(told)
+    sentence = f"{words[:1].upper()}{words[1:]}."
     return Answer("scale and treatment", sentence, strength(asked, grid.claims), tuple(figures))
 
 
