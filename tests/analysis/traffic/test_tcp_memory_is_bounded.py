@@ -74,7 +74,8 @@ def test_memory_does_not_grow_with_the_packets_of_a_connection() -> None:
     for k in range(30):
         segments = [Segment(k * 1000 + j, 0, (k * 1000 + j) * 10, 5, ACK, 10) for j in range(0, 1000, 2)]
         accumulator.update(table_of([*segments, Segment((k + 1) * 1000, 1, 5, (k * 1000 + 500) * 10, ACK)]))
-    state = [getattr(accumulator, name) for name in ("_nodes", "_samples", "_connections", "_sides")]
+    samples = accumulator._samples
+    state = [accumulator._nodes, accumulator._connections, accumulator._sides, samples._block, *samples._full]
     assert sum(array.nbytes for array in state) < 1_000_000
 
 
