@@ -221,14 +221,17 @@ def open_directory() -> Iterator[Path]:
         yield Path(name)
 
 
-LIBRARIES = ("annotated_types", "numpy", "numpy.libs", "pydantic", "pydantic_core", "typing_inspection", "zstandard")
+LIBRARIES = (
+    "annotated_types", "numpy", "numpy.libs", "psutil", "pydantic", "pydantic_core", "typing_inspection", "zstandard",
+)  # fmt: skip
 """What the launchers import: another user cannot be expected to read this checkout's .venv."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
 def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually: Callable[..., object]) -> None:
     copy = open_directory / "copy"
-    shutil.copytree(ROOT / "workers", copy / "workers", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("workers", "experiments"):  # launchers pair with the kinds of cluster
+        shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
     packages = Path(zstandard.__file__).parent.parent
     for name in LIBRARIES:
         shutil.copytree(packages / name, copy / name)
