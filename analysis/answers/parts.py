@@ -37,7 +37,7 @@ def parts(asked: Asked, point: Point) -> Parts | None:
 _NAMED: Final = {
     "core": "waiting for a core",
     "messages": "waiting for messages",
-    "computing": "computing more",
+    "computing": "computing",
 }
 
 
@@ -57,7 +57,7 @@ def loss(asked: Asked, good: Point, bad: Point) -> tuple[Cause, ...]:
         share = min(seconds, total)
         more_of = "more" if asked.deciding.metric == "elapsed_s" else "that the launch takes longer"
         part = f"{quantity(share, 's')} of the {quantity(total, 's')} {more_of}" if seconds < total else "all of it"
-        causes.append(Cause(f"{part} {_NAMED[name]}", share, "s", "where-time-goes"))
+        causes.append(Cause(f"{part} is {_NAMED[name]}", share, "s", "where-time-goes"))
     return tuple(causes)
 
 
@@ -69,7 +69,7 @@ def gain_lost(asked: Asked, largest: Point) -> tuple[Cause, ...]:
     elapsed = last.computing + last.core + last.messages
     waits = {name: getattr(last, name) for name in ("core", "messages")}
     return tuple(
-        Cause(f"{quantity(s, 's')} of {quantity(elapsed, 's')} {_NAMED[name]}", s, "s", "where-time-goes")
+        Cause(f"{quantity(s, 's')} of {quantity(elapsed, 's')} is {_NAMED[name]}", s, "s", "where-time-goes")
         for name, s in sorted(waits.items(), key=lambda item: -item[1])
         if s > 0.1 * elapsed
     )

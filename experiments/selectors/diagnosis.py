@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
@@ -17,7 +17,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from analysis.answers import Answer, answer
-from analysis.findings import Diagnosis, diagnose
+from analysis.findings import Diagnosis, Report, diagnose
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Trial
 from experiments.revision import plan_points
@@ -112,14 +112,22 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     diagnosis = diagnose(study, largest_size=_largest_runnable)
+    answered = answer(asked_of(experiment, study))
+    if answered.strength in ("firm", "moderate"):
+        diagnosis = replace(diagnosis, report=_without_doubts(diagnosis.report))
     more = plan_points(experiment, diagnosis.suggested) if diagnosis.suggested else None
     return KeptDiagnosis(
         stamp=stamp,
-        answer=answer(asked_of(experiment, study)),
+        answer=answered,
         study=diagnosis,
         next_queued=more.queued if more is not None else 0,
         observer=tuple(_observed(experiment, study)),
     )
+
+
+def _without_doubts(report: Report) -> Report:
+    """Leave out what each size alone makes doubtful where all points together have answered."""
+    return replace(report, findings=tuple(f for f in report.findings if f.rule != "few_repetitions"))
 
 
 def _largest_runnable(study: Study) -> float:
