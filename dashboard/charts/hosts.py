@@ -37,7 +37,7 @@ def hosts_over_time(t_s: Sequence[float], lines: Sequence[HostLine], *, quantity
 
 
 def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:
-    several = any(found and found[2] > 1 for found in line.ranges)
+    several = any(span and span[2] > 1 for span in line.ranges)
     hover = f"%{{y:.4~g}} {scale.unit}" + ("  [%{customdata[0]:.4~g} – %{customdata[1]:.4~g}]" if several else "")
     trace: Figure = {
         "type": "scatter",
@@ -51,8 +51,7 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
     }
     if several:
         trace["customdata"] = [
-            None if found is None else [_short(scale(found[0])), _short(scale(found[1])), found[2]]
-            for found in line.ranges
+            None if span is None else [_short(scale(span[0])), _short(scale(span[1])), span[2]] for span in line.ranges
         ]
     return trace
 

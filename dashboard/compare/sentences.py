@@ -138,16 +138,16 @@ def _of_many(compared: Compared, metric: str) -> str:
     return f"The {'highest' if direction == 'higher' else 'lowest'} median of {label}{where} is that of {one.label}: {ends}."
 
 
-def _counted(found: Compared, member: Member) -> str:
+def _counted(compared: Compared, member: Member) -> str:
     """'At 2 hosts 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
-    number = found.members.index(member)
-    counts = Counter(verdict_words(c, row.direction) for row in found.rows if (c := row.against[number]) is not None)
+    number = compared.members.index(member)
+    counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
     if not counts:
         return "No metric was measured on both sides."
     total = counts.total()
     parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
     were = "metric was" if total == 1 else "metrics were"
-    return f"{f'{at} ' if (at := _at(found)) else ''}{total} {were} measured on both sides: {parts}."
+    return f"{f'{at} ' if (at := _at(compared)) else ''}{total} {were} measured on both sides: {parts}."
 
 
 def _median(compared: Compared, member: Member, metric: str) -> float | None:
@@ -168,12 +168,12 @@ def point_name(compared: Compared, point: Point) -> str:
     return parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)
 
 
-def point_words(member: Member, found: Compared) -> str:
+def point_words(member: Member, compared: Compared) -> str:
     """What a member is at the chosen point: its hosts and ranks, and the paired parameters."""
-    row = member.at(found.names, found.at)
+    row = member.at(compared.names, compared.at)
     if row is None:
         return ""
-    rest = [name for name in found.names if name != "hosts"]
+    rest = [name for name in compared.names if name != "hosts"]
     size = f"{row.hosts} host{'s' * (row.hosts != 1)}, {row.ranks} rank{'s' * (row.ranks != 1)}"
     return ", ".join(p for p in (size, parameters_sentence(row.parameters, rest)) if p)
 

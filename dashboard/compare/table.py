@@ -93,7 +93,7 @@ def _widest(compared: Compared) -> float:
     return max(5.0, min(200.0, changes[int(0.9 * (len(changes) - 1))] * 1.3)) if changes else 5.0
 
 
-def _metric_row(row: MetricRow, found: Compared, widest: float, places: Sequence[int] = ()) -> dict[str, Any]:
+def _metric_row(row: MetricRow, compared: Compared, widest: float, places: Sequence[int] = ()) -> dict[str, Any]:
     """A line of the table: the values of `places`, all where it is empty, and each member's change against the baseline."""
     scale = Scale.of([s.median for s in row.summaries if s], row.unit)
     return {
@@ -113,7 +113,7 @@ def _metric_row(row: MetricRow, found: Compared, widest: float, places: Sequence
         ],
         "against": []
         if places
-        else [_against(row, number, widest) for number, m in enumerate(found.members) if m is not found.baseline],
+        else [_against(row, number, widest) for number, m in enumerate(compared.members) if m is not compared.baseline],
     }
 
 

@@ -61,19 +61,19 @@ def next_points(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
     """The form of an experiment that exists; on POST its next version, or the errors at their fields with status 422."""
-    found = _changeable(request, slug)
+    experiment = _changeable(request, slug)
     if request.method != "POST":
-        return _form(request, found, found.specification)
+        return _form(request, experiment, experiment.specification)
     draft = draft_from_post(request.POST)
     try:
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        if not may_submit(request.user, found.project, spec.workload):
+        if not may_submit(request.user, experiment.project, spec.workload):
             raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
-        count = queue.revise(found, spec, author=request.user)
+        count = queue.revise(experiment, spec, author=request.user)
     except InvalidSpec as error:
-        return _form(request, found, draft, error, status=422)
-    messages.success(request, f"Version {found.version}: {_trials(count)} queued.", extra_tags="ok")
-    return redirect(found)
+        return _form(request, experiment, draft, error, status=422)
+    messages.success(request, f"Version {experiment.version}: {_trials(count)} queued.", extra_tags="ok")
+    return redirect(experiment)
 
 
 def _form(
@@ -94,15 +94,15 @@ def _changeable(request: HttpRequest, slug: str) -> Experiment:
     return experiment
 
 
-def _queued(request: HttpRequest, found: Experiment, change: Callable[[Experiment], int]) -> HttpResponse:
+def _queued(request: HttpRequest, experiment: Experiment, change: Callable[[Experiment], int]) -> HttpResponse:
     """Make the change, say how many trials it queued or why it cannot be made, and show the experiment."""
     try:
-        count = change(found)
+        count = change(experiment)
     except RepositoryError as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
         messages.success(request, f"{_trials(count)} queued.".capitalize(), extra_tags="ok")
-    return redirect(found)
+    return redirect(experiment)
 
 
 def _trials(count: int) -> str:

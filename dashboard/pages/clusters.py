@@ -128,5 +128,5 @@ def _processor(cluster: Cluster) -> str:
     """What the latest trial found of the processor; '' before there is one."""
     latest = Trial.objects.filter(cluster=cluster, environment__isnull=False).select_related("environment")
     trial = latest.only("environment").order_by("-pk").first()
-    found = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
-    return f"{found['model']}, {found['cores']} cores" if {"model", "cores"} <= found.keys() else ""
+    cpu = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
+    return f"{cpu['model']}, {cpu['cores']} cores" if {"model", "cores"} <= cpu.keys() else ""

@@ -67,16 +67,16 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel every trial that is not over."""
-    found = find_experiment(request, slug)
-    if not may_cancel(request.user, found):
+    experiment = find_experiment(request, slug)
+    if not may_cancel(request.user, experiment):
         raise PermissionDenied
     try:
-        count = found.cancel()
+        count = experiment.cancel()
     except ReadOnly as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
         messages.info(request, f"Cancelled {count} trial{'s' if count != 1 else ''}; running ones stop within seconds.")
-    return redirect(found)
+    return redirect(experiment)
 
 
 def _repeatable(configurations: int) -> dict[str, Any]:

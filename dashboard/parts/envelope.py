@@ -48,13 +48,13 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return []
-    found = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
+    rated = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
     return [
         (
             _link(row.capacity),
             f"{_jobs(row.largest_acceptable)} job{'s'[: row.largest_acceptable != 1]} accepted; used up first: {_first(row.saturation)}",
         )
-        for row in found.rows
+        for row in rated.rows
         if row.largest_acceptable is not None
     ]
 
@@ -98,10 +98,10 @@ def _first(saturation: Saturation | None) -> str:
     return f"{saturation.resource}: {_percent(saturation.use)} at {saturation.jobs:g}"
 
 
-def _smallest(found: Envelope) -> list[tuple[str, str]]:
+def _smallest(rated: Envelope) -> list[tuple[str, str]]:
     """Return (jobs, smallest link that was measured to bear them)."""
-    jobs = found.measured_jobs()
-    pairs = [(each, found.smallest_acceptable(each)) for each in jobs]
+    jobs = rated.measured_jobs()
+    pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
     return [(f"{each:g}", "none of these" if link is None else _link(link)) for each, link in pairs]
 
 

@@ -21,14 +21,14 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         return None
     higher = measured.higher_is_better(metric)
     sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
-    found = [(source, ladder(_steps(source, metric), higher_is_better=higher)) for source in sources]
+    ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher)) for source in sources]
     description = find(metric, measured.own.experiment.specification)
     return {
         "metric": description.label,
         "unit": description.unit,
-        "tables": [{"name": source.name, "rows": [_row(step) for step in steps]} for source, steps in found],
+        "tables": [{"name": source.name, "rows": [_row(step) for step in steps]} for source, steps in ladders],
         "chart": ladder_chart(
-            [(source.name, [(s.number, s.value, s.best_so_far) for s in steps]) for source, steps in found],
+            [(source.name, [(s.number, s.value, s.best_so_far) for s in steps]) for source, steps in ladders],
             quantity=description.label,
             unit=description.unit,
         ),

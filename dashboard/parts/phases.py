@@ -201,12 +201,12 @@ def _equation(fit: Fit | None) -> dict[str, Any] | None:
 def _totals(
     first: Mapping[str, Fit | None], later: Fit | None, phases: Phases, nodes: int, steps: int, measured_steps: int
 ) -> list[dict[str, Any]]:
-    found: dict[str, Extrapolation] = {
+    totals: dict[str, Extrapolation] = {
         method: extrapolate(fit, later, nodes=nodes, searches=steps, measured_searches=measured_steps, stream=stream)
         for stream, (method, fit) in enumerate(first.items())
         if fit is not None and later is not None
     }
-    slow = found.get(phases.baseline)
+    slow = totals.get(phases.baseline)
     return [
         {
             "method": method,
@@ -220,7 +220,7 @@ def _totals(
                 if is_beyond
             ],
         }
-        for method, each in found.items()
+        for method, each in totals.items()
     ]
 
 

@@ -30,7 +30,7 @@ def trust_rows(
     """Return all items in the catalogue's order; nothing for a trial without capture, about which there is nothing to trust."""
     if not trial.trust:
         return []
-    found = []
+    rows = []
     for metric in METRICS.values():
         if metric.section != "trust" or metric.shape != "number":
             continue
@@ -40,8 +40,8 @@ def trust_rows(
             words = (_shown(value, metric.unit, is_share=metric.id.endswith("_share")), "")
         else:
             words = ("", trial.not_available.get(metric.id, _NOT_COUNTED))
-        found.append(TrustRow(metric.label, metric.definition, *words))
-    return found
+        rows.append(TrustRow(metric.label, metric.definition, *words))
+    return rows
 
 
 def _shown(value: float, unit: str, *, is_share: bool) -> str:
