@@ -163,7 +163,7 @@ def _is_number(node: Node) -> bool:
 
 def _name(node: Node) -> str:
     if not isinstance(node, Name):
-        raise _refused(f"{_shown(node)} stands where a name is needed")
+        raise _refused(f"{_shown(node)} is where a name is needed")
     return node.name
 
 

@@ -101,7 +101,7 @@ def parse(text: str, vocabulary: Vocabulary) -> Node:
 
 def _unknown(name: str, vocabulary: Vocabulary) -> str:
     if vocabulary.is_open:
-        return f"unknown name {name!r}; a text stands in quotes, or to the right of its parameter"
+        return f"unknown name {name!r}; put text in quotes, or to the right of its parameter"
     return f"unknown parameter {name!r}; known: {', '.join(sorted(vocabulary.known))}"
 
 
@@ -125,7 +125,7 @@ class _Parser:
             self._fail()
         # `hosts == 2, 4` is not meant as `hosts == 2 and 4`, which holds wherever the first does.
         if len(parts) > 1 and any(isinstance(part, Arithmetic | Constant | Group | Negative) for part in parts):
-            raise ValueError("a comma stands between comparisons; write 'hosts in (2, 4)' for one of several values")
+            raise ValueError("a comma goes between comparisons; write 'hosts in (2, 4)' for one of several values")
         return parts[0] if len(parts) == 1 else Logic("and", tuple(parts))
 
     def _condition(self) -> Node:
