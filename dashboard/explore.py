@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
-from analysis.trust_level import TrustLevel
 from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
+from dashboard.filters import ConfigurationFilter
+from dashboard.filters.fields import first_error
 from dashboard.labels import parameter_label, value_words
 from experiments import workloads
+from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
-from experiments.models import Configuration, Measurement, State
+from experiments.models import Configuration, Measurement
 from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, swept
 from experiments.selectors.explorer_export import FORMATS, columns, rows
-from experiments.selectors.explorer_query import Query, configurations
+from experiments.selectors.explorer_query import Query
 from experiments.spec.parameters import known_parameters
 
 STATISTICS: Final = (("median", "Median, full range"), ("mean", "Mean, 95 % interval"))
@@ -31,12 +32,8 @@ ORDERS: Final = {
     "name": ("Experiment, A to Z", ("experiment__name", "experiment_id", "position", "pk")),
 }
 MOST_PANELS: Final = 6
-NAMES: Final = frozenset(
-    {
-        *("y", "x", "colour", "facet", "scope", "text", "where", "workload", "cluster", "project", "tag", "state"),
-        *("trust", "after", "before", "statistic", "xlog", "ylog", "columns", "order", "page"),
-    }
-)
+AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
+NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
 _MOST_COLUMNS: Final = 30
 
 
@@ -52,15 +49,29 @@ class Look:
     order: str
 
 
-def read(given: QueryDict) -> tuple[Query, Look]:
-    """Return what a query string asks. Raise CannotExplore where a value has no meaning."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a query string asks: which configurations, what over what, and how to show it."""
 
+    query: Query
+    look: Look
+    filters: ConfigurationFilter
+    configurations: QuerySet[Configuration]
+
+
+def ask(user: Any, given: QueryDict) -> Question:
+    """Return what a query string asks, of what ``user`` may see. Raise CannotExplore where a value has no meaning."""
+    query, look = _axes(given)
+    filters = ConfigurationFilter(given, visible_experiments(user), scope=query.scope)
+    if not filters.is_valid():
+        name, sentence = first_error(filters.errors)
+        raise CannotExplore(f"{filters.form[name].label}: {sentence}", field=name)
+    return Question(query, look, filters, filters.qs)
+
+
+def _axes(given: QueryDict) -> tuple[Query, Look]:
     def one(name: str, default: str = "") -> str:
         return given.get(name, default).strip() or default
-
-    def some(name: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
-        values = tuple(v[:200] for v in given.getlist(name) if v.strip())
-        return tuple(_allowed(v, allowed, name) for v in values) if allowed else values
 
     query = Query(
         y=one("y", "elapsed_s"),
@@ -68,21 +79,11 @@ def read(given: QueryDict) -> tuple[Query, Look]:
         colour=one("colour"),
         facet=one("facet"),
         scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
-        text=one("text")[:200],
-        where=one("where"),
-        workloads=some("workload"),
-        clusters=some("cluster"),
-        projects=some("project"),
-        tags=some("tag"),
-        states=some("state", State.values),
-        trusts=some("trust", tuple(TrustLevel)),
-        after=_moment(one("after"), "after"),
-        before=_moment(one("before"), "before"),
     )
     columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
     for name in columns:
         if not is_metric(name):
-            raise CannotExplore(f"columns: {name[:80]!r} is not a metric.")
+            raise CannotExplore(f"columns: {name[:80]!r} is not a metric.", field="columns")
     look = Look(
         statistic=_allowed(one("statistic", "median"), [name for name, _ in STATISTICS], "statistic"),
         x_log=bool(one("xlog")),
@@ -101,25 +102,14 @@ def default_columns(query: Query) -> tuple[str, ...]:
 
 def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
     if value not in allowed:
-        raise CannotExplore(f"{name}: {value[:40]!r} is not one of {', '.join(filter(None, allowed))}.")
+        raise CannotExplore(f"{name}: {value[:40]!r} is not one of {', '.join(filter(None, allowed))}.", field=name)
     return value
 
 
-def _moment(text: str, name: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise CannotExplore(f"{name}: {text[:40]!r} is not a date; write for example 2026-11-20.") from None
-
-
-def table_of(user: Any, query: Query, look: Look) -> QuerySet[Configuration]:
+def table_of(question: Question) -> QuerySet[Configuration]:
     """The configurations in the order of the table, with what every row shows of their experiments."""
-    matching = configurations(user, query)
-    related = matching.select_related("experiment__cluster", "experiment__project")
-    return related.order_by(*ORDERS[look.order][1])
+    related = question.configurations.select_related("experiment__cluster", "experiment__project")
+    return related.order_by(*ORDERS[question.look.order][1])
 
 
 def panels(pivoted: Pivot, query: Query, look: Look) -> list[Chart]:
@@ -235,13 +225,12 @@ def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
     ]
 
 
-def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse:
-    """Stream the table that a query string asks for. Raise CannotExplore, before anything is sent."""
-    query, look = read(given)
-    matching = table_of(user, query, look)
+def exported(question: Question, form: str) -> StreamingHttpResponse:
+    """Stream the whole table."""
+    matching, look = table_of(question), question.look
     parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(matching) if name not in ("hosts", "ranks"))]
     content_type, write = FORMATS[form]
-    body = write(rows(matching, parameters, look.columns, query.scope), columns(parameters, look.columns))
+    body = write(rows(matching, parameters, look.columns, question.query.scope), columns(parameters, look.columns))
     response = StreamingHttpResponse(body, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
     return response

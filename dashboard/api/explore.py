@@ -13,30 +13,27 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
-from dashboard.api.filtering import refuse_unknown
+from dashboard.api.filtering import described, refuse_unknown
 from dashboard.api.trials import FileRenderer
-from dashboard.explore import NAMES, cells_as_data, exported, read
+from dashboard.explore import AXES, NAMES, Question, ask, cells_as_data, exported
+from dashboard.filters import ConfigurationFilter
 from experiments.errors import CannotExplore
 from experiments.selectors.explorer import counts, flagged, pivot
 from experiments.selectors.explorer_export import FORMATS
 
-_MANY: Final = frozenset({"workload", "cluster", "project", "tag", "state", "trust"})
-_WORDS: Final = {
+_AXES: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",
     "x": "Parameter or metric of the horizontal axis; `hosts` when left out.",
     "colour": "Parameter that separates the series.",
     "facet": "Parameter that separates the panels.",
-    "where": "Comparisons separated by commas: `hosts >= 4, link.delay = 2 ms, elapsed_s < 10`.",
-    "after": "A trial ended then or later (ISO 8601).",
-    "before": "A trial ended earlier than that (ISO 8601).",
+    "scope": "Traffic that the metrics are about, `all` or `mpi`.",
     "columns": "Metrics of the table, separated by commas.",
     "order": "Order of the table: `hosts`, `name`, or newest first.",
 }
-_LOOK: Final = frozenset({"page", "xlog", "ylog", "statistic"})
-_PARAMETERS: Final = [
-    OpenApiParameter(name, str, many=name in _MANY, description=_WORDS.get(name, "As on the page."))
-    for name in sorted(NAMES - _LOOK)
-]
+_PARAMETERS: Final = sorted(
+    [*described(ConfigurationFilter), *(OpenApiParameter(name, str, description=_AXES[name]) for name in AXES)],
+    key=lambda parameter: parameter.name,
+)
 
 
 class ExploreView(APIView):
@@ -45,11 +42,12 @@ class ExploreView(APIView):
     @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
         """Cells of the pivot with the number of configurations and trials behind each."""
-        query, _ = _read(request)
+        question = _question(request)
+        query, matched = question.query, counts(question.configurations)
         try:
-            pivoted, matched = pivot(request.user, query), counts(request.user, query)
+            pivoted = pivot(question.configurations, query)
         except CannotExplore as error:
-            raise ValidationError({"": [str(error)]}) from None
+            raise ValidationError({error.field: [str(error)]}) from None
         return Response(
             {
                 "x": query.x,
@@ -57,7 +55,7 @@ class ExploreView(APIView):
                 "colour": query.colour or None,
                 "facet": query.facet or None,
                 "configurations": matched.total,
-                "flagged_left_out": flagged(request.user, query),
+                "flagged_left_out": flagged(question.configurations, query),
                 "cut": pivoted.cut,
                 "cells": cells_as_data(pivoted),
             }
@@ -82,16 +80,12 @@ class ExploreExportView(APIView):
         """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed."""
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
-        _read(request)
-        try:
-            return exported(request.user, request._request.GET, form)
-        except CannotExplore as error:
-            raise ValidationError({"": [str(error)]}) from None
+        return exported(_question(request), form)
 
 
-def _read(request: Request) -> Any:
-    refuse_unknown(request, set(NAMES))
+def _question(request: Request) -> Question:
+    refuse_unknown(request, NAMES)
     try:
-        return read(request._request.GET)
+        return ask(request.user, request._request.GET)
     except CannotExplore as error:
-        raise ValidationError({"": [str(error)]}) from None
+        raise ValidationError({error.field: [str(error)]}) from None

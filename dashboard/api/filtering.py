@@ -1,30 +1,52 @@
-"""What stands behind the question mark, strict about names: the filters of dashboard/filters.py, and single words."""
+"""What stands behind the question mark, strict about names: the filters of a list, and single words."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Any, Final, TypeVar
 
 from django.db.models import QuerySet
+from django_filters import BooleanFilter, MultipleChoiceFilter
 from django_filters.rest_framework import DjangoFilterBackend
+from django_filters.utils import translate_validation
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from dashboard.filters import unknown_names
+from dashboard.filters import ListFilter
+from dashboard.filters.fields import AnyOfFilter
 
-_OF_THE_PAGE: Final = frozenset({"limit", "offset"})
+PAGE: Final = ("limit", "offset")
+Filters = TypeVar("Filters", bound=ListFilter)
 
 
 class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
     """Refuses unknown names: a misspelt filter must not answer with everything."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        known = self.get_filterset_class(view, queryset).base_filters
-        unknown = unknown_names(request.query_params, known, besides=_OF_THE_PAGE)
-        if unknown:
-            names = ", ".join(sorted(known))
-            raise ValidationError({name: [f"is not a filter; known: {names}"] for name in unknown})
+        refuse_unknown(request, {*self.get_filterset_class(view, queryset).base_filters, *PAGE})
         filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return filtered
+
+
+def checked(filters: Filters) -> Filters:
+    """Return filters that are valid. Raise ValidationError with every error at its name."""
+    if not filters.is_valid():
+        raise translate_validation(filters.errors)
+    return filters
+
+
+def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
+    """Return the filters as the OpenAPI document describes those of a view that is no list of its model."""
+    return [
+        OpenApiParameter(
+            name,
+            bool if isinstance(each, BooleanFilter) else str,
+            many=isinstance(each, AnyOfFilter | MultipleChoiceFilter),
+            description=each.extra["help_text"],
+        )
+        for name, each in filters.base_filters.items()
+    ]
 
 
 def clean(request: Request, name: str) -> str:
@@ -32,7 +54,7 @@ def clean(request: Request, name: str) -> str:
     return str(request.query_params.get(name, "")).strip()
 
 
-def refuse_unknown(request: Request, known: set[str]) -> None:
+def refuse_unknown(request: Request, known: Collection[str]) -> None:
     """A misspelt name must not answer with something else. Raise ValidationError."""
     wrong: dict[str, Any] = {
         name: [f"is not known here; known: {', '.join(sorted(known))}"]

@@ -12,11 +12,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
-from dashboard.api.filtering import clean, refuse_unknown
+from dashboard.api.filtering import checked, clean, described, refuse_unknown
+from dashboard.filters import HistoryFilter
 from experiments.metrics import is_metric
 from experiments.models import Configuration
 from experiments.selectors.history import history_of
-from experiments.selectors.history_list import histories, standing
+from experiments.selectors.history_list import histories, standing, with_histories
 
 FEW: Final = 10
 MOST: Final = 50
@@ -24,9 +25,7 @@ MOST: Final = 50
 
 
 _LIST: Final = [
-    OpenApiParameter("text", str, description="Words of an experiment's name, its slug or a tag."),
-    OpenApiParameter("workload", str, description="Slug."),
-    OpenApiParameter("cluster", str, description="Slug."),
+    *described(HistoryFilter),
     OpenApiParameter("limit", int, description=f"At most {MOST}; {FEW} when left out."),
     OpenApiParameter("offset", int, description="How many of the newest to skip."),
 ]
@@ -41,10 +40,11 @@ class HistoriesView(APIView):
     def get(self, request: Request) -> Response:
         """How each of them stands, by elapsed time; `more` tells whether others follow."""
         refuse_unknown(request, {each.name for each in _LIST})
+        filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
-        wanted = {name: clean(request, name) for name in ("text", "workload", "cluster")}
-        rows, more = histories(request.user, **wanted, first=offset, most=limit)
-        return Response({"results": [kept.to_dict() for kept in standing(request.user, rows)], "more": more})
+        rows, more = histories(filters.qs, first=offset, most=limit)
+        listed = [kept for kept in standing(request.user, rows) if kept.history.flagged or not filters.only_flagged]
+        return Response({"results": [kept.to_dict() for kept in listed], "more": more})
 
 
 def _whole(request: Request, name: str, default: int, most: int) -> int:

@@ -12,18 +12,26 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from analysis.trust_level import TrustLevel
 from dashboard import numbers
 from dashboard.charts import Scale
-from dashboard.explore import ORDERS, STATISTICS, Look, exported, options, panels, panels_left_out, read, table_of
+from dashboard.explore import (
+    ORDERS,
+    STATISTICS,
+    Look,
+    Question,
+    ask,
+    exported,
+    options,
+    panels,
+    panels_left_out,
+    table_of,
+)
 from dashboard.labels import parameter_label, value_words, workload_title
-from dashboard.states import chip_of
 from experiments.errors import CannotExplore
 from experiments.metrics import described
-from experiments.models import Measurement, SavedView, State
+from experiments.models import Measurement, SavedView
 from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
 from experiments.selectors.explorer_export import FORMATS
-from experiments.selectors.explorer_query import Query
 
 PER_PAGE = 25
 MOST_VIEWS = 12
@@ -45,27 +53,29 @@ def explore(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
-    query, look = read(request.GET)
-    matched = counts(request.user, query)
-    pivoted = pivot(request.user, query)
-    paginator = Paginator(table_of(request.user, query, look), PER_PAGE)
+    question = ask(request.user, request.GET)
+    query, look = question.query, question.look
+    matched = counts(question.configurations)
+    pivoted = pivot(question.configurations, query)
+    paginator = Paginator(table_of(question), PER_PAGE)
     paginator.count = matched.total  # counted already, together with the filters' own counts
     page = paginator.get_page(request.GET.get("page"))
     own = list(page.object_list)
     return {
         "query": query,
+        "filters": question.filters.form,
         "look": look,
         "matched": matched,
         "trials": sum(cell.trials for cell in pivoted.cells),
         "cut": pivoted.cut,
-        "flagged": flagged(request.user, query),
+        "flagged": flagged(question.configurations, query),
         "scatter": pivoted.is_scatter,
         "charts": panels(pivoted, query, look),
         "panels_left_out": panels_left_out(pivoted),
         "page": page,
         "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
         "query_string": _without_page(request.GET),
-        "choices": _choices(matched, query),
+        "choices": _choices(matched, question),
     }
 
 
@@ -77,21 +87,20 @@ def _without_page(given: QueryDict) -> str:
     return kept.urlencode(safe=",:")
 
 
-def _choices(matched: Counts, query: Query) -> dict[str, Any]:
-    """Everything that the filters and axes offer, with what is chosen."""
+def _choices(matched: Counts, question: Question) -> dict[str, Any]:
+    """What the axes offer, and the filters that count what matches."""
+    asked = question.filters.form.cleaned_data
     return {
-        **options(matched, query),
-        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], query.workloads),
-        "clusters": _counted(matched.clusters, query.clusters),
-        "states": [(state.value, state.word, state in query.states) for state in State],
-        "trusts": [(level.value, chip_of(level).word, level in query.trusts) for level in TrustLevel],
+        **options(matched, question.query),
+        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], asked["workload"]),
+        "clusters": _counted(matched.clusters, asked["cluster"]),
         "statistics": STATISTICS,
         "scopes": Measurement.Scope.choices,
         "orders": [(name, title) for name, (title, _) in ORDERS.items()],
     }
 
 
-def _counted(counted: list[tuple[str, str, int]], chosen: tuple[str, ...]) -> list[tuple[str, str, int, bool]]:
+def _counted(counted: list[tuple[str, str, int]], chosen: list[str]) -> list[tuple[str, str, int, bool]]:
     """Counts of what matches, with chosen ones that match nothing kept in sight."""
     there = {value for value, _, _ in counted}
     missing = [(value, value, 0) for value in chosen if value not in there]
@@ -146,7 +155,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
     name = request.POST.get("name", "").strip()[:80]
     query = request.POST.get("query", "")[:4000]
     try:
-        read(QueryDict(query))
+        ask(request.user, QueryDict(query))
     except CannotExplore as error:
         messages.error(request, str(error), extra_tags="bad")
         return redirect("explore")
@@ -179,6 +188,6 @@ def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpRespo
     if form not in FORMATS:
         raise Http404
     try:
-        return exported(request.user, request.GET, form)
+        return exported(ask(request.user, request.GET), form)
     except CannotExplore as error:
         return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)

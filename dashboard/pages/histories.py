@@ -6,16 +6,14 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, workload_title
 from dashboard.lookup import asked
 from dashboard.numbers import percent_change
-from experiments import workloads
 from experiments.metrics import described
-from experiments.models import Cluster
-from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing
+from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing, with_histories
 
 PER_PAGE = 10
 FLAGGED_PER_PAGE = 50
@@ -27,24 +25,20 @@ LAST_PAGE = 100_000
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the list; a change of a filter gets the list alone (htmx)."""
-    wanted = {name: asked(request, name) for name in ("text", "workload", "cluster")}
-    flagged, number = asked(request, "flagged") == "1", _page(asked(request, "page"))
+    filters = HistoryFilter.of_page(request.GET, with_histories(request.user))
+    flagged, number = filters.only_flagged, _page(asked(request, "page"))
     most = FLAGGED_PER_PAGE if flagged else PER_PAGE
     first = (number - 1) * most
-    rows, more = histories(request.user, **wanted, first=first, most=most)
-    wanted |= {"flagged": "1" if flagged else ""}
+    rows, more = histories(filters.matching, first=first, most=most)
     context = {
         "place": "explore",
         "rows": [_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
-        "asked": wanted,
-        "query": urlencode({name: value for name, value in wanted.items() if value}),
+        "filters": filters,
         "metric": described(METRIC),
         "fewest": FEWEST,
-        "workloads": workloads.registry(),
-        "clusters": Cluster.objects.order_by("name"),
     }
     template = "history/_list.html" if request.htmx else "history/index.html"  # type: ignore[attr-defined]
     return render(request, template, context)

@@ -92,18 +92,6 @@ class ConfigurationRow:
         return (min(values), max(values)) if values else None
 
 
-def find_experiments(*, text: str = "", workload: str = "", published: bool | None = None) -> QuerySet[Experiment]:
-    """Return experiments, newest first, for a list page."""
-    experiments = Experiment.objects.select_related("cluster", "owner", "project")
-    if text:
-        experiments = experiments.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
-    if workload:
-        experiments = experiments.filter(workload=workload)
-    if published is not None:
-        experiments = experiments.filter(published=published)
-    return experiments
-
-
 def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     """Return the progress of each experiment by key, in one query."""
 

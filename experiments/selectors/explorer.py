@@ -37,7 +37,7 @@ from experiments.aggregates import Median
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Summary
 from experiments.models.states import measured
-from experiments.selectors.explorer_query import Query, check, configurations
+from experiments.selectors.explorer_query import Query, check
 from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500
@@ -96,11 +96,11 @@ class Hashed(Func):
     output_field = BigIntegerField()
 
 
-def pivot(user: Any, query: Query) -> Pivot:
-    """Return the cells of a query, in two database queries. Raise CannotExplore."""
+def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
+    """Return the cells of a query over configurations, in two database queries. Raise CannotExplore."""
     check(query)
     # From the configurations, not from their summaries: what filters them is then read once.
-    rows = configurations(user, query).filter(summaries__metric=query.y, summaries__scope=query.scope)
+    rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
     return _scatter(rows, query) if is_metric(query.x) else _cells(rows, query)
 
 
@@ -192,9 +192,9 @@ class Counts:
     clusters: list[tuple[str, str, int]]
 
 
-def counts(user: Any, query: Query) -> Counts:
+def counts(configurations: QuerySet[Configuration]) -> Counts:
     """Count what the filters leave, in two queries."""
-    matching = configurations(user, query).order_by().values_list("experiment__workload", "experiment__cluster_id")
+    matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
     rows = list(matching.annotate(count=Count("pk")))
     names = {pk: (slug, name) for pk, slug, name in Cluster.objects.values_list("pk", "slug", "name")}
     by_workload: dict[str, int] = defaultdict(int)
@@ -207,12 +207,12 @@ def counts(user: Any, query: Query) -> Counts:
     return Counts(sum(by_workload.values()), sorted(by_workload.items()), clusters)
 
 
-def flagged(user: Any, query: Query) -> int:
+def flagged(configurations: QuerySet[Configuration], query: Query) -> int:
     """Count the trials whose traffic the answer leaves out; none where only times are asked for."""
     if not any(is_traffic(name, query.scope) for name in (query.x, query.y)):
         return 0
     # One condition: of one trial, not of several of the configuration.
-    return configurations(user, query).filter(measured("trials__"), trials__trust__in=FLAGGED).count()
+    return configurations.filter(measured("trials__"), trials__trust__in=FLAGGED).count()
 
 
 @dataclass(slots=True)

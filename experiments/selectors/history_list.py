@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count, F, FloatField, Max, Q, Sum, Value
+from django.db.models import Count, F, FloatField, Max, QuerySet, Sum, Value
 from django.db.models.functions import Cast, Extract
 
 from analysis.statistics import History, HistoryPoint, detect_changes
@@ -62,17 +62,13 @@ class Kept:
         }
 
 
-def histories(
-    user: Any, *, text: str = "", workload: str = "", cluster: str = "", first: int = 0, most: int = 10
-) -> tuple[list[Row], bool]:
-    """Return ``most`` of the histories that ``user`` may see, newest experiments first, and whether more follow."""
-    experiments = visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
-    if text:
-        experiments = experiments.filter(Q(name__icontains=text) | Q(slug__icontains=text) | Q(tags__icontains=text))
-    if workload:
-        experiments = experiments.filter(workload=workload)
-    if cluster:
-        experiments = experiments.filter(cluster__slug=cluster)
+def with_histories(user: Any) -> QuerySet[Experiment]:
+    """Return the experiments that ``user`` may see and that can have a history: those that ran on a cluster."""
+    return visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
+
+
+def histories(experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10) -> tuple[list[Row], bool]:
+    """Return ``most`` of the histories of these experiments, the newest ones first, and whether more follow."""
     rows = (
         Summary.objects.filter(metric=METRIC, scope="all", configuration__experiment__in=experiments)
         .values_list("configuration__hash", "configuration__experiment__cluster__slug")

@@ -9,12 +9,11 @@ from dashboard.experiment.text_report import configurations_table
 from experiments.models import Configuration, Experiment, Summary, Trial
 from experiments.selectors import configuration_rows
 from experiments.selectors.comparison import compare
-from experiments.selectors.explorer import flagged, pivot
-from experiments.selectors.explorer_query import Query
 from experiments.selectors.history import history_of
 from experiments.selectors.study import study_of
 from experiments.traffic import in_statistics
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.explorer import left_out, pivoted
 
 
 @pytest.fixture
@@ -84,9 +83,9 @@ def test_it_says_how_many_trials_a_comparison_leaves_out(measured, submit, run, 
 
 
 def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page):
-    assert [cell.trials for cell in pivot(person, Query(text="doubtful", y="packets")).cells] == [3]
-    assert [cell.trials for cell in pivot(person, Query(text="doubtful")).cells] == [4]
-    assert (flagged(person, Query(text="doubtful", y="packets")), flagged(person, Query(text="doubtful"))) == (1, 0)
+    assert [cell.trials for cell in pivoted(person, text="doubtful", y="packets").cells] == [3]
+    assert [cell.trials for cell in pivoted(person, text="doubtful").cells] == [4]
+    assert (left_out(person, text="doubtful", y="packets"), left_out(person, text="doubtful")) == (1, 0)
     html = page.get(reverse("explore"), {"text": "doubtful", "y": "packets"}).content.decode()
     assert "The traffic of 1 flagged trial is left out" in html
     told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()

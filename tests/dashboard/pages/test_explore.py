@@ -11,9 +11,8 @@ from django.db import connection
 from django.http import QueryDict
 
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
-from experiments.selectors.explorer import pivot
-from experiments.selectors.explorer_query import Query
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.explorer import pivoted
 from tests.experiments import factories
 
 ADDRESS = "/explore/"
@@ -54,7 +53,7 @@ def test_it_keeps_summaries_as_trials_end_and_are_superseded(measured):
 
 
 def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
-    cells = pivot(person, Query(text="plain")).cells
+    cells = pivoted(person, text="plain").cells
     assert [(c.x, c.configurations, c.trials, len(c.dots)) for c in cells if c.x == 4] == [(4, 1, 3, 3)]
     four = next(c for c in cells if c.x == 4)
     assert four.interval[0] < four.mean < four.interval[1]
@@ -62,7 +61,7 @@ def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
 
 
 def test_it_counts_each_of_several_configurations_of_a_cell_once(measured, person):
-    four = next(c for c in pivot(person, Query(where="hosts = 4, molecules = 216")).cells if c.x == 4)
+    four = next(c for c in pivoted(person, where="hosts = 4, molecules = 216").cells if c.x == 4)
     mine = Summary.objects.filter(configuration__hosts=4, configuration__experiment__published=False)
     medians = mine.filter(metric="elapsed_s").values_list("median", flat=True)
     assert (four.configurations, four.trials) == (3, 7)
@@ -82,6 +81,11 @@ def test_it_counts_each_of_several_configurations_of_a_cell_once(measured, perso
         ({"where": "ranks_per_host = 1, hosts = 2"}, 3),
         ({"where": "hosts = 4.5"}, 0),
         ({"where": "link.mtu = 9 kB and not hosts < 4"}, 1),
+        ({"state": "", "trust": "", "workload": "", "where": "", "after": ""}, 7),
+        ({"state": ["failed", "finished"]}, 7),
+        ({"tag": ["night", "dense"]}, 0),
+        ({"after": "2020-01-01", "before": "2999-01-01T00:00:00+02:00"}, 7),
+        ({"after": "2998-01-01", "before": "2999-01-01"}, 0),
         ({"state": "failed"}, 0),
         ({"trust": ["good", "degraded"]}, 7),
         ({"after": "2999-01-01"}, 0),
@@ -98,6 +102,8 @@ def test_it_applies_filters(measured, page, given, count):
 @pytest.mark.parametrize(
     "given",
     [
+        {"where": "hosts > 2 and"},
+        {"where": "hosts > 2, " * 100},
         {"y": "nonsense"},
         {"y": "hosts"},
         {"colour": "elapsed_s"},
@@ -116,14 +122,16 @@ def test_it_refuses_what_has_no_meaning(measured, person, page, given):
     answer = page.get(ADDRESS, given)
     assert answer.status_code == 400
     assert "Start again" in answer.content.decode()
-    assert client_of(person).get("/api/v1/explore/", given).status_code == 400
+    refusal = client_of(person).get("/api/v1/explore/", given)
+    assert refusal.status_code == 400
+    assert [error["path"] for error in refusal.json()["errors"]] == list(given)
 
 
 def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):
-    pivoted = pivot(person, Query(x="packets", y="elapsed_s", colour="link.mtu", text="wide"))
-    assert pivoted.is_scatter
-    assert sorted({cell.colour for cell in pivoted.cells}) == [1500, 9000]
-    assert len(pivoted.cells) == 4
+    scatter = pivoted(person, x="packets", y="elapsed_s", colour="link.mtu", text="wide")
+    assert scatter.is_scatter
+    assert sorted({cell.colour for cell in scatter.cells}) == [1500, 9000]
+    assert len(scatter.cells) == 4
 
 
 def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, page):
@@ -152,7 +160,7 @@ def test_it_does_not_show_what_belongs_to_others(measured, page, person):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     answer = page.get(ADDRESS, {"workload": "water", "text": "wide"})
     assert answer.context["matched"].total == 0
-    assert pivot(person, Query(text="wide")).cells == []
+    assert pivoted(person, text="wide").cells == []
 
 
 def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):

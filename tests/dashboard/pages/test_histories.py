@@ -1,5 +1,6 @@
 """The list of histories: enough trials, newest first, each judged as its own page judges it."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -97,7 +98,7 @@ def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
     assert [kept.configuration.experiment.slug for kept in rows(page, flagged="1")] == ["stepped"]
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
-    assert 'name="flagged" value="1" checked' in html
+    assert re.search(r'<input type="checkbox" name="flagged"[^>]* value="1"[^>]* checked>', html)
     assert "Needing a look among histories 1 to 2" in html
     expect(measured[1].trials.order_by("ended_at")[6], "elapsed_s", "New kernel", person)
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
@@ -137,5 +138,8 @@ def test_it_gives_rest_the_same(measured, page, person):
     assert (row["flagged"], row["steps"], row["trials"]) == (True, 1, 12)
     assert row["last_step"]["ratio"] == pytest.approx(1.2, rel=0.01)
     assert client_of(person).get(f"/api/v1/history/{row['configuration']}/{row['cluster']}/").status_code == 200
+    assert client_of(person).get("/api/v1/history/", {"flagged": "true", "text": "stead"}).json()["results"] == []
+    assert len(client_of(person).get("/api/v1/history/", {"flagged": "true"}).json()["results"]) == 1
+    assert client_of(person).get("/api/v1/history/", {"workload": "fire"}).status_code == 400
     assert client_of(person).get("/api/v1/history/", {"limit": "ten"}).status_code == 400
     assert client_of(person).get("/api/v1/history/", {"metric": "packets"}).status_code == 400

@@ -89,17 +89,6 @@ def test_it_names_what_varies_hosts_first() -> None:
     assert selectors.swept_parameters(selectors.configuration_rows(experiment, [])) == ["hosts", "steps"]
 
 
-def test_it_finds_experiments_by_name_address_and_tag() -> None:
-    tagged = factories.experiment(name="Alpha", tags=["Molecular dynamics"])
-    other = factories.experiment(name="Beta 100%")
-    assert list(selectors.find_experiments(text="alph")) == [tagged]
-    assert list(selectors.find_experiments(text="molecular")) == [tagged]
-    assert list(selectors.find_experiments(text="100%")) == [other]
-    assert list(selectors.find_experiments(text="100_")) == []
-    assert list(selectors.find_experiments(workload="water")) == [other, tagged]
-    assert list(selectors.find_experiments(workload="fire")) == []
-
-
 def test_it_tells_what_waits_and_what_runs(django_assert_num_queries: Any) -> None:
     first, second = factories.experiment(), factories.experiment()
     trial = factories.running()

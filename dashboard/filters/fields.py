@@ -1,0 +1,160 @@
+"""What a filter reads out of a query string, and how a page draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import django_filters
+from django import forms
+from django.core.exceptions import ValidationError
+from django_filters.fields import IsoDateTimeField
+
+from experiments.errors import CannotExplore
+from experiments.selectors.conditions import read_conditions
+from experiments.spec.expressions import Expression
+
+
+class Words(forms.TextInput):
+    """A search field."""
+
+    input_type = "search"
+
+
+class Choices(forms.Select):
+    """A select that is made when it is drawn; what was asked for and is no choice stays in sight."""
+
+    def __init__(self, nothing: str, offered: Callable[[], list[tuple[str, str]]]) -> None:
+        super().__init__()
+        self._nothing, self._offered = nothing, offered
+
+    def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
+        choices = [("", self._nothing), *self._offered()]
+        known = {option for option, _ in choices}
+        self.choices = [*choices, *((asked, asked) for asked in value if asked not in known)]
+        return super().optgroups(name, value, attrs)
+
+
+class YesOrNo(forms.Select):
+    """A select for true and false, which have words of their own in the address of a page."""
+
+    def __init__(self, nothing: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
+        super().__init__(choices=[("", nothing), no, yes])
+        self._values = {yes[0]: True, no[0]: False}
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> bool | str:
+        text = str(data.get(name, ""))
+        return self._values.get(text.lower(), text)
+
+    def format_value(self, value: Any) -> list[str]:
+        return [word for word, meant in self._values.items() if meant is value]
+
+
+class Tick(forms.CheckboxInput):
+    """A checkbox that sends 1, or nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(attrs={"value": "1"}, check_test=lambda text: str(text).lower() in ("1", "true", "on"))
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> Any:
+        return str(data.get(name, ""))
+
+
+class TruthField(forms.NullBooleanField):
+    """True, false or not said; nothing else is taken for one of them."""
+
+    widget = forms.TextInput
+
+    _MEANT: ClassVar = {"": None, "1": True, "true": True, "on": True, "0": False, "false": False}
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return self._MEANT[str("" if value is None else value).strip().lower()]
+        except KeyError:
+            raise ValidationError("Say true or false.") from None
+
+    def validate(self, value: Any) -> None:
+        """Accept whatever `to_python` has read."""
+
+
+class TruthFilter(django_filters.BooleanFilter):  # type: ignore[misc]
+    """Is true, or is false."""
+
+    field_class = TruthField
+
+
+class Day(forms.DateInput):
+    """The day of a moment."""
+
+    input_type = "date"
+
+    def format_value(self, value: Any) -> str:
+        return str(value or "")[:10]
+
+
+class Several(forms.TextInput):
+    """All values of a name in the query string; the first of them is drawn."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        return [text for text in data.getlist(name) if text.strip()]
+
+    def format_value(self, value: Any) -> str:
+        return value[0] if value else ""
+
+
+class SeveralField(forms.Field):
+    """Any number of words."""
+
+    widget = Several
+
+
+class AnyOfFilter(django_filters.Filter):  # type: ignore[misc]
+    """Is one of several."""
+
+    field_class = SeveralField
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(lookup_expr="in", **options)
+
+
+class MomentField(IsoDateTimeField):  # type: ignore[misc]
+    """A moment in ISO 8601, taken to UTC: PostgreSQL refuses offsets of more than 16 hours."""
+
+    default_error_messages: ClassVar = {"invalid": "Enter a date, or a date and time, such as 2026-11-20."}
+
+    def clean(self, value: Any) -> datetime | None:
+        moment: datetime | None = super().clean(value)
+        try:
+            return None if moment is None else moment.astimezone(UTC)
+        except OverflowError:
+            raise ValidationError("Enter a date and time in the years 1 to 9999.") from None
+
+
+class MomentFilter(django_filters.Filter):  # type: ignore[misc]
+    """Compares with a moment."""
+
+    field_class = MomentField
+
+
+class ConditionsField(forms.CharField):
+    """Conditions in the expression language; errors stand here, as PostgreSQL is not asked before all of a question is clear."""
+
+    def clean(self, value: Any) -> Expression | None:
+        text = super().clean(value)
+        try:
+            return read_conditions(text) if text else None
+        except CannotExplore as error:
+            raise ValidationError(str(error)) from None
+
+
+class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
+    """Asks what an expression asks."""
+
+    field_class = ConditionsField
+
+
+def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Return the name and the sentence of the first field that is wrong."""
+    name, sentences = next(iter(errors.items()))
+    return name, str(sentences[0])

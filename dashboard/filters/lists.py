@@ -1,0 +1,336 @@
+"""The filters of each list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import django_filters
+from django import forms
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.forms.boundfield import BoundField
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from analysis.trust_level import TrustLevel
+from dashboard.filters.fields import (
+    AnyOfFilter,
+    Choices,
+    ConditionsFilter,
+    Day,
+    MomentFilter,
+    Tick,
+    TruthFilter,
+    Words,
+    YesOrNo,
+)
+from dashboard.states import chip_of
+from experiments import workloads
+from experiments.models import FAILED, UNFINISHED, Cluster, Configuration, Experiment, Kind, State, Trial
+from experiments.selectors.conditions import condition
+from experiments.spec.expressions import Expression
+
+
+class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
+    """The filters of a list. A page draws the form; ``help_text`` describes a filter to readers of the OpenAPI document."""
+
+    drawn: ClassVar[tuple[str, ...]] = ()
+    """What the page always draws; the others appear where the address asks for them."""
+    page_names: ClassVar[Mapping[str, str]] = {}
+    """Names that stand for a filter in the address of the page alone."""
+    _is_page = False
+
+    @classmethod
+    def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
+        """Return the filters as the address of a page asks for them."""
+        filters = cls(given, among)
+        filters._is_page = True
+        return filters
+
+    def get_form_class(self) -> type[forms.Form]:
+        form: type[forms.Form] = super().get_form_class()
+        names = self.page_names if self._is_page else {}
+        return type(form.__name__, (form,), {"add_prefix": lambda form, name: names.get(name, name)})
+
+    @property
+    def form(self) -> forms.Form:
+        if not hasattr(self, "_form"):
+            self._form = self.get_form_class()(self.data, auto_id="f-%s")
+            for field in self._form.fields.values():
+                _dress(field)
+        return self._form
+
+    @property
+    def matching(self) -> QuerySet[Any]:
+        """What the filters leave; nothing where one of them is wrong, as it was not meant to be left out."""
+        left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
+        return left
+
+    @property
+    def fields(self) -> list[BoundField]:
+        """What the page draws."""
+        return [field for field in self.form if field.name in self.drawn or field.data not in (None, "", [])]
+
+    @property
+    def query(self) -> str:
+        """The filters as a query string, for the links to other pages of the list."""
+        names = [field.html_name for field in self.form]
+        return urlencode([(name, text) for name in names for text in self.data.getlist(name) if text.strip()])
+
+
+def _dress(field: forms.Field) -> None:
+    """Give a field what Bootstrap and readers of the page need."""
+    widget = field.widget
+    is_check = isinstance(widget, forms.CheckboxInput | forms.CheckboxSelectMultiple)
+    look = "form-check-input" if is_check else "form-select" if isinstance(widget, forms.Select) else "form-control"
+    # A checkbox stands in its label.
+    label = {} if is_check else {"aria-label": str(field.label)}
+    widget.attrs = {"class": look, **label, **widget.attrs}
+    if isinstance(widget, forms.TextInput) and not isinstance(widget, forms.DateInput):
+        widget.attrs.setdefault("placeholder", str(field.label))
+
+
+def _with_text(experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+    return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
+
+
+def _workload_choices() -> list[tuple[str, str]]:
+    return [(workload.slug, workload.title) for workload in workloads.registry()]
+
+
+def _cluster_choices() -> list[tuple[str, str]]:
+    return [*Cluster.objects.order_by("name").values_list("slug", "name")]
+
+
+def _workload(**options: Any) -> django_filters.ChoiceFilter:
+    return django_filters.ChoiceFilter(
+        choices=_workload_choices, empty_label="Any workload", label="Workload", help_text="Workload.", **options
+    )
+
+
+def _cluster() -> django_filters.CharFilter:
+    widget = Choices("Any cluster", _cluster_choices)
+    return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
+
+
+def _project() -> django_filters.CharFilter:
+    return django_filters.CharFilter(field_name="project__slug", label="Project", help_text="Project.")
+
+
+class ExperimentFilter(ListFilter):
+    """Filters of the list of experiments."""
+
+    text = django_filters.CharFilter(
+        method=_with_text,
+        widget=Words,
+        label="Words of the name or a tag",
+        help_text="Part of the name, the address or a tag.",
+    )
+    tag = django_filters.CharFilter(method="filter_tag", label="Tag", help_text="Has this tag.")
+    workload = _workload()
+    cluster = _cluster()
+    project = _project()
+    owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
+    state = django_filters.ChoiceFilter(
+        method="filter_state",
+        choices=[("unfinished", "Running or waiting"), ("failed", "With failed trials"), ("over", "Finished")],
+        empty_label="Any state",
+        label="State",
+        help_text="How far its trials are.",
+    )
+    published = TruthFilter(
+        widget=YesOrNo("Measured and published", ("published", "Published"), ("own", "Measured here")),
+        label="Source",
+        help_text="Only published results, or only own ones.",
+    )
+    created_after = MomentFilter(
+        field_name="created_at",
+        lookup_expr="gte",
+        widget=Day,
+        label="Submitted on or after",
+        help_text="Submitted then or later.",
+    )
+    created_before = MomentFilter(
+        field_name="created_at",
+        lookup_expr="lt",
+        widget=Day,
+        label="Submitted before",
+        help_text="Submitted earlier than that.",
+    )
+    ordering = django_filters.OrderingFilter(
+        fields=["created_at", "name"], label="Order", help_text="Order; - for descending."
+    )
+
+    drawn = ("text", "workload", "state", "published")
+    page_names: ClassVar = {"text": "q", "published": "source"}
+
+    class Meta:
+        model = Experiment
+        fields: ClassVar[list[str]] = []
+
+    def filter_tag(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+        return experiments.filter(tags__contains=[value])
+
+    def filter_state(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+        states = FAILED if value == "failed" else UNFINISHED
+        having = Q(pk__in=Trial.objects.current().filter(state__in=states).values("experiment_id"))
+        return experiments.filter(~having if value == "over" else having)
+
+
+class TrialFilter(ListFilter):
+    """Filters of the list of trials."""
+
+    experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
+    configuration = django_filters.CharFilter(field_name="configuration__hash", label="Hash of the configuration.")
+    state = django_filters.MultipleChoiceFilter(
+        choices=State, distinct=False, label="State; may be given more than once."
+    )
+    kind = django_filters.MultipleChoiceFilter(choices=Kind, distinct=False, label="What the trial is for.")
+    trust = django_filters.MultipleChoiceFilter(
+        distinct=False,
+        choices=[(level.value, level.value) for level in TrustLevel],
+        label="Trust in the capture.",
+    )
+    workload = _workload(field_name="experiment__workload")
+    cluster = _cluster()
+    hosts = django_filters.NumberFilter(
+        field_name="configuration__hosts", min_value=0, max_value=2**31 - 1, label="Number of hosts."
+    )
+    superseded = TruthFilter(label="Whether a newer attempt has replaced it.")
+    ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")
+    ended_before = MomentFilter(field_name="ended_at", lookup_expr="lt", label="Ended earlier than that.")
+    ordering = django_filters.OrderingFilter(
+        fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order; - for descending."
+    )
+
+    class Meta:
+        model = Trial
+        fields: ClassVar[list[str]] = []
+
+
+class HistoryFilter(ListFilter):
+    """Filters of the list of histories: of the experiments that the histories are made of."""
+
+    text = django_filters.CharFilter(
+        method=_with_text,
+        widget=Words,
+        label="Words of an experiment's name or a tag",
+        help_text="Words of an experiment's name, its slug or a tag.",
+    )
+    workload = _workload()
+    cluster = _cluster()
+    flagged = TruthFilter(
+        method="filter_flagged",
+        widget=Tick,
+        label="Needing a look",
+        help_text="Of the histories at hand (`limit`, `offset`), only those that somebody should look at.",
+    )
+
+    drawn = ("text", "workload", "cluster", "flagged")
+
+    class Meta:
+        model = Experiment
+        fields: ClassVar[list[str]] = []
+
+    @property
+    def only_flagged(self) -> bool:
+        """Whether only those are asked for that need a look: known when a history has been read and judged, not to the database."""
+        return self.is_valid() and bool(self.form.cleaned_data["flagged"])
+
+    def filter_flagged(self, experiments: QuerySet[Experiment], name: str, value: bool) -> QuerySet[Experiment]:
+        return experiments
+
+
+class ConfigurationFilter(ListFilter):
+    """Filters of the explorer: of configurations, by their experiments, by their trials, and by conditions on themselves."""
+
+    text = django_filters.CharFilter(
+        method=_with_text, widget=Words, label="Name or tag", help_text="Part of an experiment's name, address or tag."
+    )
+    where = ConditionsFilter(
+        method="filter_where",
+        widget=forms.TextInput(attrs={"class": "form-control mono", "placeholder": "hosts >= 4, elapsed_s < 10"}),
+        label="Conditions",
+        help_text="Conditions such as `hosts >= 4, link.delay = 2 ms` or `elapsed_s < 10 and not ranks > 2 * hosts`.",
+    )
+    workload = AnyOfFilter(label="Workload", help_text="Workload.")
+    cluster = AnyOfFilter(field_name="cluster__slug", label="Cluster", help_text="Cluster.")
+    project = AnyOfFilter(field_name="project__slug", label="Project", help_text="Project.")
+    tag = AnyOfFilter(method="filter_tags", label="Tag", help_text="Has each of these tags.")
+    state = django_filters.MultipleChoiceFilter(
+        method="filter_trial",
+        widget=forms.CheckboxSelectMultiple,
+        choices=[(state.value, state.word) for state in State],
+        label="Has a trial that is",
+        help_text="Has a trial in this state.",
+    )
+    trust = django_filters.MultipleChoiceFilter(
+        method="filter_trial",
+        widget=forms.CheckboxSelectMultiple,
+        choices=[(level.value, chip_of(level).word) for level in TrustLevel],
+        label="Trust of a capture",
+        help_text="Has a trial with this trust in its capture.",
+    )
+    after = MomentFilter(
+        method="filter_ended",
+        widget=Day,
+        label="Ended on or after",
+        help_text="A trial ended then or later (ISO 8601).",
+    )
+    before = MomentFilter(
+        method="filter_ended", widget=Day, label="Ended before", help_text="A trial ended earlier than that (ISO 8601)."
+    )
+
+    OF_EXPERIMENTS: ClassVar = ("text", "workload", "cluster", "project", "tag")
+
+    class Meta:
+        model = Configuration
+        fields: ClassVar[list[str]] = []
+
+    def __init__(self, given: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
+        """Filter the configurations of ``experiments``; conditions on metrics are about the traffic of ``scope``."""
+        super().__init__(_without_blanks(given), Configuration.objects.filter(in_design=True))
+        self._experiments = experiments
+        self._scope = scope
+
+    def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
+        experiments, rows = self._experiments, queryset
+        asked = self.form.cleaned_data
+        for name in self.OF_EXPERIMENTS:
+            experiments = self.filters[name].filter(experiments, asked[name])
+        # One subquery, and none where every experiment is meant.
+        if experiments.query.where:
+            rows = rows.filter(experiment__in=experiments)
+        for name, value in asked.items():
+            if name not in self.OF_EXPERIMENTS:
+                rows = self.filters[name].filter(rows, value)
+        return rows
+
+    def filter_tags(self, experiments: QuerySet[Experiment], name: str, value: list[str]) -> QuerySet[Experiment]:
+        return experiments.filter(tags__contains=value)
+
+    def filter_trial(self, rows: QuerySet[Configuration], name: str, value: list[str]) -> QuerySet[Configuration]:
+        return rows.filter(Exists(_trials().filter(**{f"{name}__in": value})))
+
+    def filter_ended(self, rows: QuerySet[Configuration], name: str, value: Any) -> QuerySet[Configuration]:
+        """Both ends are about one trial: the later of the two names asks for both."""
+        after, before = self.form.cleaned_data["after"], self.form.cleaned_data["before"]
+        if name == "after" and before:
+            return rows
+        ended = {"ended_at__gte": after, "ended_at__lt": before}
+        return rows.filter(Exists(_trials().filter(**{end: moment for end, moment in ended.items() if moment})))
+
+    def filter_where(self, rows: QuerySet[Configuration], name: str, value: Expression) -> QuerySet[Configuration]:
+        return rows.filter(condition(value, self._scope))
+
+
+def _trials() -> QuerySet[Trial]:
+    return Trial.objects.filter(configuration=OuterRef("pk"), superseded=False)
+
+
+def _without_blanks(given: QueryDict) -> QueryDict:
+    """Drop empty values: a form sends every field that it has."""
+    kept = given.copy()
+    for name, texts in given.lists():
+        kept.setlist(name, [text for text in texts if text.strip()])
+    return kept

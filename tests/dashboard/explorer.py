@@ -1,0 +1,26 @@
+"""Questions to the explorer as an address asks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from dashboard.explore import Question, ask
+from experiments.selectors.explorer import Pivot, flagged, pivot
+
+
+def question(user: Any, **given: Any) -> Question:
+    return ask(user, QueryDict(urlencode(given, doseq=True)))
+
+
+def pivoted(user: Any, **given: Any) -> Pivot:
+    asked = question(user, **given)
+    return pivot(asked.configurations, asked.query)
+
+
+def left_out(user: Any, **given: Any) -> int:
+    """How many trials the answer leaves out because their capture is flagged."""
+    asked = question(user, **given)
+    return flagged(asked.configurations, asked.query)
