@@ -152,7 +152,7 @@ def _bar(ratio: float, ends: tuple[float, float], widest: float) -> dict[str, An
     beyond = "left" if (ends[0] - 1) * 100 < -widest else "right" if (ends[1] - 1) * 100 > widest else ""
     return {
         "low": f"{low:.1f}",
-        "width": f"{max(0.8, high - low):.1f}",
+        "high": f"{max(low + 0.8, high):.1f}",
         "middle": f"{place(ratio):.1f}",
         "beyond": beyond,
     }
