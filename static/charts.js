@@ -103,10 +103,12 @@
     return grid(plot, "", [heat.name, ...heat.x], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
   }
   function grid(plot, quantity, head, rows) {
-    const caption = quantity ? [element("caption", { class: "small muted", style: "caption-side:top;padding:0 14px 4px" }, quantity)] : [];
-    return element("div", { class: "scroll", style: `max-height:${plot.clientHeight}px;overflow:auto`, tabindex: 0 }, element("table", { class: "table" }, ...caption,
+    const caption = quantity ? [element("caption", { class: "small muted" }, quantity)] : [];
+    const box = element("div", { class: "scroll twin", tabindex: 0 }, element("table", { class: "table" }, ...caption,
       element("thead", {}, element("tr", {}, ...head.map((h, i) => element("th", { scope: "col", class: i ? "num" : "" }, h)))),
       element("tbody", {}, ...rows.map(([first, ...cells]) => element("tr", {}, element("th", { scope: "row" }, text(first)), ...cells)))));
+    box.style.maxHeight = `${plot.clientHeight}px`;
+    return box;
   }
 
   /* An open table is made anew with its chart: numbers of another view under this one's name would be wrong. */

@@ -45,6 +45,8 @@
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
   });
 
+  document.addEventListener("change", e => { if (e.target.matches("[data-submits]")) e.target.form.submit(); });
+
   document.addEventListener("keydown", e => {
     const tab = e.target.closest && e.target.closest("[role=tab]");
     if (tab && (e.key === "ArrowRight" || e.key === "ArrowLeft")) {
