@@ -85,7 +85,7 @@ def cluster_rows() -> list[ClusterRow]:
 def clusters(request: HttpRequest) -> HttpResponse:
     """The list of clusters."""
     shown = {"place": "clusters", "rows": cluster_rows(), "may_describe": may_describe_clusters(request.user)}
-    return render(request, "clusters.html", shown)
+    return render(request, "clusters/page.html", shown)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -121,7 +121,7 @@ def _form(
     for title, purpose, count in _GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
     shown = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
-    return render(request, "cluster_facts.html", shown, status=422 if error else 200)
+    return render(request, "clusters/facts.html", shown, status=422 if error else 200)
 
 
 def _processor(cluster: Cluster) -> str:

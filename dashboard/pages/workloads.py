@@ -33,7 +33,7 @@ def workloads(request: HttpRequest) -> HttpResponse:
         }
         for workload in registry.registry()
     ]
-    return render(request, "workloads.html", {"place": "workloads", "rows": rows})
+    return render(request, "workloads/page.html", {"place": "workloads", "rows": rows})
 
 
 def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:

@@ -26,6 +26,12 @@ def test_it_compiles_every_template(file):
     assert get_template(str(file.relative_to(TEMPLATES)))
 
 
+def test_it_keeps_every_page_in_a_folder_of_its_name():
+    """At the root lies what all pages share, and what Django itself looks for there."""
+    root = {file.name for file in TEMPLATES.glob("*.html") if not file.name.startswith("_")}
+    assert root == {"base.html", "403.html", "403_csrf.html", "404.html", "500.html"}
+
+
 def test_it_finds_every_class_of_a_template_in_a_style_sheet():
     texts = "".join(file.read_text() for file in TEMPLATES.rglob("*.html"))
     used = set()
