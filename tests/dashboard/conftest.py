@@ -13,6 +13,7 @@ from django.test import Client
 from experiments.library import load_defaults, load_published
 from experiments.models import Cluster, Experiment, Membership, Project, Trial, TrialResult
 from experiments.spec import parse
+from tests.dashboard.reader import Reader
 
 # Values of one repetition per host count; repetitions differ by a few percent.
 MEASURED = {
@@ -33,6 +34,11 @@ def person(library: Project) -> User:
     user = User.objects.create_user("okafor", password="correct horse")
     library.memberships.create(user=user, role=Membership.Role.SUBMITTER)
     return user
+
+
+@pytest.fixture
+def client() -> Client:
+    return Reader()
 
 
 @pytest.fixture
