@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dashboard import numbers
+from analysis import numbers
 from experiments import workloads
 from experiments.facts import leaves, text_of
 from experiments.spec.parameters import buffer_size, shown

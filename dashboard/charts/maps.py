@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import log10
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts.parts import Figure, Scale, axis_title
 
 Cells = Sequence[Sequence[float | None]]

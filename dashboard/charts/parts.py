@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dashboard.numbers import prefix_exponent, prefixed_unit, takes_prefix
+from analysis.numbers import prefix_exponent, prefixed_unit, takes_prefix
 
 Figure = dict[str, Any]
 X = float | str

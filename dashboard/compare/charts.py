@@ -5,13 +5,13 @@ from __future__ import annotations
 from statistics import median
 from typing import Any, Final
 
+from analysis.numbers import MANY_TIMES
 from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import axis_title
 from dashboard.compare.sentences import Changed, amount, lower_first, point_name
 from dashboard.labels import parameter_label
-from dashboard.numbers import MANY_TIMES
 from experiments.metrics import described
 from experiments.selectors.comparison import Compared, Member, Point
 

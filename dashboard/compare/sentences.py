@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
+from analysis import numbers
 from analysis.statistics import Comparison
-from dashboard import numbers
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import described
 from experiments.selectors.comparison import Compared, Member, Point, verdict_words

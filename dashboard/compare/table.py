@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts import Scale
 from experiments.metrics import HEADLINE
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts import Scale
 from dashboard.labels import parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow

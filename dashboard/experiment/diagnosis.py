@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
 
+from analysis import numbers
 from analysis.findings import Diagnosis, Finding, FittedModel, Model
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
-from dashboard import numbers
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
 from dashboard.experiment.scaling import SHORT

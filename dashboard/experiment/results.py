@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis import numbers
 from analysis.findings import Diagnosis
 from analysis.trust_level import FLAGGED
-from dashboard import numbers
 from dashboard.charts import MOST_SERIES, Line, Published, over_parameter
 from dashboard.charts.panel import Chart, Section
 from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter

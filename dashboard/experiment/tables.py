@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, log10
 
+from analysis import numbers
 from analysis.trust_level import FLAGGED
-from dashboard import numbers
 from dashboard.charts import Scale
 from dashboard.labels import trial_role
 from experiments.metrics import find

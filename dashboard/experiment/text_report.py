@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from dashboard.numbers import NOTHING, prefix_exponent, prefixed_unit, significant, takes_prefix
+from analysis.numbers import NOTHING, prefix_exponent, prefixed_unit, significant, takes_prefix
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters

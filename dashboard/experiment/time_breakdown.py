@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from analysis import numbers
 from analysis.findings import Diagnosis, Slice
 from analysis.scaling import TimeRow, WireRow
-from dashboard import numbers
 from dashboard.labels import parameter_label, value_words
 
 

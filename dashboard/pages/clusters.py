@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.new.form import Field
 from experiments.access import may_describe_clusters
 from experiments.cluster_kinds import facts as cluster_facts

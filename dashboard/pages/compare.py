@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.compare.charts import charts, not_drawn
 from dashboard.compare.sentences import answer, in_brief, point_name, point_words, setting
 from dashboard.compare.table import table, told_by

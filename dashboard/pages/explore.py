@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts import Scale
 from dashboard.explore import (
     ORDERS,

@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
+from analysis.numbers import percent_change
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.lookup import asked
-from dashboard.numbers import percent_change
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts import MOST_SERIES, Line
 from dashboard.charts.curves import bandwidth_curves, time_curves
 from dashboard.labels import parameters_sentence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from analysis import numbers
 from analysis.ladder import Gain, Step, Trialled, ladder
-from dashboard import numbers
 from dashboard.charts.studies import ladder_chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analysis import numbers
 from analysis.economics import contention
 from analysis.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
 from analysis.scaling import Estimate, Fit, Point, Study
-from dashboard import numbers
 from dashboard.charts import Fitted, Line
 from dashboard.charts.studies import phases_chart
 from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from analysis import numbers
 from analysis.statistics import ratio_interval
-from dashboard import numbers
 from dashboard.labels import value_words
 from experiments.selectors import ConfigurationRow
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.states import chip_of
 
 register = template.Library()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard import numbers
+from analysis import numbers
 from experiments.models import Trial
 
 _STATES = {True: ("kept", "ok"), False: ("outside", "warn"), None: ("", "")}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dashboard import numbers
+from analysis import numbers
 from dashboard.charts import (
     Dots,
     dot_strip,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from analysis import numbers
 from analysis.catalogue import METRICS
-from dashboard import numbers
 from experiments.models import Trial
 
 OBSERVER = "observer_effect"

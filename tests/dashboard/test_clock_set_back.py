@@ -7,7 +7,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from dashboard.numbers import NARROW
+from analysis.numbers import NARROW
 from experiments.models import Cluster, Experiment, Trial
 
 BACK = timedelta(days=2)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dashboard import numbers
-from dashboard.labels import parameter_label, parameters_sentence, value_words
+from analysis import numbers
 
 
 @pytest.mark.parametrize(
@@ -53,28 +52,3 @@ def test_it_signs_a_difference():
     assert numbers.percent_apart(98.5, 100) == "\u22121.5\u202f%"
     assert numbers.percent_apart(100.01, 100) == "0.0\u202f%"
     assert numbers.percent_apart(5, 0) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "shown"),
-    [
-        ("message_bytes", 4_194_304, "4 MiB"),
-        ("dataset_bytes", 568_000_000, "568 MB"),
-        ("event_bytes", 40_000, "40 kB"),
-        ("page_bytes", 1500, "1\u202f500 B"),
-        ("message_bytes", 0, "0 B"),
-        ("steps", 10_000, "10\u202f000"),
-        ("link.jitter", 0.0002, "200 µs"),
-        ("link.delay", 0.0, "0 ms"),
-        ("link.bandwidth", 3e8, "300 Mbit/s"),
-    ],
-)
-def test_it_shows_a_parameter_as_people_write_it(name, value, shown):
-    assert value_words(name, value) == shown
-
-
-def test_it_calls_a_size_one_and_leaves_the_unit_to_the_value():
-    assert parameter_label("message_bytes") == "Message size"
-    assert parameters_sentence({"hosts": 2, "message_bytes": 65_536}, ["hosts", "message_bytes"]) == (
-        "2 hosts, message size 64 KiB"
-    )
