@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from analysis.numbers import SHARE
+
 Direction = Literal["lower", "higher", "neutral"]
 Section = Literal["run", "volume", "interarrival", "tcp", "matrices", "trust", "legacy"]
 Shape = Literal["number", "curve", "table", "verdict"]
@@ -25,7 +27,8 @@ SECTION_TITLES: Final[dict[Section, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One catalogued quantity. ``unit`` is for readers ("1" for a ratio or count); the id carries it as suffix."""
+    """One catalogued quantity. ``unit`` is for readers ("1" for a count or factor, SHARE for a ratio read in per cent); the id
+    carries it as suffix."""
 
     id: str
     label: str
@@ -59,13 +62,13 @@ _RUN: Final[list[Row]] = [
     ("cpu_s", "CPU time", "s", "lower", "User and system CPU time summed over ranks.", _RUSAGE),
     ("cpu_mean_rank_s", "CPU time per rank", "s", "lower", "User and system CPU time, mean over ranks.", _RUSAGE),
     ("cpu_max_rank_s", "CPU time, busiest rank", "s", "lower", "Largest CPU time of any rank.", _RUSAGE),
-    ("cpu_imbalance", "CPU imbalance", "1", "lower", "Largest CPU time of a rank / mean over ranks - 1.", _RUSAGE),
-    ("cpu_utilisation", "CPU utilisation", "1", "higher", "cpu_s / (elapsed_s x ranks).", _RUSAGE),
+    ("cpu_imbalance", "CPU imbalance", SHARE, "lower", "Largest CPU time of a rank / mean over ranks - 1.", _RUSAGE),
+    ("cpu_utilisation", "CPU utilisation", SHARE, "higher", "cpu_s / (elapsed_s x ranks).", _RUSAGE),
     ("max_rss_bytes", "Largest resident set", "B", "lower", "Largest resident set of any rank.", _RUSAGE),
     ("context_switches_voluntary", "Context switches, voluntary", "1", "neutral", "Times a rank gave up its processor to wait, summed over ranks.", _RUSAGE),
     ("context_switches_involuntary", "Context switches, involuntary", "1", "lower", "Times a rank lost its processor to another, summed over ranks.", _RUSAGE),
-    ("host_cpu_user_share", "Host CPU, user", "1", "neutral", "Share of the host's processor time in user mode, sampled at 1 Hz.", "/proc/stat of each host"),
-    ("host_cpu_system_share", "Host CPU, system", "1", "lower", "Share of the host's processor time in the kernel, sampled at 1 Hz.", "/proc/stat of each host"),
+    ("host_cpu_user_share", "Host CPU, user", SHARE, "neutral", "Share of the host's processor time in user mode, sampled at 1 Hz.", "/proc/stat of each host"),
+    ("host_cpu_system_share", "Host CPU, system", SHARE, "lower", "Share of the host's processor time in the kernel, sampled at 1 Hz.", "/proc/stat of each host"),
 ]
 
 _VOLUME: Final[list[Row]] = [
@@ -86,10 +89,10 @@ _VOLUME: Final[list[Row]] = [
     ("packet_size_mean_bytes", "Packet size, mean", "B", "higher", "Mean original length.", "capinfos -z"),
     ("packet_size_p50_bytes", "Packet size, median", "B", "neutral", "Median original length (Hyndman-Fan type 7).", _WIRE),
     ("packet_size_p95_bytes", "Packet size, 95th percentile", "B", "neutral", "95 % quantile of the original length (Hyndman-Fan type 7).", _WIRE),
-    ("small_packet_share", "Small packets", "1", "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
-    ("pure_ack_share", "Pure ACKs", "1", "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
-    ("management_share", "Connection management", "1", "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
-    ("non_mpi_share", "Not MPI", "1", "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open with a BTL handshake).", "METRICS.md section 3"),
+    ("small_packet_share", "Small packets", SHARE, "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
+    ("pure_ack_share", "Pure ACKs", SHARE, "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
+    ("management_share", "Connection management", SHARE, "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
+    ("non_mpi_share", "Not MPI", SHARE, "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open with a BTL handshake).", "METRICS.md section 3"),
 ]
 
 _INTERARRIVAL: Final[list[Row]] = [
@@ -137,14 +140,14 @@ _TRUST: Final[list[Row]] = [
     ("dropped_by_kernel", "Dropped packets", "1", "lower", "Packets that the kernel dropped because the tool was too slow.", "report of the capture tool, else pcapng statistics block (isb_osdrop, isb_ifdrop)"),
     ("tail_lost", "Tail lost", "1", "lower", "received_by_filter - captured: the tool was stopped too early.", "METRICS.md section 7"),
     ("super_segments", "Super-segments", "1", "lower", "Frames longer than MTU + link layer, or payload above the MSS: offloads were on.", "METRICS.md section 7"),
-    ("super_segment_share", "Super-segments, share", "1", "lower", "super_segments / TCP packets.", "METRICS.md section 7"),
+    ("super_segment_share", "Super-segments, share", SHARE, "lower", "super_segments / TCP packets.", "METRICS.md section 7"),
     ("wire_packets_estimated", "Packets on the wire, estimated", "1", "neutral", "Frames with every super-segment counted as ceil(P/MSS).", "METRICS.md section 7"),
     ("duplicated_packets", "Duplicated packets", "1", "lower", "Frames whose IP and TCP headers and payload length were seen before within 1 ms.", "METRICS.md section 7"),
     ("acked_unseen_segments", "ACKs for unseen data", "1", "lower", "ACKs for bytes that were never captured: loss in the capture.", "tshark tcp.analysis.ack_lost_segment"),
     ("time_reversals", "Time reversals", "1", "lower", "Packets stamped earlier than the one before; order is never changed.", "METRICS.md section 2"),
     ("truncated_tail", "Truncated tail", "1", "lower", "1 when the last record is incomplete.", "METRICS.md section 2"),
     ("unread_bytes", "Unread bytes", "B", "lower", "Bytes behind the last record that could be read.", "METRICS.md section 2"),
-    ("observer_effect", "Observer effect", "1", "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "METRICS.md section 7"),
+    ("observer_effect", "Observer effect", SHARE, "lower", "Elapsed time with capture / without - 1, from the experiment's uncaptured repetitions.", "METRICS.md section 7"),
 ]
 
 _STRUCTURES: Final[list[Metric]] = [
@@ -185,6 +188,11 @@ METRICS: Final[dict[str, Metric]] = {
 def metric(identifier: str) -> Metric:
     """The catalogue's entry; KeyError for an identifier that it does not hold."""
     return METRICS[identifier]
+
+
+def base_unit(unit: str) -> str:
+    """The unit of the stored value, for programs: a share is stored as a plain ratio, "1"."""
+    return "1" if unit == SHARE else unit
 
 
 def numbers(*sections: Section) -> list[Metric]:

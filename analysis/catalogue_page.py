@@ -12,7 +12,8 @@ Generated from `analysis/catalogue.py` by `python -m analysis.catalogue_page > d
 
 A metric that cannot be computed is absent, with a reason (`not_available`); it is never 0 and never guessed. Every metric
 of the sections *Volume and rate*, *Inter-arrival* and *TCP* exists for all traffic and for MPI traffic. **Bold** labels are
-the six headline metrics of the published tables. The source names the tool or paper whose definition is met.
+the six headline metrics of the published tables. A `share` is stored as a ratio and shown in per cent. The source names the
+tool or paper whose definition is met.
 """
 
 

@@ -1,109 +1,234 @@
-"""Numbers for readers: four significant digits, SI prefixes, narrow no-break spaces, a true minus. Pure."""
+"""Numbers for readers: the one rule by which pages, findings, the command line and certificates write them. Pure.
+
+- Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
+  confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before
+  the point is ever rounded away: 12 346 s.
+- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only where a value and its ± share their decimals (``fixed``).
+- Thousands stand apart by a narrow no-break space from 1 000 on, and so does a unit from its number. Minus is a true minus.
+- A unit of measurement takes the SI prefix that leaves 1 to 1000: seconds smaller ones only, bytes and bits larger ones only, and bytes
+  are written out below 10 000: 1 514 B. Counts and what is counted in a second have no prefix: 123 457 packets/s.
+- A share (the catalogue's unit ``share``, stored as a ratio) is always per cent.
+- A change is signed and rounded to 0.1 %, from 100 % on to 1 %: −8.8 %, +20 %, +210 %; from ten times on it is a factor: 113×.
+- A column or an axis has one scale, that of its largest value (``Scale``); counts and their rates from 20 000 on are in thousands.
+
+What people wrote themselves (1 Gbit/s, 0.1 %) is repeated as they wrote it: ``experiments.quantities`` does that without loss.
+REST and exports hold raw values in base units. ``static/charts.js`` and HOVER follow the rule where the browser writes numbers.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-NARROW = "\u202f"
-MINUS = "\u2212"
-NOTHING = "\u2013"
-_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-# Units that take an SI prefix; others (share, 1, packets) are printed as they are.
-_PREFIXED = {"s", "B", "B/s", "bit/s", "Hz"}
-_COUNTED = {"", "1", "packets", "segments", "connections", "events"}
+NARROW: Final = "\u202f"
+MINUS: Final = "\u2212"
+NOTHING: Final = "\u2013"
+SHARE: Final = "share"
+"""Unit of what is stored as a ratio and read in per cent."""
+HOVER: Final = ",.4~r"
+"""The same digits in the notation of d3, for Plotly's hover texts."""
+MANY_TIMES: Final = 10.0
+"""From this ratio on readers think in times, not in percent."""
+
+_DIGITS, _FEW_DIGITS = 4, 3
+_PREFIXES: Final = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
+_PREFIXED: Final = {"s": (-9, 0), "B": (0, 12), "B/s": (0, 12), "bit/s": (0, 12), "Hz": (0, 12)}
+"""Units with their smallest and largest prefix; kiloseconds and millibytes are nobody's units."""
+_WRITTEN_OUT_BYTES: Final = 10_000
+_COUNTS: Final = {"": "thousands", "1": "thousands", "packets": "thousands", "packets/s": "thousand packets/s"}
+"""Units of counts, with their names on a scale of thousands."""
+_THOUSANDS_FROM: Final = 20_000
+_SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def grouped(value: float, decimals: int = 0) -> str:
-    """`value` with thousands set apart and a true minus: 476209 -> '476 209'."""
+def fixed(value: float, decimals: int) -> str:
+    """`value` with exactly so many decimals: for numbers that stand beside each other."""
+    if not math.isfinite(value):
+        return NOTHING
     text = f"{value:,.{decimals}f}".replace(",", NARROW)
-    return text.replace("-", MINUS)
+    return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 
-def significant(value: float, digits: int = 4) -> str:
-    """`value` rounded to `digits` significant digits, without exponent between 1e-4 and 1e7."""
+def with_spread(value: float, spread: float) -> tuple[str, str]:
+    """`value` and its ± with the same decimals, those of four digits of the larger one: ('2.600', '0.013')."""
+    larger = max(abs(value), abs(spread))
+    decimals = max(0, _DIGITS - 1 - _scientific(larger, _DIGITS)[1]) if larger and math.isfinite(larger) else 0
+    return fixed(value, decimals), fixed(spread, decimals)
+
+
+def grouped(value: float) -> str:
+    """A count with thousands set apart: 476209 -> '476 209'."""
+    return fixed(value, 0)
+
+
+def significant(value: float, digits: int = _DIGITS) -> str:
+    """`value` rounded to `digits` significant digits; as a power of ten only below 1e-4 and from 1e15 on."""
     if not math.isfinite(value):
         return NOTHING
     if value == 0:
         return "0"
-    magnitude = math.floor(math.log10(abs(value)))
-    if not -4 <= magnitude < 9:
-        return f"{value:.{digits - 1}e}".replace("-", MINUS)
-    return grouped(value, max(0, digits - 1 - magnitude))
+    mantissa, exponent = _scientific(value, digits)
+    if not -4 <= exponent < 15:
+        power = str(exponent).translate(_SUPERSCRIPTS)
+        return f"{_trimmed(fixed(mantissa, digits - 1))}{NARROW}×{NARROW}10{power}"
+    return _trimmed(fixed(value, max(0, digits - 1 - exponent)))
 
 
-def prefix_exponent(magnitude: float) -> int:
-    """The power of ten of the SI prefix that brings `magnitude` to 1..1000 (0 for 0)."""
-    if magnitude == 0 or not math.isfinite(magnitude):
+def _scientific(value: float, digits: int) -> tuple[float, int]:
+    """Mantissa and exponent of `value` as rounded to `digits`: what rounds up to 1000 is 1 with the next prefix."""
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return float(mantissa), int(exponent)
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _prefix(value: float, unit: str, digits: int = _DIGITS) -> int:
+    """The power of ten of the SI prefix for `value`; 0 for units that take none."""
+    smallest, largest = _PREFIXED.get(unit, (0, 0))
+    if value == 0 or not math.isfinite(value) or (unit == "B" and round(abs(value)) < _WRITTEN_OUT_BYTES):
         return 0
-    exponent = 3 * math.floor(math.log10(abs(magnitude)) / 3 + 1e-12)
-    return max(-9, min(12, exponent))
+    exponent = _scientific(value, digits)[1]
+    return max(smallest, min(largest, exponent - exponent % 3))
 
 
-def prefixed_unit(unit: str, exponent: int) -> str:
-    """`unit` with the prefix of `exponent`; 'k packets/s' keeps its distance."""
-    prefix = _PREFIXES[exponent]
-    if unit == "packets/s":
-        return f"{prefix}{NARROW}packets/s" if prefix else "packets/s"
-    return f"{prefix}{unit}"
-
-
-def takes_prefix(unit: str) -> bool:
-    """Whether values of `unit` are shown with an SI prefix."""
-    return unit in _PREFIXED or unit == "packets/s"
-
-
-def quantity(value: float | None, unit: str) -> tuple[str, str]:
-    """`value` in `unit` as (number, unit) for display: (0.000458, 's') -> ('458.0', 'µs')."""
-    if value is None:
+def quantity(value: float | None, unit: str, digits: int | None = None) -> tuple[str, str]:
+    """`value` in its base `unit` as (number, unit) for display: (0.000458, 's') -> ('458', 'µs'); '–' for what is no number."""
+    if value is None or not math.isfinite(value):
         return NOTHING, ""
-    if unit in _COUNTED and float(value).is_integer():
-        return grouped(value), "" if unit == "1" else unit
-    if unit in ("share", "ratio"):
-        return significant(value * 100, 3), "%"
-    if not takes_prefix(unit):
-        return significant(value), "" if unit == "1" else unit
-    exponent = prefix_exponent(value)
-    if unit == "s" and exponent > 0:
-        exponent = 0  # kiloseconds are nobody's unit
-    if unit == "B" and exponent == 0 and float(value).is_integer():
-        return grouped(value), unit  # bytes are counted, not measured
-    return significant(value / 10**exponent), prefixed_unit(unit, exponent)
+    if unit in (SHARE, "%"):
+        return significant(100 * value if unit == SHARE else value, digits or _FEW_DIGITS), "%"
+    if unit == "1":
+        unit = ""
+    exponent = _prefix(value, unit, digits or _DIGITS)
+    return significant(value / 10**exponent, digits or _DIGITS), f"{_PREFIXES[exponent]}{unit}"
 
 
-def duration(seconds: float | None) -> str:
-    """A span for people: '2 h 6 min', '4 min 20 s', '12 s', '0.8 s'."""
-    if seconds is None:
-        return NOTHING
-    if seconds < 10:
-        return f"{significant(max(seconds, 0), 2)}{NARROW}s"
-    whole = round(seconds)
-    days, hours, minutes, rest = whole // 86400, whole % 86400 // 3600, whole % 3600 // 60, whole % 60
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
-    first = next(i for i, (count, _) in enumerate(parts) if count)
-    return " ".join(f"{count}{NARROW}{name}" for count, name in parts[first : first + 2] if count)
+def amount(value: float | None, unit: str, digits: int | None = None) -> str:
+    """`value` with its unit behind it: '458 µs', '1.2 %', '123 457 packets/s'; '–' for what is no number."""
+    return with_unit(*quantity(value, unit, digits))
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A number in words and its unit, kept together on one line."""
+    return f"{number}{NARROW}{unit}" if unit else number
+
+
+def between(low: float | None, high: float | None, unit: str = "", digits: int = _FEW_DIGITS) -> str:
+    """An interval: '1.21 to 1.29', '35 to 45 %', '241 ms to 1.2 s'; '' where an end is no number."""
+    if low is None or high is None or not math.isfinite(low) or not math.isfinite(high):
+        return ""
+    (first, first_unit), (last, last_unit) = quantity(low, unit, digits), quantity(high, unit, digits)
+    return f"{first if first_unit == last_unit else with_unit(first, first_unit)} to {with_unit(last, last_unit)}"
+
+
+class Ends(Protocol):
+    """Anything that has a lower and an upper end, such as ``analysis.statistics.Interval``."""
+
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+def interval(ends: Ends | None, unit: str = "", digits: int = _FEW_DIGITS) -> str:
+    """A confidence interval in words; '' where there is none, or an end is not known."""
+    return "" if ends is None else between(ends.low, ends.high, unit, digits)
+
+
+def with_interval(value: float, ends: Ends | None, unit: str = "", digits: int | None = None) -> str:
+    """An estimate with its confidence interval where that is known: '1.253 s (1.21 to 1.29 s)'."""
+    text, words = amount(value, unit, digits), interval(ends, unit)
+    return f"{text} ({words})" if words else text
+
+
+def times(ratio: float, digits: int = _FEW_DIGITS) -> str:
+    """A factor: '2.82×'."""
+    return f"{significant(ratio, digits)}×" if math.isfinite(ratio) else NOTHING
 
 
 def percent_apart(value: float, reference: float) -> str | None:
-    """How far `value` lies from `reference`, signed: '+1.5 %'; None where the reference is 0."""
-    if reference == 0:
-        return None
-    apart = 100 * (value / reference - 1)
-    if abs(apart) < 0.05:
-        return f"0.0{NARROW}%"
-    return f"{'+' if apart > 0 else MINUS}{abs(apart):.1f}{NARROW}%"
+    """How far `value` lies from `reference`: '+1.5 %'; None where the reference is 0."""
+    return None if reference == 0 else percent_change(value / reference)
 
 
 def percent_change(ratio: float | None) -> str:
     """How far a ratio lies from 1, signed and in percent; a dash where there is none."""
-    return NOTHING if ratio is None else percent_apart(ratio, 1.0) or NOTHING
+    if ratio is None or not math.isfinite(ratio):
+        return NOTHING
+    percent = 100 * (ratio - 1)
+    return with_unit(signed(percent, 1 if abs(percent) < 99.95 else 0), "%")
 
 
-MANY_TIMES = 10.0
-"""From this ratio on readers think in times, not in percent."""
+def signed(value: float, decimals: int) -> str:
+    """`value` with its sign and at most so many decimals: '+0.56', '−1', '0' for what rounds to it."""
+    text = _trimmed(fixed(value, decimals))
+    return f"+{text}" if value > 0 and text not in ("0", NOTHING) else text
 
 
 def change(ratio: float | None) -> str:
-    """A ratio as a change: '−8.8 %', '+210.0 %', and '× 113' from ten times on."""
-    if ratio is not None and ratio >= MANY_TIMES:
-        return f"×{NARROW}{significant(ratio, 3)}"
-    return percent_change(ratio)
+    """A ratio as a change: '−8.8 %', '+210 %', and '113×' from ten times on."""
+    return times(ratio) if ratio is not None and ratio >= MANY_TIMES else percent_change(ratio)
+
+
+def duration(seconds: float | None) -> str:
+    """A span for people: '2 h 6 min', '4 min 20 s', '12 s', '0.8 s'."""
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 10:
+        return with_unit(significant(max(seconds, 0), 2), "s")
+    whole = round(seconds)
+    days, hours, minutes, rest = whole // 86400, whole % 86400 // 3600, whole % 3600 // 60, whole % 60
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    first = next(i for i, (count, _) in enumerate(parts) if count)
+    return " ".join(with_unit(str(count), name) for count, name in parts[first : first + 2] if count)
+
+
+_BINARY: Final = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
+_DECIMAL: Final = (("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+
+
+def binary(size_bytes: int) -> tuple[int, str]:
+    """A size without loss in the binary unit that it is a multiple of: (4, 'MiB'), (1500, 'B')."""
+    unit, factor = next((pair for pair in _BINARY if size_bytes and size_bytes % pair[1] == 0), ("B", 1))
+    return size_bytes // factor, unit
+
+
+def size(size_bytes: int) -> str:
+    """A size that somebody chose, without loss, binary before decimal: '4 MiB', '568 MB', '1 500 B'."""
+    count, unit = binary(size_bytes)
+    if unit == "B" and size_bytes >= _WRITTEN_OUT_BYTES:
+        unit, factor = next((pair for pair in _DECIMAL if size_bytes % pair[1] == 0), ("B", 1))
+        count = size_bytes // factor
+    return f"{grouped(count)} {unit}"
+
+
+def plural(count: float, one: str, many: str = "", digits: int = _DIGITS) -> str:
+    """A count with its noun: '1 host', '1 200 hosts'; `many` is needed where one is not made many by an s."""
+    text = significant(count, digits)
+    return f"{text} {one if text == '1' else many or f'{one}s'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One scale for a whole column or chart, so that its numbers can be compared at a glance and all marks share the axis."""
+
+    exponent: int
+    unit: str
+
+    @classmethod
+    def of(cls, values: Sequence[float], unit: str) -> Scale:
+        """The scale that suits the largest of `values` in `unit`."""
+        largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+        if unit == SHARE:
+            return cls(-2, "%")
+        if unit in _COUNTS and largest >= _THOUSANDS_FROM:
+            return cls(3, _COUNTS[unit])
+        exponent = _prefix(largest, unit)
+        return cls(exponent, "" if unit in ("", "1", "packets") else f"{_PREFIXES[exponent]}{unit}")
+
+    def __call__(self, value: float) -> float:
+        return float(value / 10**self.exponent)

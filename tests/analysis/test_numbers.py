@@ -1,54 +1,228 @@
-"""Numbers for readers."""
+"""Numbers for readers: one table of cases for the rule, and what must hold for all numbers."""
+
+from __future__ import annotations
+
+import re
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from analysis import numbers
+from analysis.numbers import NARROW, SHARE, Scale
+from analysis.statistics import Interval
+
+CASES = [
+    # four significant digits, no zeros at the end, no digit before the point rounded away
+    (218.2, "s", "218.2 s"),
+    (2.6, "s", "2.6 s"),
+    (245.99, "s", "246 s"),
+    (12345.6, "s", "12 346 s"),
+    (0, "s", "0 s"),
+    (12.5, "ns/day", "12.5 ns/day"),
+    (1817.64, "1/s", "1 818 1/s"),
+    (-3.5, "1", "−3.5"),
+    (2.2e-5, "1", "2.2 × 10⁻⁵"),
+    (1e16, "1", "1 × 10¹⁶"),
+    # prefixes: smaller ones for seconds, larger ones for bytes and bits, and the one that the rounded number needs
+    (0.000458, "s", "458 µs"),
+    (0.00122, "s", "1.22 ms"),
+    (5e-7, "s", "500 ns"),
+    (1e-10, "s", "0.1 ns"),
+    (0.00099999, "s", "1 ms"),
+    (1335000, "B/s", "1.335 MB/s"),
+    (999_999, "bit/s", "1 Mbit/s"),
+    (0.99997, "s", "1 s"),
+    (0.9999, "s", "999.9 ms"),
+    (999.97, "s", "1 000 s"),
+    (9999.4, "B", "9 999 B"),
+    (9999.7, "B", "10 kB"),
+    (1e9, "bit/s", "1 Gbit/s"),
+    (0.5, "B/s", "0.5 B/s"),
+    (687, "B", "687 B"),
+    (39.98, "B", "39.98 B"),
+    (1514, "B", "1 514 B"),
+    (9018.4, "B", "9 018 B"),
+    (12_345, "B", "12.35 kB"),
+    # counts and their rates
+    (476209, "packets", "476 209 packets"),
+    (476209, "1", "476 209"),
+    (5_000_000_000, "1", "5 000 000 000"),
+    (2181.4, "packets/s", "2 181 packets/s"),
+    (123_457.3, "packets/s", "123 457 packets/s"),
+    (817.64, "packets/s", "817.6 packets/s"),
+    # shares are per cent, and so is what was printed as such
+    (0.0123, SHARE, "1.23 %"),
+    (0.4871, SHARE, "48.7 %"),
+    (-0.012, SHARE, "−1.2 %"),
+    (1, SHARE, "100 %"),
+    (51.68, "%", "51.7 %"),
+    (None, "s", "–"),
+    (float("nan"), "s", "–"),
+    (float("inf"), "B", "–"),
+    (float("-inf"), SHARE, "–"),
+    (-0.0, "s", "0 s"),
+]
+
+
+@pytest.mark.parametrize(("value", "unit", "text"), CASES)
+def test_it_writes_an_amount_by_the_rule(value, unit, text):
+    assert numbers.amount(value, unit).replace(NARROW, " ") == text
+    assert " " not in numbers.amount(value, unit)  # nothing breaks between a number and its unit
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "shown"),
+    ("words", "text"),
     [
-        (476209, "packets", ("476\u202f209", "packets")),
-        (476209, "1", ("476\u202f209", "")),
-        (218.2, "s", ("218.2", "s")),
-        (0.000458, "s", ("458.0", "µs")),
-        (0.00122, "s", ("1.220", "ms")),
-        (12345.6, "s", ("12\u202f346", "s")),
-        (1335000, "B/s", ("1.335", "MB/s")),
-        (2181.4, "packets/s", ("2.181", "k\u202fpackets/s")),
-        (817.64, "packets/s", ("817.6", "packets/s")),
-        (1817.64, "1/s", ("1\u202f818", "1/s")),
-        (0.4871, "share", ("48.7", "%")),
-        (-0.012, "share", ("\u22121.20", "%")),
-        (0, "s", ("0", "s")),
-        (687, "B", ("687", "B")),
-        (39.98, "B", ("39.98", "B")),
-        (None, "s", ("–", "")),
-        (12.5, "ns/day", ("12.50", "ns/day")),
+        (numbers.amount(0.3215, SHARE, 2), "32 %"),
+        (numbers.amount(0.0207, SHARE, 2), "2.1 %"),
+        (numbers.between(0.35, 0.45, SHARE), "35 to 45 %"),
+        (numbers.between(0.2414, 1.2, "s"), "241 ms to 1.2 s"),
+        (numbers.between(-1.5, 2.25), "−1.5 to 2.25"),
+        (numbers.between(None, 2.25), ""),
+        (numbers.with_interval(1.2534, Interval(1.21, 1.29, 0.95, "t"), "s"), "1.253 s (1.21 to 1.29 s)"),
+        (numbers.with_interval(1.2534, None, digits=3), "1.25"),
+        (numbers.with_interval(1.2534, Interval(1.21, None, 0.95, "t"), digits=3), "1.25"),
+        (numbers.times(2.8243), "2.82×"),
+        (numbers.change(0.912), "−8.8 %"),
+        (numbers.change(1.2), "+20 %"),
+        (numbers.change(3.1), "+210 %"),
+        (numbers.change(113.2), "113×"),
+        (numbers.change(1.0001), "0 %"),
+        (numbers.change(None), "–"),
+        (numbers.signed(0.5619, 2), "+0.56"),
+        (numbers.signed(-1, 2), "−1"),
+        (numbers.signed(-0.001, 2), "0"),
+        (" ± ".join(numbers.with_spread(2.6, 0.0131)), "2.600 ± 0.013"),
+        (" ± ".join(numbers.with_spread(0.0, 0.4)), "0.0000 ± 0.4000"),
+        (" ± ".join(numbers.with_spread(0.0, 0.0)), "0 ± 0"),
+        (numbers.size(4_194_304), "4 MiB"),
+        (numbers.size(568_000_000), "568 MB"),
+        (numbers.size(1500), "1 500 B"),
+        (numbers.size(0), "0 B"),
     ],
-)
-def test_it_shows_a_quantity_with_its_unit(value, unit, shown):
-    assert numbers.quantity(value, unit) == shown
+)  # fmt: skip
+def test_it_writes_intervals_changes_and_sizes_by_the_rule(words, text):
+    assert words.replace(NARROW, " ") == text
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (0.84, "0.84\u202fs"),
-        (12.4, "12\u202fs"),
-        (260, "4\u202fmin 20\u202fs"),
-        (7560, "2\u202fh 6\u202fmin"),
-        (3600, "1\u202fh"),
-        (90061, "1\u202fd 1\u202fh"),
+        (0.84, "0.84 s"),
+        (2, "2 s"),
+        (9.97, "10 s"),
+        (12.4, "12 s"),
+        (260, "4 min 20 s"),
+        (7560, "2 h 6 min"),
+        (3600, "1 h"),
+        (90061, "1 d 1 h"),
         (None, "–"),
     ],
 )
 def test_it_says_a_duration_in_two_parts(seconds, shown):
-    assert numbers.duration(seconds) == shown
+    assert numbers.duration(seconds).replace(NARROW, " ") == shown
 
 
-def test_it_signs_a_difference():
-    assert numbers.percent_apart(101.5, 100) == "+1.5\u202f%"
-    assert numbers.percent_apart(98.5, 100) == "\u22121.5\u202f%"
-    assert numbers.percent_apart(100.01, 100) == "0.0\u202f%"
+def test_it_says_how_far_a_value_lies_from_another():
+    assert numbers.percent_apart(101.5, 100) == f"+1.5{NARROW}%"
+    assert numbers.percent_apart(98.5, 100) == f"−1.5{NARROW}%"
+    assert numbers.percent_apart(100.01, 100) == f"0{NARROW}%"
     assert numbers.percent_apart(5, 0) is None
+
+
+@pytest.mark.parametrize("nothing", [float("nan"), float("inf"), float("-inf")])
+def test_it_writes_a_dash_for_what_is_no_number(nothing):
+    for words in (numbers.significant, numbers.grouped, numbers.times, numbers.change, numbers.duration):
+        assert words(nothing) == "–"
+    assert numbers.signed(nothing, 2) == "–"
+    assert numbers.with_spread(1.5, nothing)[1] == "–"
+    assert numbers.between(1.0, nothing, "s") == ""
+    assert Scale.of([nothing, 0.5], "s") == Scale(-3, "ms")
+
+
+def test_it_says_one_host_and_many_hosts():
+    words = [numbers.plural(count, "host") for count in (0, 1, 1.0, 2, 2.5, 1200)]
+    assert words == ["0 hosts", "1 host", "1 host", "2 hosts", "2.5 hosts", f"1{NARROW}200 hosts"]
+    assert numbers.plural(1.02, "round trip", digits=2) == "1 round trip"
+    assert [numbers.plural(count, "match", "matches") for count in (1, 2)] == ["1 match", "2 matches"]
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "scale"),
+    [
+        ([0.1, 2.5e6], "bit/s", Scale(6, "Mbit/s")),
+        ([0.002, 0.5], "s", Scale(-3, "ms")),
+        ([4000.0], "s", Scale(0, "s")),
+        ([1500, 9000], "B", Scale(0, "B")),
+        ([19_999], "1", Scale(0, "")),
+        ([20_000], "1", Scale(3, "thousands")),
+        ([817.0], "packets/s", Scale(0, "packets/s")),
+        ([123_457.0], "packets/s", Scale(3, "thousand packets/s")),
+        ([0.02, 0.3], SHARE, Scale(-2, "%")),
+        ([], "s", Scale(0, "s")),
+        ([12.5], "ns/day", Scale(0, "ns/day")),
+    ],
+)
+def test_it_gives_a_column_the_scale_of_its_largest_value(values, unit, scale):
+    assert Scale.of(values, unit) == scale
+
+
+_UNITS = st.sampled_from(["s", "B", "B/s", "bit/s", "packets/s", "1", SHARE, "ns/day"])
+_MAGNITUDES = st.floats(min_value=1e-12, max_value=1e14)
+_FACTORS = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def _read(value: float, unit: str) -> float:
+    """What a reader understands: the number times the prefix before its unit."""
+    number, shown = numbers.quantity(value, unit)
+    mantissa, _, power = number.replace(NARROW, "").replace("−", "-").partition("×10")
+    exponent = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or "0"
+    factor = 0.01 if unit == SHARE else _FACTORS[shown.removesuffix("" if unit == "1" else unit)]
+    return float(mantissa) * 10.0 ** int(exponent) * factor
+
+
+@given(_MAGNITUDES, st.sampled_from([-1, 1]), _UNITS)
+def test_it_writes_what_reads_back_to_half_of_its_last_digit(value, sign, unit):
+    assert _read(sign * value, unit) == pytest.approx(sign * value, rel=5.01e-3 if unit == SHARE else 5.01e-4)
+
+
+@given(_MAGNITUDES, _MAGNITUDES, _UNITS)
+def test_it_never_lets_the_larger_of_two_read_as_the_smaller(one, other, unit):
+    low, high = sorted((one, other))
+    assert _read(low, unit) <= _read(high, unit) * (1 + 1e-12)
+
+
+@given(_MAGNITUDES, st.sampled_from(["s", "B/s", "bit/s"]))
+def test_it_takes_the_prefix_that_leaves_one_to_a_thousand(value, unit):
+    assume(1e-9 <= value < 1 if unit == "s" else value >= 1)
+    number, _ = numbers.quantity(value, unit)
+    assert 1 <= float(number) < 1000
+
+
+@given(st.integers(min_value=-9, max_value=14), st.integers(min_value=1, max_value=60_000), _UNITS)
+def test_it_takes_the_next_prefix_where_rounding_reaches_it(power, below, unit):
+    value = 10.0**power * (1 - below * 1e-8)  # up to 0.06 % below a power of ten: across half of the last digit
+    assert _read(value, unit) == pytest.approx(value, rel=5.01e-3 if unit == SHARE else 5.01e-4)
+    number, shown = numbers.quantity(value, unit)
+    takes_larger = shown.startswith(("n", "µ", "m", "k", "M", "G")) and shown not in ("ns/day", "min")
+    assert not (takes_larger and number.startswith(f"1{NARROW}000")), "1 000 ms is 1 s"
+
+
+@given(st.floats(), _UNITS)
+def test_it_writes_nothing_that_only_programs_read(value, unit):
+    text = numbers.amount(value, unit)
+    assert text == "–" or re.fullmatch(r"−?[\d\u202f]+(\.\d+)?(\u202f×\u202f10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?(\u202f\D.*)?", text)
+    assert not re.search(r"\d{4}", text.partition(".")[0])  # thousands stand apart
+
+
+@given(st.integers(min_value=-(10**14), max_value=10**14))
+def test_it_writes_every_digit_of_a_count(count):
+    assert int(numbers.grouped(count).replace(NARROW, "").replace("−", "-")) == count
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(min_value=1, max_value=6))
+def test_it_ends_in_no_zero_behind_the_point_and_has_no_negative_zero(value, digits):
+    text = numbers.significant(value, digits)
+    assert not re.search(r"\.\d*0(?!\d)", text)
+    assert text != "−0"
