@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.kernels.rates import ALL, MPI
+from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.traffic import legacy, trust
 from analysis.traffic.concurrency import Alongside, ahead, side_by_side
 from analysis.traffic.flows import Limits
@@ -194,15 +195,21 @@ class _Reading:
 
 def _left_out(connections: int, limits: Limits) -> list[str]:
     """What bounded memory left out of the flows and of the TCP metrics."""
+    unlisted = max(connections - MOST_FLOWS, 0)
     counts = (
-        (max(connections - MOST_FLOWS, 0), f"connections are not listed one by one: only the {MOST_FLOWS} largest are"),
-        (limits.untracked_packets, "packets belong to connections beyond the limit and are not followed"),
-        (limits.gaps_forgotten, "gaps in sequence numbers were forgotten"),
-        (limits.segments_forgotten, "unacknowledged segments were forgotten"),
+        (
+            unlisted,
+            "connection is",
+            "connections are",
+            f"not listed one by one: only the {grouped(MOST_FLOWS)} largest are",
+        ),
+        (limits.untracked_packets, "packet beyond", "packets beyond", "the limit of connections, not followed"),
+        (limits.gaps_forgotten, "gap", "gaps", "in sequence numbers forgotten"),
+        (limits.segments_forgotten, "unacknowledged segment", "unacknowledged segments", "forgotten"),
     )
-    notes = [f"{count} {what}" for count, what in counts if count]
+    notes = [f"{plural(count, one, many)} {what}" for count, one, many, what in counts if count]
     if limits.sampled_share < 1:
-        notes.append(f"quantiles of TCP are those of {limits.sampled_share:.1%} of the samples")
+        notes.append(f"quantiles of TCP are those of {amount(limits.sampled_share, SHARE)} of the samples")
     return notes
 
 

@@ -17,6 +17,7 @@ from analysis import render
 from analysis.capture.tables import tables_of
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
+from analysis.numbers import plural, significant
 from analysis.traffic import legacy
 from analysis.traffic.flow_gaps import interarrival_by_connection
 from analysis.traffic.interarrival import QUANTILES
@@ -176,7 +177,7 @@ def packets(options: argparse.Namespace) -> None:
     from analysis.capture.export import write_packets  # pyarrow is only needed here
 
     count = write_packets(options.file, options.output, decoder=options.decoder)
-    print(f"{count} packets written to {options.output}", file=sys.stderr)
+    print(f"{plural(count, 'packet')} written to {options.output}", file=sys.stderr)
 
 
 def dissect(options: argparse.Namespace) -> None:
@@ -202,7 +203,7 @@ def compare(options: argparse.Namespace) -> None:
     for entry in METRICS.values():
         values = [side.metrics.get(entry.id) for side in (a, b)]
         if any(value is not None for value in values):
-            ratio = f"{ratios[entry.id]:.4g}" if entry.id in ratios else ""
+            ratio = significant(ratios[entry.id], 3) if entry.id in ratios else ""
             lines.append([entry.label, *(render.cell(value, entry.unit) for value in values), ratio])
     print(render.table(lines, right=frozenset({1, 2, 3})))
 

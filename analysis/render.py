@@ -1,36 +1,20 @@
-"""Numbers for readers: SI prefixes, units, plain-text tables."""
+"""Plain-text tables for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from analysis.catalogue import METRICS, SECTION_TITLES, Metric
+from analysis.numbers import amount, significant
 
 if TYPE_CHECKING:
     from analysis.capture_analysis import CaptureAnalysis
 
-_LARGE: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_SMALL: Final = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-
-
-def quantity(value: float, unit: str) -> str:
-    """``value`` with four significant digits and its unit: "1.234 MB/s", "12.3 µs"; whole numbers keep every digit."""
-    if unit == "1":
-        return f"{value:,}".replace(",", " ") if isinstance(value, int) else f"{value:.4g}"
-    if unit == "packets/s":
-        return f"{value:,.0f} packets/s".replace(",", " ")
-    if unit == "s":
-        scale, prefix = next((pair for pair in _SMALL if abs(value) >= pair[0]), _SMALL[-1] if value else _SMALL[0])
-        return f"{value / scale:.4g} {prefix}s"
-    scale, prefix = next((pair for pair in _LARGE if abs(value) >= pair[0]), (1.0, ""))
-    number = f"{value:,}".replace(",", " ") if prefix == "" and isinstance(value, int) else f"{value / scale:.4g}"
-    return f"{number} {prefix}{unit}"
-
 
 def cell(value: Any, unit: str) -> str:
     """A number with its unit, text as it is, nothing for None."""
-    return "" if value is None else quantity(value, unit) if unit else str(value)
+    return "" if value is None else amount(value, unit) if unit else str(value)
 
 
 def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> str:
@@ -68,10 +52,10 @@ def fit_table(fits: Iterable[dict[str, Any]]) -> str:
     """Families best first: parameters, dAIC, KS distance, p-value when it was asked for."""
     lines = [("  family", "parameters", "dAIC", "KS distance", "p")]
     for fit in fits:
-        parameters = ", ".join(f"{name} {value:.4g}" for name, value in fit["parameters"].items())
-        p_value = f"{fit['p_value']:.3g}" if "p_value" in fit else ""
-        row = (f"  {fit['distribution']}", parameters, f"{fit['d_aic']:.4g}", f"{fit['ks_distance']:.4f}", p_value)
-        lines.append(row)
+        parameters = ", ".join(f"{name} {significant(value)}" for name, value in fit["parameters"].items())
+        p_value = significant(fit["p_value"], 3) if "p_value" in fit else ""
+        found = (significant(fit["d_aic"]), significant(fit["ks_distance"]), p_value)
+        lines.append((f"  {fit['distribution']}", parameters, *found))
     return table(lines, right=frozenset({2, 3, 4}))
 
 

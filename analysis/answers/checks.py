@@ -9,12 +9,13 @@ from typing import Final
 
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Asked
+from analysis.numbers import NOTHING, significant
 
 _POSITIVE: Final = ("s", "B/s", "B", "bit/s")
-_NEGATIVE: Final = re.compile(r"[-\u2212]\d+(\.\d+)? (ns|µs|ms|s|[kMG]?B(/s)?|[kMG]?bit/s)\b")
-_OVER: Final = re.compile(r"(\d[\d\u202f]*(\.\d+)?) % of (the (ideal|peak)|it|what)")
+_NEGATIVE: Final = re.compile(r"[-\u2212]\d[\d\u202f]*(\.\d+)?\s(ns|µs|ms|s|[kMG]?B(/s)?|[kMG]?bit/s)\b")
+_OVER: Final = re.compile(r"(\d[\d\u202f]*(\.\d+)?)\s% of (the (ideal|peak)|it|what)")
 _ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b")
-_NOTHING: Final = re.compile(r"\b(nan|inf|None)\b|1e[+-]?\d")
+_NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
 
 
 def check(answer: Answer, asked: Asked) -> list[str]:
@@ -63,7 +64,7 @@ def _costs(answer: Answer, asked: Asked) -> Iterator[str]:
         if cause.explains is None:
             continue
         if cause.unit == "share" and not 0 <= cause.explains <= 1 + 1e-9:
-            yield f"explains {cause.explains:.3g} of the whole: {cause.statement}"
+            yield f"explains {significant(cause.explains, 3)} of the whole: {cause.statement}"
         if cause.unit == "s" and (cause.explains < 0 or (elapsed and cause.explains > max(elapsed))):
             yield f"costs more than the elapsed time: {cause.statement}"
 

@@ -14,7 +14,8 @@ from analysis.answers.grid import Grid, ordinal
 from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
 from analysis.answers.strength import strength
 from analysis.answers.wording import factor_words, level, place
-from analysis.findings.wording import number, percent, quantity
+from analysis.findings.wording import percent
+from analysis.numbers import amount, between, plural
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
@@ -152,11 +153,10 @@ def _first_matters(grid: Grid, clear: Sequence[Change]) -> bool:
 def _delay_words(slope: Slope, change: Change) -> str:
     """Every ms of delay costs so many ms; one round trip holds two delays."""
     ends = slope.interval
-    trips = slope.per_unit / 2
-    words = f"every ms of delay costs {quantity(slope.per_unit * 1e-3, 's')}"
+    words = f"every ms of delay costs {amount(slope.per_unit * 1e-3, 's')}"
     if ends is not None and ends.low is not None and ends.high is not None:
-        words += f" ({quantity(ends.low * 1e-3, 's')} to {quantity(ends.high * 1e-3, 's')})"
-    words += f", {number(trips, 2)} round trip{'' if abs(trips - 1) < 0.05 else 's'}"
+        words += f" ({between(ends.low * 1e-3, ends.high * 1e-3, 's')})"
+    words += f", {plural(slope.per_unit / 2, 'round trip', digits=2)}"
     most = level(change.factor, change.costliest.parameters[DELAY])
     return f"{words}, and {most} take {factor_words(change.ratio, change.interval)} as long"
 
@@ -166,7 +166,8 @@ def _change_words(grid: Grid, change: Change) -> str:
     start = level(change.factor, change.cheapest.parameters[change.factor.name])
     words = f"{to} {change.factor.label}" if change.factor.unit in ("share", "") else to
     if grid.asked.deciding.higher_is_better:
-        return f"{words} leave{'s' if change.factor.unit == 'share' else ''} {percent(1 / change.ratio)} of what {start} gives"
+        leave = "leaves" if change.factor.unit == "share" else "leave"
+        return f"{words} {leave} {percent(1 / change.ratio)} of what {start} gives"
     verb = "takes" if change.factor.unit == "share" else "take"
     return f"{words} {verb} {factor_words(change.ratio, change.interval)} as long as {start}"
 

@@ -12,7 +12,8 @@ from analysis.answers.parts import loss
 from analysis.answers.scale import Curve
 from analysis.answers.strength import strength
 from analysis.answers.wording import level, value
-from analysis.findings.wording import number, percent, quantity
+from analysis.findings.wording import percent
+from analysis.numbers import amount, plural, significant
 
 _EFFICIENT: Final = 0.8
 _CAPACITY: Final = "link.bandwidth"
@@ -27,7 +28,7 @@ def answer_load(asked: Asked) -> Answer:
     ranges = [_sure(asked, grid, row) for row in told]
     groups: dict[str, list[str]] = {}
     for row, sure in zip(told, ranges, strict=True):
-        groups.setdefault(_carried(row, sure), []).append(quantity(row.capacity_bps, "bit/s"))
+        groups.setdefault(_carried(row, sure), []).append(amount(row.capacity_bps, "bit/s"))
     parts = [f"{_joined(links)} {_verb(links, words)}" for words, links in groups.items()]
     figures = []
     for row, sure in zip(told, ranges, strict=True):
@@ -39,7 +40,7 @@ def answer_load(asked: Asked) -> Answer:
         figures.append(Figure("used up first", row.first, "", where=where))
         figures.append(Figure("use", _share(row), "share", where=where))
     causes = tuple(
-        Cause(f"{quantity(row.capacity_bps, 'bit/s')}: {_use(row)}", _share(row), "share", "envelope") for row in told
+        Cause(f"{amount(row.capacity_bps, 'bit/s')}: {_use(row)}", _share(row), "share", "envelope") for row in told
     )
     unsure = [sure is not None and not sure.decided for sure in ranges]
     held: Strength = strength(asked, grid.claims)
@@ -102,19 +103,18 @@ def _carried(row: Accepted, sure: Sure | None) -> str:
     if row.jobs is None:
         return f"carries a number of jobs that was not measured; {used}"
     if sure is not None and not sure.decided and sure.low is not None:
-        surely = f"{number(sure.low)} job{'' if sure.low == 1 else 's'}"
-        upper = f" and fewer than {number(sure.high)}" if sure.high else ""
-        return f"carries at least {surely}{upper}, how many cannot be told yet, and {used}"
+        upper = f" and fewer than {significant(sure.high)}" if sure.high else ""
+        return f"carries at least {plural(sure.low, 'job')}{upper}, how many cannot be told yet, and {used}"
     about = "about " if row.between else "at least " if row.beyond_measured else ""
-    between = f", read between {number(row.between[0])} and {number(row.between[1])}," if row.between else ""
-    return f"carries {about}{number(row.jobs, 3)} job{'' if row.jobs == 1 else 's'}{between} and {used}"
+    between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
+    return f"carries {about}{plural(row.jobs, 'job', digits=3)}{between} and {used}"
 
 
 def _use(row: Accepted) -> str:
     if row.used is None or row.at is None:
         return row.first or "no use was measured"
     resource = row.first or row.most_used
-    return f"{resource} {percent(_share(row) or 0.0)} in use at {number(row.at)} job{'' if row.at == 1 else 's'}"
+    return f"{resource} {percent(_share(row) or 0.0)} in use at {plural(row.at, 'job')}"
 
 
 def answer_weak(asked: Asked) -> Answer:
@@ -192,9 +192,7 @@ def answer_point(asked: Asked) -> Answer:
     n = len(values)
     own = scatter.source == "repetitions"
     from_where = (
-        f"{n} trials that scatter by"
-        if own and n > 1
-        else f"{n} trial{'s' if n > 1 else ''}; {scatter.source} scatter by"
+        f"{n} trials that scatter by" if own and n > 1 else f"{plural(n, 'trial')}; {scatter.source} scatter by"
     )
     figures = (
         Figure(asked.deciding.label, middle, asked.deciding.unit, *ends),

@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.answers.answer import Cause
 from analysis.answers.asked import Asked
-from analysis.findings.wording import quantity
+from analysis.numbers import amount
 from analysis.scaling import Point
 
 
@@ -56,7 +56,7 @@ def loss(asked: Asked, good: Point, bad: Point) -> tuple[Cause, ...]:
             continue
         share = min(seconds, total)
         more_of = "more" if asked.deciding.metric == "elapsed_s" else "that the launch takes longer"
-        part = f"{quantity(share, 's')} of the {quantity(total, 's')} {more_of}" if seconds < total else "all of it"
+        part = f"{amount(share, 's')} of the {amount(total, 's')} {more_of}" if seconds < total else "all of it"
         causes.append(Cause(f"{part} is {_NAMED[name]}", share, "s", "where-time-goes"))
     return tuple(causes)
 
@@ -69,7 +69,7 @@ def gain_lost(asked: Asked, largest: Point) -> tuple[Cause, ...]:
     elapsed = last.computing + last.core + last.messages
     waits = {name: getattr(last, name) for name in ("core", "messages")}
     return tuple(
-        Cause(f"{quantity(s, 's')} of {quantity(elapsed, 's')} is {_NAMED[name]}", s, "s", "where-time-goes")
+        Cause(f"{amount(s, 's')} of {amount(elapsed, 's')} is {_NAMED[name]}", s, "s", "where-time-goes")
         for name, s in sorted(waits.items(), key=lambda item: -item[1])
         if s > 0.1 * elapsed
     )

@@ -11,7 +11,8 @@ import numpy as np
 from analysis.answers.asked import Factor
 from analysis.answers.grid import Grid, ordinal
 from analysis.answers.scatter import LEVEL
-from analysis.findings.wording import percent, quantity
+from analysis.findings.wording import percent
+from analysis.numbers import amount
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
@@ -81,6 +82,6 @@ def slopes_by_loss(slopes: Sequence[Slope]) -> str:
     least, most = (ordinal(s.where[LOSS]) for s in (mild, harsh))
     at = f"at {percent(least)}" if least else "without"
     return (
-        f"a ms of delay costs {quantity(mild.per_unit * 1e-3, 's')} {at} loss "
-        f"and {quantity(harsh.per_unit * 1e-3, 's')} at {percent(most)}"
+        f"a ms of delay costs {amount(mild.per_unit * 1e-3, 's')} {at} loss "
+        f"and {amount(harsh.per_unit * 1e-3, 's')} at {percent(most)}"
     )

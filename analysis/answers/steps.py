@@ -50,9 +50,8 @@ def answer_steps(asked: Asked) -> Answer:
             f"No single change can be told to have paid; best so far is step {_step(asked, best)}: {typical}{share}."
         )
     else:
-        beside = (
-            f" (step{'s' if len(equal) > 1 else ''} {_joined(asked, equal)} cannot be told from it)" if equal else ""
-        )
+        steps = "steps" if len(equal) > 1 else "step"
+        beside = f" ({steps} {_joined(asked, equal)} cannot be told from it)" if equal else ""
         sentence = f"Step {_step(asked, best)} is best{beside}: {typical}{share}; {_paid_words(asked, paid)}."
     held = strength(asked, grid.claims) if paid or asked.published else "open"
     causes = _causes(asked, gains)

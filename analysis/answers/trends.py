@@ -15,7 +15,8 @@ from analysis.answers.grid import Grid, ordinal
 from analysis.answers.scatter import LEVEL
 from analysis.answers.strength import strength
 from analysis.answers.wording import factor_words, level
-from analysis.findings.wording import number, percent, quantity
+from analysis.findings.wording import percent
+from analysis.numbers import amount, between, significant
 from analysis.transfer import MIN_SIZES, TransferFit, fit_transfer
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
@@ -77,7 +78,7 @@ def _messages_told(asked: Asked, grid: Grid, fit: TransferFit) -> Answer:
         if not isfinite(ends[1]) or ends[0] <= 0 or ends[1] / ends[0] > _KNOWN:
             continue
         figures.append(Figure(name, value, unit, *ends))
-        told.append(words.format(f"{quantity(value, unit)} ({quantity(ends[0], unit)} to {quantity(ends[1], unit)})"))
+        told.append(words.format(f"{amount(value, unit)} ({between(*ends, unit)})"))
     if not told:
         sentence = "Latency and bandwidth cannot be told yet: the times scatter too much."
         return Answer("message size", sentence, "open", scatter=grid.claims.scatter)
@@ -128,12 +129,8 @@ def answer_growth(asked: Asked) -> Answer:
             sentence = f"From {start} to {end} the printed values differ by less than 5 %."
         return Answer(kind, sentence, "printed" if asked.published else "open", figures, (), None, grid.claims.scatter)
     grows = f"grows {factor_words(ratio, change)}" if ratio > 1 else f"falls to {percent(ratio)}"
-    about = (
-        ""
-        if law.error is None
-        else f" ({number(law.exponent - law.error, 2)} to {number(law.exponent + law.error, 2)})"
-    )
-    shape = f", as the power {number(law.exponent, 2)}{about} of the size"
+    about = "" if law.error is None else f" ({between(law.exponent - law.error, law.exponent + law.error, digits=2)})"
+    shape = f", as the power {significant(law.exponent, 2)}{about} of the size"
     if law.misfit is not None:
         shape = f"; no single power of the size fits: sizes are off it by {percent(law.misfit)}"
     sentence = f"From {start} to {end} {asked.deciding.label.lower()} {grows}{shape}."

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from analysis import numbers
 from analysis.answers.asked import Asked, Factor
-from analysis.findings.wording import number, percent, quantity
+from analysis.findings.wording import percent
 from analysis.statistics import Interval
 
 _PLURAL: Final = re.compile(r"(?<=[^s])s(?= per |$)")
@@ -15,7 +16,6 @@ _PLURAL: Final = re.compile(r"(?<=[^s])s(?= per |$)")
 MOST_REPETITIONS: Final = 20
 _ANY: Final = 1000
 """A factor beyond this is not known better than that."""
-_BINARY: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
@@ -23,24 +23,21 @@ def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
     if isinstance(value, str) or value is None or isinstance(value, bool):
         return str(value)
     if factor.unit == "B":
-        return _bytes(value)
+        return numbers.size(round(value))
     if factor.unit == "share":
-        return percent(value) if value else "0 %"
+        return percent(value)
     if factor.unit:
-        return quantity(value, factor.unit) if value else f"0 {'ms' if factor.unit == 's' else factor.unit}"
-    words = number(value)
+        return (
+            numbers.amount(value, factor.unit)
+            if value
+            else numbers.with_unit("0", "ms" if factor.unit == "s" else factor.unit)
+        )
+    words = numbers.significant(value)
     if not (counted and factor.plural):
         return words
     if not _PLURAL.search(factor.plural):
         return f"{factor.plural} {words}"
     return f"{words} {_PLURAL.sub('', factor.plural) if value == 1 else factor.plural}"
-
-
-def _bytes(value: float) -> str:
-    for size, unit in _BINARY:
-        if value >= size and value % size == 0:
-            return f"{number(value / size)} {unit}"
-    return quantity(value, "B")
 
 
 def levels(factor: Factor, values: Sequence[Any]) -> str:
@@ -61,18 +58,8 @@ def place(factors: Sequence[Factor], parameters: Any) -> str:
 
 
 def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
-    """An amount of the deciding metric, with its interval where there is one: "1.20 s (1.15 to 1.26)"."""
-    return with_interval(quantity(amount, asked.deciding.unit), interval, asked.deciding.unit)
-
-
-def with_interval(words: str, interval: Interval | None, unit: str = "") -> str:
-    if interval is None or interval.low is None or interval.high is None:
-        return words
-    ends = [quantity(end, unit) if unit else number(end, 2) for end in (interval.low, interval.high)]
-    low, high = (end.rpartition(" ") for end in ends)
-    if unit and low[2] == high[2] and words.endswith(f" {low[2]}"):
-        return f"{words} ({low[0]} to {high[0]})"
-    return f"{words} ({ends[0]} to {ends[1]})"
+    """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
+    return numbers.with_interval(amount, interval, asked.deciding.unit)
 
 
 def factor_words(ratio: float, interval: Interval | None = None) -> str:
@@ -85,7 +72,8 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
 
 def _ratio(ratio: float) -> str:
     """Two digits, three near one: what is measurably different must not read "1 times"."""
-    return number(ratio, 2 if ratio < 0.9 or 1.1 <= ratio < 10 else 3) if ratio < _ANY else f"over {number(_ANY)}"
+    digits = 2 if ratio < 0.9 or 1.1 <= ratio < 10 else 3
+    return numbers.significant(ratio, digits) if ratio < _ANY else f"over {numbers.grouped(_ANY)}"
 
 
 def change_words(ratio: float) -> str:
@@ -97,4 +85,4 @@ def repetitions_words(more: int, names: str) -> str:
     """What to repeat; ``more`` is capped where nobody would wait for it."""
     if more >= MOST_REPETITIONS:
         return f"{MOST_REPETITIONS} or more further repetitions at {names}"
-    return f"{more} more repetition{'' if more == 1 else 's'} at {names}"
+    return f"{numbers.plural(more, 'more repetition')} at {names}"

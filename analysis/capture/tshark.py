@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from analysis.errors import DecoderError, FilterError, UnreadableCapture
+from analysis.numbers import amount
 from analysis.packets import NO_TIME
 
 LONGEST_FILTER: Final = 2000
@@ -85,7 +86,7 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
             run.stdout.close()
             process.wait()
         if run.expired and not run.enough:
-            raise DecoderError(f"tshark took longer than {timeout_s:g} s")
+            raise DecoderError(f"tshark took longer than {amount(timeout_s, 's')}")
         if complete and process.returncode != 0:
             errors.seek(0)
             run.truncated = _judge(path, process.returncode, errors.read().decode(errors="replace"))
@@ -102,7 +103,7 @@ def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:
         try:
             process.communicate(_EMPTY_CAPTURE, timeout_s)
         except subprocess.TimeoutExpired as error:
-            raise FilterError(f"tshark did not accept the filter within {timeout_s:g} s") from error
+            raise FilterError(f"tshark did not accept the filter within {amount(timeout_s, 's')}") from error
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -8,6 +8,7 @@ from typing import Final
 from analysis.findings.reading import Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
+from analysis.numbers import plural
 
 _IMBALANCED: Final = 0.1
 
@@ -47,7 +48,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "oversubscribed",
         "trust",
-        f"{at}, {ranks} ranks share {cores} core{'s' if cores > 1 else ''}: they also have to take turns.",
+        f"{at}, {ranks} ranks share {plural(cores, 'core')}: they also have to take turns.",
         "strong",
         (
             Evidence("Cores", cores, "1"),

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import number, percent, quantity, sizes
+from analysis.findings.wording import percent, sizes
+from analysis.numbers import amount, plural
 from analysis.scaling.breakdown import WireRow, busiest_link_share, wire_part
 
 _FULL: Final = 0.8
@@ -66,7 +67,7 @@ def _load_finding(
     evidence: tuple[Evidence, ...],
     caveat: str,
 ) -> Finding:
-    axis, link = reading.axis, quantity(busiest.bandwidth_bps or 0.0, "bit/s")
+    axis, link = reading.axis, amount(busiest.bandwidth_bps or 0.0, "bit/s")
     strength = reading.strength(doubtful=bool(caveat))
     if share >= _FULL and known:
         statement = f"The link is saturated at {sizes(busiest.size, axis)}: {percent(share)} of {link} on average."
@@ -126,16 +127,16 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
 def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[float, float]]) -> Finding:
     rate, limit = max(flows)
     at, count = sizes(place.size, reading.axis), len(flows)
-    noun = "connection runs" if count == 1 else "connections run"
+    flows_run = plural(count, "connection runs", "connections run")
     if kind == "window":
         statement = (
-            f"{count} {noun} at the limit of the TCP window at {at}: {quantity(rate, 'bit/s')}, "
-            f"where window / round trip allows {quantity(limit, 'bit/s')}."
+            f"{flows_run} at the limit of the TCP window at {at}: {amount(rate, 'bit/s')}, "
+            f"where window / round trip allows {amount(limit, 'bit/s')}."
         )
         step = "Raise the TCP buffers, or shorten the round trip; more bandwidth will not help these connections."
     else:
         statement = (
-            f"{count} {noun} one message per round trip at {at}: {quantity(rate, 'bit/s')}, "
+            f"{flows_run} one message per round trip at {at}: {amount(rate, 'bit/s')}, "
             "set by latency and not by bandwidth."
         )
         step = "Shorten the round trip, overlap messages with computing, or combine them; more bandwidth will not help."
@@ -166,7 +167,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
     cost = ""
     if worst.retransmission_s is not None:
         low, high = worst.retransmission_s
-        cost = f", which costs each connection between {quantity(low, 's')} and {quantity(high, 's')}"
+        cost = f", which costs each connection between {amount(low, 's')} and {amount(high, 's')}"
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield Finding(
         "retransmissions",
@@ -203,7 +204,7 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
         "waiting_explained",
         "network",
         f"Moving the bytes explains at most {percent(part)} of the time off the CPU at {sizes(last.size, reading.axis)} "
-        f"({quantity(wire.link_busy_s, 's')} of {quantity(last.off_cpu_s, 's')}).",
+        f"({amount(wire.link_busy_s, 's')} of {amount(last.off_cpu_s, 's')}).",
         reading.strength(doubtful=not reading.study.link_certified),
         (
             Evidence("Time the link needs for the bytes", wire.link_busy_s, "s", "", last.size),
@@ -216,5 +217,5 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
         ),
         "where-time-goes",
         "The rest points to waiting for messages one by one, for slower ranks, or for a core: compare delay 0 with the present one.",
-        f"On average {number(100 * last.off_cpu_share, 2)} % of the run is off the CPU.",
+        f"On average {percent(last.off_cpu_share)} of the run is off the CPU.",
     )

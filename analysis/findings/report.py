@@ -10,6 +10,7 @@ from typing import Any, Final
 from analysis.findings.reading import Reading
 from analysis.findings.registry import RULES, Finding
 from analysis.findings.verdict import Verdict, judge
+from analysis.numbers import significant
 from analysis.scaling import Study
 
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
@@ -75,7 +76,7 @@ def _joint_verdict(reports: tuple[Report, ...], axis: str) -> Verdict:
     if len(set(classes)) == 1 and len({r.verdict.best_size for r in reports}) == 1:
         return replace(reports[0].verdict, sentence=f"In all {len(reports)} slices: {reports[0].verdict.sentence}")
     told = [
-        f"{r.verdict.verdict}{f' (best {r.verdict.best_size:g})' if r.verdict.best_size else ''} at {words(r.where)}"
+        f"{r.verdict.verdict}{f' (best {significant(r.verdict.best_size)})' if r.verdict.best_size else ''} at {words(r.where)}"
         for r in reports
     ]
     worst = next(c for c in ("limited", "scales", "unclear", "failed") if c in classes)
@@ -83,9 +84,10 @@ def _joint_verdict(reports: tuple[Report, ...], axis: str) -> Verdict:
 
 
 def words(where: Mapping[str, Any]) -> str:
-    """The other parameters in words: "link.bandwidth = 1e+08, molecules = 512"."""
+    """The other parameters in words: "link.bandwidth = 100 000 000, molecules = 512"."""
     return ", ".join(
-        f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}" for name, value in where.items()
+        f"{name} = {significant(value)}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in where.items()
     )
 
 

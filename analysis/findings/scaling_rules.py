@@ -8,7 +8,8 @@ from typing import Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import number, percent, quantity, size_range, sizes, times
+from analysis.findings.wording import percent, size_range, sizes, times
+from analysis.numbers import amount, between, significant
 
 _POLLING: Final = "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown."
 _SHARED: Final = "Part of the time off the CPU is spent waiting for a core: there are more ranks than cores."
@@ -32,15 +33,15 @@ def best_size(reading: Reading) -> Iterator[Finding]:
     close = [t.size for t in reading.times if t is not best and not reading.larger(metric, t, best)]
     if best is first:
         statement = (
-            f"Elapsed time is best at {sizes(best.size, axis)}, the fewest measured ({quantity(best.median, 's')}): "
+            f"Elapsed time is best at {sizes(best.size, axis)}, the fewest measured ({amount(best.median, 's')}): "
             f"more {axis} never made it shorter."
         )
         step = f"Measure fewer than {sizes(best.size, axis)}, or a larger problem."
     else:
         gain = 1 - best.median / first.median
         statement = (
-            f"Elapsed time is best at {sizes(best.size, axis)}: {quantity(best.median, 's')}, "
-            f"{percent(gain)} less than the {quantity(first.median, 's')} at {sizes(first.size, axis)}."
+            f"Elapsed time is best at {sizes(best.size, axis)}: {amount(best.median, 's')}, "
+            f"{percent(gain)} less than the {amount(first.median, 's')} at {sizes(first.size, axis)}."
         )
         step = (
             _beyond(reading, last) if best is last else f"Measure between the neighbours of {sizes(best.size, axis)}."
@@ -76,7 +77,7 @@ def loss_beyond_best(reading: Reading) -> Iterator[Finding]:
         "loss_beyond_best",
         "scaling",
         f"Elapsed time at {sizes(last.size, axis)} is {percent(loss)} above that at {sizes(best.size, axis)} "
-        f"({quantity(last.median, 's')} against {quantity(best.median, 's')}).",
+        f"({amount(last.median, 's')} against {amount(best.median, 's')}).",
         reading.strength(),
         (
             time_evidence(reading, best),
@@ -107,8 +108,8 @@ def cpu_scaling(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "cpu_scaling",
         "scaling",
-        f"CPU time per rank falls by {times(ratio)} from {number(first.size)} to {sizes(last.size, axis)} "
-        f"({quantity(first.median, 's')} to {quantity(last.median, 's')}).",
+        f"CPU time per rank falls by {times(ratio)} from {significant(first.size)} to {sizes(last.size, axis)} "
+        f"({amount(first.median, 's')} to {amount(last.median, 's')}).",
         reading.strength(),
         (
             *(Evidence("CPU time per rank", c.median, "s", "cpu_mean_rank_s", c.size) for c in reading.cpu),
@@ -139,7 +140,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "cpu_falls_time_rises",
         "scaling",
-        f"From {number(best.size)} to {sizes(last.size, axis)} CPU time per rank falls {percent(1 - end.median / start.median)} "
+        f"From {significant(best.size)} to {sizes(last.size, axis)} CPU time per rank falls {percent(1 - end.median / start.median)} "
         f"while elapsed time rises {percent(last.median / best.median - 1)}: what is added is time off the CPU.",
         reading.strength(),
         (
@@ -192,15 +193,15 @@ def packet_step(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "packet_step",
         "scaling",
-        f"Packets rise {times(ratio)} from {number(before.size)} to {sizes(after.size, axis)} "
-        f"({number(before.median, 6)} to {number(after.median, 6)}).",
+        f"Packets rise {times(ratio)} from {significant(before.size)} to {sizes(after.size, axis)} "
+        f"({between(before.median, after.median, digits=4)}).",
         reading.strength(),
         (
             *(Evidence("Packets", p.median, "1", "packets", p.size) for p in places),
             Evidence("Ratio", ratio, "1", interval=reading.ratio("packets", after, before)),
         ),
         "packets",
-        f"Compare the process grid and the matrix of hosts at {number(before.size)} and {sizes(after.size, axis)}: "
+        f"Compare the process grid and the matrix of hosts at {significant(before.size)} and {sizes(after.size, axis)}: "
         "another decomposition sends other messages.",
     )
 
@@ -216,7 +217,7 @@ def weak_efficiency(reading: Reading) -> Iterator[Finding]:
         "weak_efficiency",
         "scaling",
         f"With work that grows with the {axis}, efficiency is {percent(last.efficiency.value)} at {sizes(last.size, axis)}: "
-        f"{quantity(last.elapsed.median, 's')} against {quantity(reading.rows[0].elapsed.median, 's')} at {sizes(last.reference, axis)}.",
+        f"{amount(last.elapsed.median, 's')} against {amount(reading.rows[0].elapsed.median, 's')} at {sizes(last.reference, axis)}.",
         reading.strength(),
         tuple(
             Evidence("Efficiency", r.efficiency.value, "share", "", r.size, r.efficiency.interval) for r in reading.rows
@@ -243,7 +244,7 @@ def predicted_best(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "predicted_best",
         "scaling",
-        f"{fit.title} predicts the best time at {number(best.value, 2)} {axis} (95 % interval {number(low, 2)} to {number(high, 2)}).",
+        f"{fit.title} predicts the best time at {significant(best.value, 2)} {axis} (95 % interval {between(low, high, digits=2)}).",
         "weak" if choice.extrapolated or fit.misfit.significant else "moderate",
         (
             Evidence(f"Predicted best number of {axis}", best.value, "1", interval=best.interval),

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import number, percent, quantity, sizes
+from analysis.findings.wording import percent, sizes
+from analysis.numbers import SHARE, amount, between
 from analysis.scaling.breakdown import busiest_link_share
 
 _SMALL: Final = 0.3
@@ -16,13 +17,12 @@ _SKEWED: Final = 3.0
 """Times the even share of a pair of hosts, or of one host's link."""
 
 
-def spread_words(values: list[float], say: Any) -> str:
-    """ "35 %", or "35 to 45 %" with the unit once, for a metric over the sizes."""
-    low, high = say(min(values)), say(max(values))
-    if low == high:
-        return str(low)
-    unit = low.partition(" ")[2]
-    return f"{low.removesuffix(' ' + unit)} to {high}" if unit and high.endswith(unit) else f"{low} to {high}"
+def spread_words(values: list[float], unit: str, digits: int = 2) -> str:
+    """ "35 %", or "35 to 45 %", for a metric over the sizes."""
+    low, high = min(values), max(values)
+    if amount(low, unit, digits) == amount(high, unit, digits):
+        return amount(low, unit, digits)
+    return between(low, high, unit, digits)
 
 
 def packet_sizes(reading: Reading) -> tuple[list[tuple[float, float]], str]:
@@ -41,11 +41,10 @@ def packet_size(reading: Reading) -> Iterator[Finding]:
     mean_sizes, how = packet_sizes(reading)
     if not mean_sizes:
         return
-    values = [float(f"{v:.2g}") for _, v in mean_sizes]
     yield Finding(
         "packet_size",
         "traffic",
-        f"Mean packet size is about {spread_words(values, lambda v: f'{number(v)} bytes')}{how}.",
+        f"Mean packet size is {spread_words([v for _, v in mean_sizes], 'B')}{how}.",
         reading.strength(),
         tuple(
             Evidence("Mean packet size", v, "B", "packet_size_mean_bytes" if not how else "", x) for x, v in mean_sizes
@@ -65,7 +64,7 @@ def small_packets(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "small_packets",
         "traffic",
-        f"{spread_words([p.median for p in places], percent)} of the packets are below 100 bytes.",
+        f"{spread_words([p.median for p in places], SHARE)} of the packets are below 100 bytes.",
         reading.strength(),
         (
             *(Evidence("Small packets", p.median, "share", "small_packet_share", p.size) for p in places),
@@ -82,7 +81,7 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
     places = reading.series("interarrival_cv")
     if not places or min(p.median for p in places) < _BURSTY:
         return
-    variation = spread_words([p.median for p in places], lambda v: number(v, 2))
+    variation = spread_words([p.median for p in places], "")
     yield Finding(
         "arrivals",
         "traffic",
@@ -104,7 +103,7 @@ def iteration(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "iteration",
         "traffic",
-        f"The traffic repeats every {quantity(shown.median, 's')} at {sizes(shown.size, reading.axis)}.",
+        f"The traffic repeats every {amount(shown.median, 's')} at {sizes(shown.size, reading.axis)}.",
         reading.strength(doubtful=True),
         tuple(Evidence("Iteration period", p.median, "s", "iteration_period_s", p.size) for p in places),
         "interarrival",

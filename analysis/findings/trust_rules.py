@@ -7,7 +7,8 @@ from typing import Final
 
 from analysis.findings.reading import Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import number, percent, quantity, size_range, sizes
+from analysis.findings.wording import percent, size_range, sizes
+from analysis.numbers import amount, plural, significant
 from analysis.statistics import MINIMUM_REPETITIONS, outliers, repetitions_needed
 from analysis.trust_level import FLAGGED
 
@@ -27,7 +28,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "degraded_capture",
         "trust",
-        f"{total} capture{'s' if total > 1 else ''} at {size_range(sorted({x for x, _, _ in bad}), reading.axis)} "
+        f"{plural(total, 'capture')} at {size_range(sorted({x for x, _, _ in bad}), reading.axis)} "
         f"cannot be trusted fully{why}.",
         "strong",
         tuple(Evidence("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
@@ -64,12 +65,11 @@ def few_repetitions(reading: Reading) -> Iterator[Finding]:
     if not few:
         return
     fewest = min(len(t.point.array(metric)) for t in few)
-    trials = f"{fewest} repetition{'s' if fewest > 1 else ''}"
     yield Finding(
         "few_repetitions",
         "trust",
-        f"{trials} at {size_range([t.size for t in few], reading.axis)} {'are' if fewest > 1 else 'is'} too few "
-        "to tell a difference from chance.",
+        f"{plural(fewest, 'repetition')} at {size_range([t.size for t in few], reading.axis)} "
+        f"{'is' if fewest == 1 else 'are'} too few to tell a difference from chance.",
         "strong",
         tuple(Evidence("Repetitions", len(t.point.array(metric)), "1", metric, t.size) for t in few),
         "time",
@@ -101,7 +101,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
             Evidence("Repetitions for an interval of ±5 %", needed, "1", "", worst.size),
         ),
         "time",
-        f"About {number(needed)} repetitions would bring its 95 % interval to ±5 %; look first for what else runs on the machine.",
+        f"About {plural(needed, 'repetition')} would bring its 95 % interval to ±5 %; look first for what else runs on the machine.",
     )
 
 
@@ -117,8 +117,8 @@ def outlying_trials(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "outlying_trials",
         "trust",
-        f"A trial at {sizes(place.size, reading.axis)} took {quantity(value, 's')}, "
-        f"far from the median of {quantity(place.median, 's')}{rest}; it is counted.",
+        f"A trial at {sizes(place.size, reading.axis)} took {amount(value, 's')}, "
+        f"far from the median of {amount(place.median, 's')}{rest}; it is counted.",
         "moderate",
         tuple(Evidence("Outlying trial", v, "s", metric, t.size) for t, v in outlying),
         "time",
@@ -137,8 +137,8 @@ def left_out(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "left_out",
         "trust",
-        f"{total} trial{'s' if total > 1 else ''} at {size_range(sorted({x for x, _ in failed}), reading.axis)} "
-        f"{'are' if total > 1 else 'is'} not counted: failed, lost or cancelled.",
+        f"{plural(total, 'trial')} at {size_range(sorted({x for x, _ in failed}), reading.axis)} "
+        f"{'is' if total == 1 else 'are'} not counted: failed, lost or cancelled.",
         "strong",
         tuple(Evidence("Trials not counted", n, "1", "", x) for x, n in failed),
         "time",
@@ -164,9 +164,9 @@ def rows_disagree(reading: Reading) -> Iterator[Finding]:
             yield Finding(
                 "rows_disagree",
                 "trust",
-                f"The {place.size:g}-{reading.axis.removesuffix('s')} row's packet intensity and inter-arrival time disagree "
-                f"by {100 * apart:.0f} %: "
-                f"1 / {number(place.median)} s is {number(implied)} packets/s, the table says {number(intensity)}.",
+                f"The {significant(place.size)}-{reading.axis.removesuffix('s')} row's packet intensity and inter-arrival time disagree "
+                f"by {percent(apart)}: "
+                f"1 / {amount(place.median, 's')} is {amount(implied, 'packets/s')}, the table says {significant(intensity)}.",
                 reading.strength(),
                 (
                     Evidence("Packet intensity", intensity, "packets/s", "packet_intensity_pps", place.size),

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from analysis.findings.reading import Reading
-from analysis.findings.wording import percent, quantity, size_range, sizes, times
+from analysis.findings.wording import percent, size_range, sizes, times
+from analysis.numbers import amount, significant
 from analysis.statistics import detectable_difference
 
 Class = Literal["scales", "limited", "unclear", "failed"]
@@ -50,7 +51,7 @@ def judge(reading: Reading) -> Verdict:
 def _leaning(reading: Reading) -> str:
     best = reading.best
     assert best is not None  # noqa: S101  (times are not empty)
-    return f"the shortest time so far is {quantity(best.median, 's')} at {sizes(best.size, reading.axis)}"
+    return f"the shortest time so far is {amount(best.median, 's')} at {sizes(best.size, reading.axis)}"
 
 
 def _no_change(reading: Reading) -> str:
@@ -60,7 +61,7 @@ def _no_change(reading: Reading) -> str:
     spread = float(np.sqrt(np.mean([v.var(ddof=1) / v.mean() ** 2 for v in values if len(v) > 1])))
     visible = detectable_difference(spread, min(len(v) for v in values))
     seen = f" Differences below about {percent(visible)} could not have been seen." if visible else ""
-    return f"No clear change of elapsed time from {first:g} to {sizes(last, reading.axis)}.{seen}"
+    return f"No clear change of elapsed time from {significant(first)} to {sizes(last, reading.axis)}.{seen}"
 
 
 def _strong(reading: Reading) -> Verdict:
@@ -77,7 +78,7 @@ def _strong(reading: Reading) -> Verdict:
         )
         return Verdict("limited", sentence, best.size)
     sentence = (
-        f"Scaling stops at {sizes(best.size, axis)}: {quantity(best.median, 's')}, {times(row.speedup.value)} as fast as "
+        f"Scaling stops at {sizes(best.size, axis)}: {amount(best.median, 's')}, {times(row.speedup.value)} as fast as "
         f"{sizes(first.size, axis)}. Elapsed time is {percent(last.median / best.median - 1)} longer at {sizes(last.size, axis)}"
         f"{_while_computing(reading, best.size, last.size)}."
     )
@@ -101,7 +102,7 @@ def _no_turn(reading: Reading) -> Verdict:
         ]
         return Verdict(
             "limited",
-            f"More {axis} did not make it measurably faster from {first.size:g} to {sizes(last.size, axis)}"
+            f"More {axis} did not make it measurably faster from {significant(first.size)} to {sizes(last.size, axis)}"
             f"{f'; {size_range(same, axis)} cannot be told from the best' if same else ''}.",
             reading.best.size if reading.best else None,
         )
@@ -125,6 +126,6 @@ def _weak(reading: Reading) -> Verdict:
     scales = row.efficiency.value >= _WEAK_EFFICIENT
     sentence = (
         f"With work that grows with the {axis}, {percent(row.efficiency.value)} of the efficiency is left at {sizes(row.size, axis)}"
-        f" ({quantity(row.elapsed.median, 's')} against {quantity(reading.rows[0].elapsed.median, 's')})."
+        f" ({amount(row.elapsed.median, 's')} against {amount(reading.rows[0].elapsed.median, 's')})."
     )
     return Verdict("scales" if scales else "limited", sentence, row.size if scales else None)

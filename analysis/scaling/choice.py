@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from analysis.numbers import SHARE, amount, plural, significant
 from analysis.scaling.fitting import RESAMPLES
 from analysis.scaling.laws import AMDAHL, CONSTANT, GUSTAFSON, USL, fit_law
 from analysis.scaling.models import Fit
@@ -117,7 +118,7 @@ def _by_aicc(fits: tuple[Fit, ...]) -> tuple[Fit, str, str]:
     return (
         best,
         "AICc",
-        f"{best.title} has the lowest AICc of {len(fits)} models, {weight}: {ranked[1].title} is {behind:.1f} behind.",
+        f"{best.title} has the lowest AICc of {len(fits)} models, {weight}: {ranked[1].title} is {significant(behind, 2)} behind.",
     )
 
 
@@ -133,14 +134,15 @@ def _by_cross_validation(fits: tuple[Fit, ...]) -> tuple[Fit, str, str]:
     return (
         best,
         "leave-one-out error",
-        f"{best.title} is the simplest that predicts a left-out size about as well as any: to {100 * best.cv_error:.0f} %.",
+        f"{best.title} is the simplest that predicts a left-out size about as well as any: to {amount(best.cv_error, SHARE, 2)}.",
     )
 
 
 def _misfit(fit: Fit, axis: str) -> str:
     if not fit.misfit.significant:
         return ""
+    size = plural(fit.misfit.size, axis.removesuffix("s"))
     return (
-        f" It misses by {100 * abs(fit.misfit.relative):.0f} % at {fit.misfit.size:g} {axis}, more than the repetitions scatter:"
+        f" It misses by {amount(abs(fit.misfit.relative), SHARE, 2)} at {size}, more than the repetitions scatter:"
         " treat its predictions as a guide."
     )

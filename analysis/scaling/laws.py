@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.numbers import significant
 from analysis.scaling.fitting import RESAMPLES, Basis, Sample, sample, solve
 from analysis.scaling.models import Fit, percentiles, quality
 from analysis.scaling.speedup import Estimate
@@ -76,20 +77,24 @@ def _usl_best(c: Floats) -> Floats:
     return np.where(c[:, 2] > 0, np.maximum(np.sqrt(squared), 1.0), np.inf)
 
 
-CONSTANT = Law("constant", "Constant", _constant_basis, lambda c: {"t1": c[:, 0]}, lambda p: f"{p['t1']:.4g}")
+CONSTANT = Law("constant", "Constant", _constant_basis, lambda c: {"t1": c[:, 0]}, lambda p: significant(p["t1"]))
 AMDAHL = Law(
     "amdahl",
     "Amdahl's law",
     _amdahl_basis,
     _serial_share,
-    lambda p: f"{p['t1']:.4g} ({p['serial_share']:.3g} + {1 - p['serial_share']:.3g} / N)",
+    lambda p: (
+        f"{significant(p['t1'])} ({significant(p['serial_share'], 3)} + {significant(1 - p['serial_share'], 3)} / N)"
+    ),
 )
 USL = Law(
     "usl",
     "Universal Scalability Law",
     _usl_basis,
     _usl_parameters,
-    lambda p: f"{p['t1']:.4g} (1 + {p['sigma']:.3g} (N - 1) + {p['kappa']:.3g} N (N - 1)) / N",
+    lambda p: (
+        f"{significant(p['t1'])} (1 + {significant(p['sigma'], 3)} (N - 1) + {significant(p['kappa'], 3)} N (N - 1)) / N"
+    ),
     _usl_best,
 )
 GUSTAFSON = Law(
@@ -97,7 +102,7 @@ GUSTAFSON = Law(
     "Gustafson's law",
     lambda x: np.column_stack([np.ones_like(x), 1 / x]),
     _gustafson_share,
-    lambda p: f"{p['t1']:.4g} N / (N - {p['serial_share']:.3g} (N - 1))",
+    lambda p: f"{significant(p['t1'])} N / (N - {significant(p['serial_share'], 3)} (N - 1))",
     reciprocal=True,
 )
 

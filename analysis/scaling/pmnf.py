@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from analysis.numbers import significant
 from analysis.scaling.fitting import RESAMPLES, Basis, Errors, Sample, aicc, sample, solve
 from analysis.scaling.models import Fit, percentiles, quality
 from analysis.scaling.speedup import Estimate
@@ -207,9 +208,9 @@ def fit_hypothesis(data: Sample, hypothesis: Hypothesis, *, resamples: int = RES
 
 
 def _formula(coefficients: Floats, chosen: tuple[Term, ...]) -> str:
-    text = f"{coefficients[0]:.4g}"
+    text = significant(coefficients[0])
     for c, term in zip(coefficients[1:], chosen, strict=True):
-        text += f" {'-' if c < 0 else '+'} {abs(c):.4g} {term}"
+        text += f" {'-' if c < 0 else '+'} {significant(abs(c))} {term}"
     return text
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from analysis.numbers import SHARE, amount
 from analysis.scaling.choice import ModelChoice, fit_models
 from analysis.scaling.models import Fit
 from analysis.scaling.study import Study
@@ -221,7 +222,7 @@ def _suggestion(study: Study, size: float, repetitions: int, reduction: float, g
     if size not in sized and not min(sized) <= size <= max(sized):
         kind = "beyond the measured sizes"
     answer = f"the best number of {study.axis}" if goal == "best_size" else "the model"
-    reason = f"{kind}; takes away {100 * reduction:.0f} % of what is uncertain about {answer}"
+    reason = f"{kind}; takes away {amount(reduction, SHARE, 2)} of what is uncertain about {answer}"
     return Suggestion(_at(study, size), repetitions, reduction, reason)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
+from analysis.numbers import amount
 from analysis.traffic import dispersion, fits
 
 Gaps = npt.NDArray[np.int64]
@@ -149,7 +150,7 @@ class InterarrivalResult:
         if period_s is not None:
             self.metrics["iteration_period_s"] = period_s
             self.not_available["hurst"] = (
-                f"a period of {period_s * 1e3:.4g} ms was found: periodic traffic has no self-similar tail to estimate"
+                f"a period of {amount(period_s, 's')} was found: periodic traffic has no self-similar tail to estimate"
             )
             return
         self.not_available["iteration_period_s"] = why_not

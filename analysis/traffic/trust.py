@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
+from analysis.numbers import amount, plural
 from analysis.packets import SYN, PacketTable
 from analysis.trust_level import TrustLevel
 
@@ -130,34 +131,33 @@ def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, lo
 
 def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, longest_reversal_ns: int) -> list[str]:
     def count(name: str) -> int:
-        return int(counters.get(name, 0))
+        return int(counters.get(name, 0) or facts.get(name, 0))
 
-    reversals = count("time_reversals")
+    def counted(name: str, one: str, many: str, what: str) -> tuple[float, str]:
+        return count(name), f"{plural(count(name), one, many)} {what}"
+
+    offloads = "offloads were on, so packet counts and inter-arrival times are not those of the wire"
+    reversals, unread = count("time_reversals"), plural(count("unread_bytes"), "byte")
     backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
+    stamped, longest = plural(reversals, "packet is", "packets are"), amount(longest_reversal_ns / 1e9, "s")
     signs: list[tuple[float, str]] = [
-        (count("dropped_by_kernel"), f"{count('dropped_by_kernel')} packets were dropped while capturing"),
-        (count("tail_lost"), f"{count('tail_lost')} received packets were never written: the tool stopped too early"),
-        (
-            count("super_segments"),
-            f"{count('super_segments')} segments are longer than the wire carries: offloads were on, so packet "
-            "counts and inter-arrival times are not those of the wire",
+        counted("dropped_by_kernel", "packet was", "packets were", "dropped while capturing"),
+        counted(
+            "tail_lost", "received packet was", "received packets were", "never written: the tool stopped too early"
         ),
-        (count("duplicated_packets"), f"{count('duplicated_packets')} frames were captured more than once"),
-        (
-            count("acked_unseen_segments"),
-            f"{count('acked_unseen_segments')} ACKs for data never captured: packets are missing",
+        counted("super_segments", "segment is", "segments are", f"longer than the wire carries: {offloads}"),
+        counted("duplicated_packets", "frame was", "frames were", "captured more than once"),
+        counted("acked_unseen_segments", "ACK", "ACKs", "for data never captured: packets are missing"),
+        (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
+        (count("truncated_tail"), f"the file ends inside a record ({unread} not read)"),
+        (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),
+        counted("unparsed", "packet has", "packets have", "IP headers that could not be read"),
+        counted(
+            "packets_beyond_flow_limit",
+            "packet belongs",
+            "packets belong",
+            "to flows beyond the limit of the flow table",
         ),
-        (backwards, f"{reversals} packets are stamped earlier than the one before, by up to {longest_reversal_ns} ns"),
-        (count("truncated_tail"), f"the file ends inside a record ({count('unread_bytes')} bytes not read)"),
-        (facts.get("damaged", False), f"the file is damaged: {count('unread_bytes')} bytes could not be read"),
-        (facts.get("unparsed", 0), f"{facts.get('unparsed', 0)} packets have IP headers that could not be read"),
-        (
-            facts.get("packets_beyond_flow_limit", 0),
-            f"{facts.get('packets_beyond_flow_limit', 0)} packets belong to flows beyond the limit of the flow table",
-        ),
-        (
-            facts.get("addresses_not_kept", 0),
-            f"{facts.get('addresses_not_kept', 0)} times an address had no room in the host table",
-        ),
+        counted("addresses_not_kept", "time", "times", "an address had no room in the host table"),
     ]
     return [text for sign, text in signs if sign]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from analysis.answers import Answer, Asked, Deciding, Factor, answer
 from analysis.answers.checks import check
 from analysis.scaling import Point
+from tests.words import plain
 
 TIME = Deciding("elapsed_s", "Elapsed time", "s")
 GFLOPS = Deciding("hpl.gflops", "Rate", "GFLOP/s", higher_is_better=True)
@@ -49,10 +51,12 @@ def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -
 
 
 def checked(asked: Asked) -> Answer:
-    """The answer; it must pass all checks."""
+    """The answer, which must pass all checks; its spaces are plain ones."""
     given = answer(asked)
     assert check(given, asked) == []
-    return given
+    causes = tuple(replace(cause, statement=plain(cause.statement)) for cause in given.causes)
+    missing = given.missing and replace(given.missing, statement=plain(given.missing.statement))
+    return replace(given, sentence=plain(given.sentence), causes=causes, missing=missing)
 
 
 def values(given: Answer, name: str, **where: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import pytest
 from analysis.findings import find
 from analysis.scaling import Point, Study
 from tests.analysis.scaling.studies import HOSTS
+from tests.words import plain
 
 _LEVELS = {
     "elapsed_s": 100.0,
@@ -56,7 +57,7 @@ def test_single_own_trials_are_too_few_to_tell_whatever_they_show() -> None:
     report = find(Study(points))
     assert report.group("scaling") == ()
     assert report.verdict.verdict == "unclear"
-    assert report.verdict.sentence == (
+    assert plain(report.verdict.sentence) == (
         "Too few repetitions to tell where scaling stops: the shortest time so far is 8.333 s at 12 hosts."
     )
     assert "few_repetitions" in {f.rule for f in report.findings}

@@ -6,18 +6,18 @@ import pytest
 
 from analysis.findings import Finding, find
 from tests.analysis.scaling.studies import published_water
+from tests.words import plain
 
-_NNBSP = "\u202f"
 _STATEMENTS = {
     "best_size": "Elapsed time is best at 4 hosts: 200.4 s, 19 % less than the 246 s at 2 hosts.",
     "loss_beyond_best": "Elapsed time at 12 hosts is 32 % above that at 4 hosts (264.9 s against 200.4 s).",
     "cpu_scaling": "CPU time per rank falls by 2.8 times from 2 to 12 hosts (141.8 s to 50.22 s).",
     "cpu_falls_time_rises": "From 4 to 12 hosts CPU time per rank falls 45 % while elapsed time rises 32 %: "
     "what is added is time off the CPU.",
-    "packet_step": f"Packets rise 2.5 times from 4 to 6 hosts (191{_NNBSP}377 to 470{_NNBSP}706).",
-    "packet_size": "Mean packet size is about 600 to 740 bytes (throughput / packet intensity).",
-    "rows_disagree": "The 12-host row's packet intensity and inter-arrival time disagree by 2 %: "
-    "1 / 0.000439 s is 2278 packets/s, the table says 2231.",
+    "packet_step": "Packets rise 2.5 times from 4 to 6 hosts (191 377 to 470 706).",
+    "packet_size": "Mean packet size is 600 to 736 B (throughput / packet intensity).",
+    "rows_disagree": "The 12-host row's packet intensity and inter-arrival time disagree by 2.1 %: "
+    "1 / 439 µs is 2 278 packets/s, the table says 2 231.",
 }
 
 
@@ -26,13 +26,13 @@ def _by_rule() -> dict[str, Finding]:
 
 
 def test_it_says_exactly_what_the_numbers_bear() -> None:
-    assert {rule: f.statement for rule, f in _by_rule().items()} == _STATEMENTS
+    assert {rule: plain(f.statement) for rule, f in _by_rule().items()} == _STATEMENTS
 
 
 def test_its_verdict_names_where_scaling_stops() -> None:
     verdict = find(published_water()).verdict
     assert (verdict.verdict, verdict.best_size) == ("limited", 4)
-    assert verdict.sentence == (
+    assert plain(verdict.sentence) == (
         "Scaling stops at 4 hosts: 200.4 s, 1.2 times as fast as 2 hosts. Elapsed time is 32 % longer at 12 hosts, "
         "although CPU time per rank falls 45 %."
     )
@@ -58,7 +58,7 @@ def test_the_evidence_holds_the_numbers_of_the_statement() -> None:
 def test_a_known_bandwidth_adds_that_the_link_is_not_full() -> None:
     report = find(published_water(link_bandwidth_bps=1e9, capture_at="host"))
     (load,) = report.group("network")
-    assert load.statement == "The link is not full: at most 1.1 % of 1 Gbit/s on average."
+    assert plain(load.statement) == "The link is not full: at most 1.1 % of 1 Gbit/s on average."
 
 
 def test_it_says_what_print_cannot_tell() -> None:
