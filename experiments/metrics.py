@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
+from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.workloads import FigureOfMerit
 
@@ -20,7 +21,7 @@ _STUDIES: Final = {
         Metric(
             "concurrent-readers.client_cpu_max_share",
             "Client CPU, largest",
-            "1",
+            SHARE,
             "lower",
             "Largest share of the clients' processor time, user and system.",
             _MONARC,
@@ -29,7 +30,7 @@ _STUDIES: Final = {
         Metric(
             "concurrent-readers.server_cpu_max_share",
             "Server CPU, largest",
-            "1",
+            SHARE,
             "lower",
             "Largest share of the server's processor time, user and system.",
             _MONARC,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet, Sum
 
+from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
 from experiments.spec import ExperimentSpec, design
@@ -41,7 +42,7 @@ class Estimate:
         """In words: "rough guess" only where this workload never ran on the cluster."""
         if not self.past_trials:
             return "rough guess, no past trial"
-        trials = f"{self.past_trials} past trial{'s'[: self.past_trials != 1]}"
+        trials = plural(self.past_trials, "past trial")
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
 

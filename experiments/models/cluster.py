@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 
+from analysis.numbers import plural
 from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
 from experiments.errors import FieldError, InvalidSpec
@@ -71,7 +72,7 @@ class Cluster(models.Model):
     def require_hosts(self, wanted: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""
         if self.most_hosts is not None and wanted > self.most_hosts:
-            has = f"{self.most_hosts} host{'' if self.most_hosts == 1 else 's'}"
+            has = plural(self.most_hosts, "host")
             raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
 
     def resources(self) -> list[str]:

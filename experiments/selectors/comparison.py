@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from analysis.catalogue import base_unit
 from analysis.statistics import Comparison, SampleSummary, compare_groups, summarise
 from analysis.trust_level import FLAGGED
 from experiments import workloads
@@ -165,7 +166,7 @@ def _row_as_data(row: MetricRow) -> dict[str, Any]:
     return {
         "metric": row.metric,
         "label": row.label,
-        "unit": row.unit,
+        "unit": base_unit(row.unit),
         "direction": row.direction,
         "values": [None if s is None else asdict(s) for s in row.summaries],
         "comparisons": [

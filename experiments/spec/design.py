@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
+from analysis.numbers import plural
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.spec.fields import ExperimentSpec
@@ -110,7 +111,7 @@ def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[Fie
         return [FieldError("sweep.hosts", "weak scaling needs at least two numbers of hosts")]
     before: tuple[str, Any] | None = None
     for hosts, values in sorted(sizes.items()):
-        at = f"{hosts} host{'s'[: hosts != 1]}"
+        at = plural(hosts, "host")
         other = next((value for value in values if value != values[0]), None)
         if other is not None:
             both = f"{values[0]} and {other}"

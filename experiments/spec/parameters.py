@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from analysis.numbers import binary
 from experiments import workloads
 from experiments.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 
@@ -265,9 +266,8 @@ def shown(name: str, value: Any) -> str:
 
 def buffer_size(size_bytes: int) -> str:
     """Return a size in the binary unit that it is a multiple of: 1 MiB, 1500 B."""
-    units = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
-    unit, factor = next((pair for pair in units if size_bytes >= pair[1] and size_bytes % pair[1] == 0), ("B", 1))
-    return f"{size_bytes // factor} {unit}"
+    count, unit = binary(size_bytes)
+    return f"{count} {unit}"
 
 
 _SENTENCES: Final = {

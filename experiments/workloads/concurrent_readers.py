@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
+from analysis.numbers import SHARE
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.fields import Bytes, Seconds
@@ -81,9 +82,9 @@ def _figures() -> tuple[FigureOfMerit, ...]:
         ("job_wall_s", "Wall time of a job", "s", "lower", "Mean wall time of one reading job, from the common start to its last page."),
         ("job_wall_max_s", "Wall time of the slowest job", "s", "lower", "Largest wall time of a reading job."),
         ("server_throughput_bps", "Server throughput", "bit/s", "higher", "Contents read by all jobs / wall time of the slowest."),
-        ("client_cpu_max_share", "Client CPU, largest", "1", "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
-        ("server_cpu_max_share", "Server CPU, largest", "1", "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
-        ("machine_cpu_share", "CPU of the server's machine", "1", "lower", "Busy share of its processors, whoever uses them."),
+        ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
+        ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
+        ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, whoever uses them."),
         ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
         ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
         ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),

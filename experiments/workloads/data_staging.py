@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from analysis.numbers import SHARE
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Phases, Workload
 from experiments.workloads.fields import Bytes
@@ -72,7 +73,7 @@ def _figures() -> tuple[FigureOfMerit, ...]:
         ("staging_mean_s", "Staging, mean", "s", "lower", "Until a node has the whole data set, mean over the nodes."),
         ("run_s", "Run", "s", "lower", "From the start of staging to the end of the last node's last search."),
         ("nodes", "Nodes", "1", "neutral", "Ranks that fetch and search: all but the server."),
-        ("utilisation", "Utilisation of the nodes", "1", "higher", "Time in searches / (nodes x run); the rest is waiting."),
+        ("utilisation", "Utilisation of the nodes", SHARE, "higher", "Time in searches / (nodes x run); the rest is waiting."),
         ("staged_bytes", "Data set", "B", "neutral", "Bytes that each node received."),
     )  # fmt: skip
     return tuple(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from analysis.numbers import SHARE
 from analysis.transfer import fit_transfer
 from experiments.workloads.base import FigureOfMerit
 
@@ -31,7 +32,7 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
         ("half_bandwidth_bytes", "Half-bandwidth size", "B", "lower", f"Message size that reaches half of beta: alpha x beta {_FIT}"),
         ("half_bandwidth_low_bytes", "Half-bandwidth size, lower end", "B", "neutral", f"Lower end of its 95 % interval {_FIT}"),
         ("half_bandwidth_high_bytes", "Half-bandwidth size, upper end", "B", "neutral", f"Upper end of its 95 % interval {_FIT}"),
-        ("fit_residual_share", "Residual of the fit", "1", "lower", f"Root mean square of log(t / fit) {_FIT}"),
+        ("fit_residual_share", "Residual of the fit", SHARE, "lower", f"Root mean square of log(t / fit) {_FIT}"),
     )  # fmt: skip
     return tuple(
         FigureOfMerit(f"{slug}.{name}", label, unit, direction, f"{definition} {curve}".strip())  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from analysis.numbers import amount
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.programs import search_path
 from workers.keeper import machine, wire
@@ -100,7 +101,7 @@ class Keeper(ABC):
                         raise OSError(message.get("errno") or 0, message["error"])
                     return message, passed
                 self._channel.discard(passed)  # the answer to a request that an exception interrupted
-            raise ClusterUnavailable(f"The keeper of the cluster did not answer within {ANSWER_LIMIT_S:.0f} s.")
+            raise ClusterUnavailable(f"The keeper of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
 
     def alive(self) -> bool:
         """Whether it still keeps."""

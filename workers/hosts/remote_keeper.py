@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from analysis.numbers import amount
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import ROOT, Keeper, Process, end_all
 from workers.keeper import wire
@@ -118,7 +119,7 @@ class RemoteKeeper(Keeper):
             ready, _, _ = select.select([self._stream], [], [], max(deadline - time.monotonic(), 0.0))
             if not ready:
                 self._process.kill()
-                raise ClusterUnavailable(f"{self.host} did not answer within {CONNECT_LIMIT_S:.0f} s.")
+                raise ClusterUnavailable(f"{self.host} did not answer within {amount(CONNECT_LIMIT_S, 's')}.")
             if not (byte := os.read(self._stream.reading, 1)):
                 self._lost()
             said = (said + byte)[-4096:]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.numbers import amount
 from experiments.cluster_kinds.slurm import SlurmSettings
 from workers.errors import ClusterUnavailable
 
@@ -132,7 +133,9 @@ class SlurmQueue:
             else:
                 tell(f"Slurm job {job}: unknown, Slurm gives no answer")
             if now - begun > self.settings.pending_limit_s:
-                raise ClusterUnavailable(f"Slurm job {job} did not start within {self.settings.pending_limit_s:g} s.")
+                raise ClusterUnavailable(
+                    f"Slurm job {job} did not start within {amount(self.settings.pending_limit_s, 's')}."
+                )
             _pause_and_listen(pause_s, tell, pause)
             pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
 
@@ -270,7 +273,7 @@ def parse_partition(text: str) -> int | None:
 def refusal(answer: Answer, settings: SlurmSettings) -> str:
     """Slurm's own reason without its decoration, with the partition or account it speaks of."""
     if answer.status is None:
-        return f"no answer within {COMMAND_LIMIT_S:.0f} s"
+        return f"no answer within {amount(COMMAND_LIMIT_S, 's')}"
     lines = [
         line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()
     ]

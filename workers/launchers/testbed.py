@@ -6,6 +6,7 @@ import dataclasses
 import os
 from typing import Any
 
+from analysis.numbers import plural
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
@@ -154,7 +155,7 @@ def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
     return {
         "hosts": list(plan.hosts),
         "cores": cores,
-        "oversubscription": f"{count} virtual host{'s'[: count > 1]} on {cores} core{'s'[: cores > 1]}",
+        "oversubscription": f"{plural(count, 'virtual host')} on {plural(cores, 'core')}",
         "back_end": back_end(plan),
         "interface": commands.HOST_INTERFACE,
         "capture_interface": commands.BRIDGE,

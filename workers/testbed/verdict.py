@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+from analysis.numbers import SHARE, amount
 from workers.testbed.schedule import TCP_HEADERS, Asked
 
 BANDWIDTH_TOLERANCE: Final = 0.05
@@ -200,22 +201,13 @@ def sentence(row: Row) -> str:
     where = f"from {row.source} to {row.target}"
     if row.achieved is None:
         return f"the {row.quantity} {where} could not be measured"
-    achieved, asked = shown(row.achieved, row.unit), shown(row.asked or 0.0, row.unit)
+    achieved, asked = (amount(value, unit_of(row.unit)) for value in (row.achieved, row.asked or 0.0))
     return f"the {row.quantity} {where} is {achieved} instead of {asked} (tolerance {row.tolerance})"
 
 
-def shown(value: float, unit: str) -> str:
-    """A value as it stands in sentences."""
-    if unit == "bit/s":
-        scale, name = next(
-            ((s, n) for s, n in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if value >= s), (1.0, "bit/s")
-        )
-        return f"{value / scale:.4g} {name}"
-    if unit == "s":
-        return f"{1e3 * value:.3g} ms"
-    if unit == "":
-        return f"{100 * value:.3g} %"
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.3g} {unit}"
+def unit_of(stored: str) -> str:
+    """The unit of a row for readers: certificates are stored with shares as plain ratios, without a unit."""
+    return stored or SHARE
 
 
 def summary(delays_s: Sequence[float]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from analysis.numbers import amount
 from workers.trial.rank_usage import RankUsage
 
 TAIL_LINES: Final = 12
@@ -52,7 +53,7 @@ def _without_noise(text: str) -> str:
 
 def timed_out(program: str, limit_s: float) -> str:
     """Return the sentence for a run that reached its time limit."""
-    return f"{program} did not end within the time limit of {limit_s:g} s and was stopped."
+    return f"{program} did not end within the time limit of {amount(limit_s, 's')} and was stopped."
 
 
 def storage_failure(error: OSError) -> str | None:

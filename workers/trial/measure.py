@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Kind, Trial
 from experiments.spec import ExperimentSpec, design, restore
@@ -220,15 +221,15 @@ class TrialRun:
                 )
             )
         if reported < self.ranks:
-            raise TrialFailed(f"Only {reported} of {self.ranks} ranks reported their CPU time.")
+            raise TrialFailed(f"Only {reported} of {plural(self.ranks, 'rank')} reported their CPU time.")
 
 
 def not_recorded(host: str, report: CaptureReport) -> list[str]:
     """What the recording of a further host lost, in sentences."""
     told = {
         f"the recording on {host} ended before the run did": report.died,
-        f"the recording on {host} reached its limit after {report.captured} packets": report.limit_reached,
-        f"the recording on {host} dropped {report.dropped} packets": report.dropped > 0,
+        f"the recording on {host} reached its limit after {plural(report.captured, 'packet')}": report.limit_reached,
+        f"the recording on {host} dropped {plural(report.dropped, 'packet')}": report.dropped > 0,
     }
     return [sentence for sentence, true in told.items() if true]
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import analysis
 from analysis.catalogue import METRICS
+from analysis.numbers import plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments.errors import OutputError
@@ -101,7 +102,9 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if report.died:
         level, reasons = TrustLevel.UNUSABLE, ["the capture tool ended before the run did", *reasons]
     if report.limit_reached:
-        sentence = f"the capture reached its limit after {report.captured} packets; what came later was not recorded"
+        sentence = (
+            f"the capture reached its limit after {plural(report.captured, 'packet')}; what came later was not recorded"
+        )
         level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
     seen_from = run.trial.conditions.get("captured_hosts")

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from analysis.numbers import plural
 from experiments.reparse import candidates, reparse
 
 
@@ -31,7 +32,7 @@ class Command(BaseCommand):
             raise CommandError(f"no trial with an output of {experiment or workload!r}", returncode=2)
         counts = reparse(chosen.select_related("experiment", "configuration").order_by("pk").iterator(chunk_size=100))
         self.stdout.write(
-            f"{counts.trials} trials: {counts.changed} changed, {counts.unchanged} unchanged,"
+            f"{plural(counts.trials, 'trial')}: {counts.changed} changed, {counts.unchanged} unchanged,"
             f" {counts.finished} finished after all, {counts.without_output} without their output, {len(counts.refused)} refused"
         )
         for trial, sentence in counts.refused.items():

@@ -12,6 +12,7 @@ from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from experiments.spec import parse
+from tests.words import plain
 
 ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
 
@@ -68,13 +69,13 @@ def test_it_says_of_the_published_table_what_its_reader_must_conclude(
     load_published()
     call_command("findings", "guster-2007-water", "--json")
     printed = capsys.readouterr().out
-    statements = " ".join(finding["statement"] for finding in json.loads(printed)["findings"])
+    statements = plain(" ".join(finding["statement"] for finding in json.loads(printed)["findings"]))
     for said in (
         "Elapsed time is best at 4 hosts",
         "32 % above that at 4 hosts",
         "falls by 2.8 times from 2 to 12 hosts",
         "Packets rise 2.5 times from 4 to 6 hosts",
-        "Mean packet size is about 600 to 740 bytes",
-        "packet intensity and inter-arrival time disagree by 2 %",
+        "Mean packet size is 600 to 736 B",
+        "packet intensity and inter-arrival time disagree by 2.1 %",
     ):
         assert said in statements

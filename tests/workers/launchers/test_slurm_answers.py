@@ -118,7 +118,7 @@ def test_silence_is_unknown_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) ->
 def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 20))
     monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: float(next(clock)))
-    with pytest.raises(ClusterUnavailable, match="did not start within 100 s"):
+    with pytest.raises(ClusterUnavailable, match=r"did not start within 100\ss"):
         wait(Recorded("12|PENDING|Priority|\n", pending_limit_s=100))
 
 

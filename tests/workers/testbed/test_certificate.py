@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.words import plain
 from tests.workers.clusters.trials import PlainLink, output_of, start_tool
 from workers import launchers
 from workers.launchers import testbed
@@ -138,7 +139,7 @@ def test_a_link_that_is_not_as_asked_is_found_out() -> None:
         assert certificate is not None
         assert not certificate.kept
         assert certificate.attempts == 3
-        text = " ".join(certificate.reasons)
+        text = plain(" ".join(certificate.reasons))
         assert "the delay from n1 to n2 is 2." in text
         assert "instead of 100 Mbit/s" in text
 

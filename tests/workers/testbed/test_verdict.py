@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
+from tests.words import plain
 from workers.testbed import verdict
 from workers.testbed.schedule import Asked
 from workers.testbed.verdict import Way
@@ -118,7 +119,9 @@ def test_the_length_of_bursts_is_kept_when_it_lies_in_its_interval() -> None:
     assert not_kept(asked, way(lost=160, loss_runs=155, probed=16_000)) == ["length of loss bursts"]
     rows = verdict.rows("n1", "n2", asked, way(lost=160, loss_runs=40, probed=16_000))
     (row,) = [row for row in rows if row.quantity == "length of loss bursts"]
-    assert verdict.sentence(row).startswith("the length of loss bursts from n1 to n2 is 4 packets instead of 5 packets")
+    assert plain(verdict.sentence(row)).startswith(
+        "the length of loss bursts from n1 to n2 is 4 packets instead of 5 packets"
+    )
 
 
 def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
@@ -130,6 +133,6 @@ def test_jitter_is_told_in_the_sense_of_its_distribution() -> None:
 
 def test_a_sentence_has_both_values_and_the_tolerance() -> None:
     rows = verdict.rows("n1", "n2", Asked(3e8, 1500, delay_s=0.004), way(udp_bps=2.5e8, tcp_bps=None))
-    assert verdict.sentence(rows[0]) == (
+    assert plain(verdict.sentence(rows[0])) == (
         "the bandwidth from n1 to n2 is 250 Mbit/s instead of 300 Mbit/s (tolerance 5 %)"
     )
