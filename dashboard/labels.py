@@ -9,7 +9,7 @@ from typing import Any
 from analysis import numbers
 from experiments import workloads
 from experiments.facts import leaves, text_of
-from experiments.spec.parameters import buffer_size, shown
+from experiments.spec.parameters import shown
 
 _LABELS = {
     "hosts": "Hosts",
@@ -29,6 +29,7 @@ _LABELS = {
     "link.emulator": "Emulator",
 }
 _BYTES = "_bytes"
+_BUFFERS = ("link.queue", "link.tcp_buffer")
 
 
 def parameter_label(name: str) -> str:
@@ -46,7 +47,9 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
             continue
         value = value_words(name, parameters.get(name))
         if name == "hosts":
-            parts.append(f"{value} host{'' if value == '1' else 's'}")
+            parts.append(
+                numbers.plural(parameters[name], "host") if isinstance(parameters[name], int) else f"{value} hosts"
+            )
         else:
             parts.append(f"{parameter_label(name) if name == 'link.mtu' else parameter_label(name).lower()} {value}")
     return ", ".join(parts)
@@ -89,29 +92,21 @@ def value_words(name: str, value: Any) -> str:
         return numbers.NOTHING
     if isinstance(value, str):
         return value  # as somebody wrote it: 4 ms
-    if isinstance(value, int) and not isinstance(value, bool) and name.endswith(_BYTES):
-        return _size(value)
+    if isinstance(value, int) and not isinstance(value, bool) and (name.endswith(_BYTES) or name in _BUFFERS):
+        return numbers.size(value)
+    if isinstance(value, int) and name == "link.mtu":
+        return f"{numbers.grouped(value)} B"  # known by its digits: 9 216 B and not 9 KiB
     if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
         return numbers.grouped(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and not name.startswith("link."):
-        return f"{value:g}"
+        return numbers.significant(value)
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return shlex.join(value) if value else numbers.NOTHING
     if value == 0 and name in ("link.delay", "link.jitter"):
         return "0 ms"
     return shown(name, value).replace(" us", " µs")  # which a specification may be written without
-
-
-def _size(size_bytes: int) -> str:
-    """In the unit that it is a multiple of, binary before decimal: '4 MiB', '568 MB', '1 500 B'."""
-    if size_bytes % 1024 == 0 and size_bytes:
-        return buffer_size(size_bytes)
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size_bytes >= factor and size_bytes % factor == 0:
-            return f"{size_bytes // factor} {unit}"
-    return f"{numbers.grouped(size_bytes)} B"
 
 
 def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis import numbers
 from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis_title
 
 
@@ -74,5 +75,6 @@ def _series(change: Change, in_times: bool) -> Figure:
             "thickness": 1.5,
             "width": 4,
         },
-        "hovertemplate": f"{'× %{y:.3~g}' if in_times else '%{y:+.3~g} %'}<extra>{change.name}</extra>",
+        "text": [numbers.change(ratio) for _, ratio, *_ in change.points],
+        "hovertemplate": f"%{{text}}<extra>{change.name}</extra>",
     }

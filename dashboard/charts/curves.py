@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from analysis.numbers import size
 from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, spread
 
 _POWERS = [2**power for power in range(0, 41, 2)]
@@ -44,7 +45,5 @@ def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figur
 
 
 def _size(size_bytes: int) -> str:
-    for factor, unit in ((2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki")):
-        if size_bytes >= factor:
-            return f"{size_bytes // factor} {unit}"
-    return str(size_bytes)
+    """Without the unit, which the axis has."""
+    return size(size_bytes).removesuffix("B").strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import Figure, Scale, axis_title
+from dashboard.charts.parts import Figure, Scale, axis_title, hover
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def over_time(
         "y": [scale(value) for value in values],
         "text": list(names),
         "marker": {"size": 7, "color": "--s1"},
-        "hovertemplate": f"%{{y:.4~g}} {scale.unit}, %{{text}}<extra></extra>",
+        "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra></extra>",
     }
     return {
         "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), trials],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title, heat
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title, heat, hover
 
 # Points of a long run would hide the lines that join them.
 _MOST_MARKERS = 60
@@ -38,7 +38,9 @@ def hosts_over_time(t_s: Sequence[float], lines: Sequence[HostLine], *, quantity
 
 def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:
     several = any(span and span[2] > 1 for span in line.ranges)
-    hover = f"%{{y:.4~g}} {scale.unit}" + ("  [%{customdata[0]:.4~g} – %{customdata[1]:.4~g}]" if several else "")
+    words = hover("y", scale.unit)
+    if several:
+        words += f"  [{hover('customdata[0]', '')} to {hover('customdata[1]', '')}]"
     trace: Figure = {
         "type": "scatter",
         "mode": "lines+markers" if len(t_s) <= _MOST_MARKERS else "lines",
@@ -47,7 +49,7 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
         "y": [None if value is None else _short(scale(value)) for value in line.means],
         "line": {"color": SERIES[index], "width": 1.75, "dash": DASHES[index]},
         "marker": {"size": 5, "color": SERIES[index]},
-        "hovertemplate": f"{hover}<extra>{line.host}</extra>",
+        "hovertemplate": f"{words}<extra>{line.host}</extra>",
     }
     if several:
         trace["customdata"] = [
@@ -65,7 +67,7 @@ def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity
     )
     trace: Figure = {
         **heat(times, hosts, cells, name=name, unit=scale.unit),
-        "hovertemplate": f"%{{y}}, %{{x}} s: %{{z:.4~g}} {scale.unit}<extra></extra>",
+        "hovertemplate": f"%{{y}}, {hover('x', 's')}: {hover('z', scale.unit)}<extra></extra>",
     }
     return {
         "data": [trace],

@@ -37,7 +37,7 @@ def heat_map(
     trace |= {
         "zmin": low,
         "zmax": low + span,
-        "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {scale.unit}<extra></extra>",
+        "hovertemplate": f"%{{x}}, %{{y}}: {numbers.with_unit('%{text}', scale.unit)}<extra></extra>",
     }
     return _figure(trace, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
 
@@ -50,7 +50,7 @@ def apart_map(
         [None if a is None or not b else 100 * (a / b - 1) for a, b in zip(row, other, strict=True)]
         for row, other in zip(cells, reference, strict=True)
     ]
-    text = [["" if v is None else _percent(v) for v in row] for row in z]
+    text = [["" if v is None else numbers.percent_change(1 + v / 100) for v in row] for row in z]
     most = max((abs(v) for row in z for v in row if v is not None), default=0.0)
     most = max(_PERCENT_FLOOR, most)
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
@@ -68,7 +68,7 @@ def ratio_map(
         for row, other in zip(cells, reference, strict=True)
     ]
     z = [[None if ratio is None else log10(ratio) for ratio in row] for row in ratios]
-    text = [["" if ratio is None else f"{numbers.significant(ratio, 3)}×" for ratio in row] for row in ratios]
+    text = [["" if ratio is None else numbers.times(ratio) for ratio in row] for row in ratios]
     most = max([log10(1 + _PERCENT_FLOOR / 100), *(abs(v) for row in z for v in row if v is not None)])
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
     trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>"}
@@ -90,9 +90,9 @@ def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y
             "coloring": "heatmap",
             "showlabels": True,
             "labelfont": {"size": 12, "color": "--ink"},
-            "labelformat": ".3~g",
+            "labelformat": numbers.HOVER,
         },
-        "hovertemplate": f"%{{x}}, %{{y}}: %{{text}} {scale.unit}<extra></extra>",
+        "hovertemplate": f"%{{x}}, %{{y}}: {numbers.with_unit('%{text}', scale.unit)}<extra></extra>",
     }
     for only_of_cells in ("xgap", "ygap"):
         del trace[only_of_cells]
@@ -144,7 +144,3 @@ def _layout(x_title: str, y_title: str) -> Figure:
 def _on(place: float | None, dark: float) -> str:
     """The ink that reads on a cell `place` along its scale; the scales of both themes are made for this."""
     return "--surface" if place is not None and place > dark else "--ink"
-
-
-def _percent(value: float) -> str:
-    return f"{'+' if value > 0 else numbers.MINUS if value < 0 else ''}{abs(value):.1f}{numbers.NARROW}%"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from analysis.numbers import prefix_exponent, prefixed_unit, takes_prefix
+from analysis.numbers import HOVER, with_unit
+from analysis.numbers import Scale as Scale
 
 Figure = dict[str, Any]
 X = float | str
@@ -37,28 +38,14 @@ class Published:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """One SI prefix for a whole chart, so that all marks share the axis."""
+def hover(place: str, unit: str) -> str:
+    """A value of a hover text with its unit; `place` is Plotly's name for it, such as y."""
+    return with_unit(f"%{{{place}:{HOVER}}}", unit)
 
-    exponent: int
-    unit: str
 
-    @classmethod
-    def of(cls, values: Sequence[float], unit: str) -> Scale:
-        """The prefix that suits the largest of `values` in `unit`."""
-        if unit in ("", "1", "packets"):
-            largest = max(map(abs, values), default=0.0)
-            return cls(3, "thousands") if largest >= 20_000 else cls(0, "")
-        if not takes_prefix(unit):
-            return cls(0, unit)
-        exponent = prefix_exponent(max(map(abs, values), default=0.0))
-        if unit == "s":
-            exponent = min(exponent, 0)
-        return cls(exponent, prefixed_unit(unit, exponent))
-
-    def __call__(self, value: float) -> float:
-        return float(value / 10**self.exponent)
+def hover_range(unit: str) -> str:
+    """A median with lowest, highest and number of values out of customdata."""
+    return f"{hover('y', unit)}  [{hover('customdata[0]', '')} to {hover('customdata[1]', '')}], n=%{{customdata[2]}}"
 
 
 def axis_title(quantity: str, unit: str) -> dict[str, str]:
@@ -134,10 +121,7 @@ def _medians(name: str, kept: Sequence[tuple[X, list[float]]], unit: str, index:
             "width": 3,
         },
         "customdata": [[values[0], values[-1], len(values)] for _, values in kept],
-        "hovertemplate": (
-            f"%{{y:.4~g}} {unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
-            f"<extra>{name}</extra>"
-        ),
+        "hovertemplate": f"{hover_range(unit)}<extra>{name}</extra>",
     }
 
 
@@ -152,5 +136,5 @@ def reference(published: Published, scale: Scale) -> Figure:
         "y": [scale(value) for value in published.y],
         "line": {"color": "--ref", "width": 1.25, "dash": "dot"},
         "marker": {"symbol": "diamond-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
-        "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra>{published.name}</extra>",
+        "hovertemplate": f"{hover('y', scale.unit)}<extra>{published.name}</extra>",
     }

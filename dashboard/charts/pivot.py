@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Scale, X, axis_title
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Scale, X, axis_title, hover_range
 
 _MOST_TICKS = 12
 
@@ -89,10 +89,7 @@ def _series(name: str, marks: Sequence[Mark], index: int, scale: Scale, across: 
             [scale(m.value if m.low is None else m.low), scale(m.value if m.high is None else m.high), m.n]
             for m in marks
         ],
-        "hovertemplate": (
-            f"%{{y:.4~g}} {scale.unit}  [%{{customdata[0]:.4~g}} – %{{customdata[1]:.4~g}}], n=%{{customdata[2]}}"
-            f"<extra>{name}</extra>"
-        ),
+        "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
     }
     if not across:
         trace["error_y"] = {

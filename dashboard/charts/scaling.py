@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.numbers import SHARE, amount, significant
 from dashboard.charts.fits import Fitted, fit_traces
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, axis_title, reference, spread
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, axis_title, hover, reference, spread
 from dashboard.charts.sweep import x_axis
 
 _PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
@@ -98,7 +99,7 @@ def _predicted(best: Best, last: float) -> Figure:
     }
     if bounded:
         shape["fillcolor"] = "--mark/0.35"
-    text = f"&nbsp;predicted best: {best.value:.2g}&nbsp;"
+    text = f"&nbsp;predicted best: {significant(best.value, 2)}&nbsp;"
     right = best.value > 0.6 * last
     return {
         "shapes": [shape],
@@ -162,7 +163,7 @@ def time_parts(sizes: Sequence[str], parts: Mapping[str, Sequence[float | None]]
             None if v is None else (100 * v / total if shares else scale(v))
             for v, total in zip(values, totals, strict=True)
         ]
-        words = ["" if v is None else f"{100 * v / t:.0f} %" for v, t in zip(values, totals, strict=True)]
+        words = ["" if v is None else amount(v / t, SHARE, 2) for v, t in zip(values, totals, strict=True)]
         data.append(
             {
                 "type": "bar",
@@ -175,7 +176,7 @@ def time_parts(sizes: Sequence[str], parts: Mapping[str, Sequence[float | None]]
                 "textangle": 0,
                 "textfont": {"color": "--ink"},
                 "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
-                "hovertemplate": f"%{{y:.4~g}} {scale.unit}, %{{text}}<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra>{name}</extra>",
             }
         )
     return {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from analysis.numbers import times
 from dashboard.charts.fits import Fitted
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Line, Scale, axis_title, spread
+from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Line, Scale, axis_title, hover, spread
 
 _REFERENCE = "--ref"
 
@@ -40,7 +41,7 @@ def envelope_chart(
                     "size": 8,
                     "symbol": SYMBOLS[index % MOST_SERIES] if own else "diamond-open",
                 },
-                "hovertemplate": f"%{{y:.3~g}} times<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', '')}×<extra>{name}</extra>",
             }
         )
     xs = sorted({jobs for _, ratios in lines for jobs, _ in ratios})
@@ -58,7 +59,7 @@ def envelope_chart(
                     "xanchor": "left",
                     "y": factor,
                     "yanchor": "bottom",
-                    "text": f"acceptable below {factor:g}",
+                    "text": f"acceptable below {times(factor)}",
                 }
             ],
         },
@@ -84,7 +85,7 @@ def ladder_chart(
                 if not index
                 else {"color": colour, "symbol": "diamond-open", "size": 8},
                 **({} if not index else {"mode": "markers"}),
-                "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', scale.unit)}<extra>{name}</extra>",
             }
         )
         if not index:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from math import log10
 from statistics import median
 
+from analysis.numbers import plural, significant, with_unit
 from dashboard.charts.fits import Fitted, fit_traces
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, reference, spread
+from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, hover, reference, spread
 
 _DECADES_APART = 100
 """From here on the smaller of the values of a linear axis lie on top of each other."""
@@ -65,7 +66,7 @@ def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
         "x": [x for x, _ in values],
         "y": [scale(value) for _, value in values],
         "marker": {"symbol": "x-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
-        "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra>Flagged, not counted</extra>",
+        "hovertemplate": f"{hover('y', scale.unit)}<extra>Flagged, not counted</extra>",
     }
 
 
@@ -153,7 +154,7 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
 def _at(x: X, parameter: str) -> str:
     """'4 hosts', '1 host'; of an axis 'Delay (ms)' 'delay 4 ms'."""
     if parameter == "Hosts":
-        return f"{x} host" if x == 1 else f"{x} hosts"
+        return plural(x, "host") if isinstance(x, int | float) else f"{x} hosts"
     label, _, unit = parameter.rstrip(")").partition(" (")
-    value = f"{x:g}" if isinstance(x, float) else str(x)
-    return f"{label if label.isupper() else label.lower()} {value} {unit}".rstrip()
+    value = significant(x) if isinstance(x, int | float) else x
+    return f"{label if label.isupper() else label.lower()} {with_unit(value, unit)}"

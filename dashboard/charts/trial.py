@@ -6,7 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from math import ceil
 
-from dashboard.charts.parts import Figure, Scale, axis_title
+from analysis import numbers
+from dashboard.charts.parts import Figure, Scale, axis_title, hover
 
 # Frames below this many bytes carry little but headers (METRICS.md section 3).
 SMALL_BYTES = 100
@@ -36,7 +37,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
             "x": x,
             "y": list(map(scale, rates)),
             "line": {"color": "--s1", "width": 1.5, "shape": "hv"},
-            "hovertemplate": f"%{{y:.4~g}} {scale.unit}<extra></extra>",
+            "hovertemplate": f"{hover('y', scale.unit)}<extra></extra>",
         }
     )
     layout: Figure = {
@@ -71,11 +72,11 @@ def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:
         "y": [f"{low}\u2013{high}" for low, high, _ in bins],
         "x": shares,
         "marker": {"color": ["--s2" if high < SMALL_BYTES else "--s1" for _, high, _ in bins]},
-        "text": [f"{share:.1f}\u202f%" for share in shares],
+        "text": [numbers.amount(packets / total, numbers.SHARE) for _, _, packets in bins],
         "textposition": "outside",
         "textfont": {"color": "--ink-2", "size": 12},
         "cliponaxis": False,
-        "hovertemplate": "%{y} B: %{x:.2f} % of packets<extra></extra>",
+        "hovertemplate": "%{y} B: %{text} of packets<extra></extra>",
     }
     return {
         "data": [bars] if total else [],

@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.special import gammaincc
 
-from dashboard.charts.parts import DASHES, Figure, Scale, axis_title, heat
+from dashboard.charts.parts import DASHES, Figure, Scale, axis_title, heat, hover
 
 # The measured points and three curves can be told apart; the table beside the chart lists every fit.
 MOST_FITS = 3
@@ -45,15 +45,15 @@ def interarrival_ccdf(
     return {
         "data": data if points else [],
         "layout": {
-            "xaxis": {"title": axis_title("Gap x", "s"), "type": "log"},
+            "xaxis": {"title": axis_title("Gap x", "s"), "type": "log", "exponentformat": "SI"},
             "yaxis": {"title": axis_title("P(gap > x)", ""), "type": "log", "exponentformat": "power"},
         },
     }
 
 
 def _curve(name: str, x: Sequence[float], y: Sequence[float], mode: str, look: Figure) -> Figure:
-    hover = f"%{{y:.3~g}}<extra>{name}</extra>"
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": hover, **look}
+    words = f"{hover('y', '')}<extra>{name}</extra>"
+    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": words, **look}
 
 
 def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str) -> Figure:
@@ -65,7 +65,7 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
         **heat(names, names, cells, name=f"From {of} to {of} ({scale.unit})", unit=scale.unit),
         "xgap": 1,
         "ygap": 1,
-        "hovertemplate": f"{of} %{{y}} to %{{x}}: %{{z:.4~g}} {scale.unit}<extra></extra>",
+        "hovertemplate": f"{of} %{{y}} to %{{x}}: {hover('z', scale.unit)}<extra></extra>",
     }
     bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {

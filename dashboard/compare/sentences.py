@@ -146,8 +146,8 @@ def _counted(compared: Compared, member: Member) -> str:
         return "No metric was measured on both sides."
     total = counts.total()
     parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
-    were = "metric was" if total == 1 else "metrics were"
-    return f"{f'{at} ' if (at := _at(compared)) else ''}{total} {were} measured on both sides: {parts}."
+    were = numbers.plural(total, "metric was", "metrics were")
+    return f"{f'{at} ' if (at := _at(compared)) else ''}{were} measured on both sides: {parts}."
 
 
 def _median(compared: Compared, member: Member, metric: str) -> float | None:
@@ -157,8 +157,7 @@ def _median(compared: Compared, member: Member, metric: str) -> float | None:
 
 def amount(value: float, metric: str) -> str:
     """A value of a metric with its unit: '245.99 s'."""
-    number, unit = numbers.quantity(value, described(metric).unit)
-    return f"{number}{numbers.NARROW}{unit}" if unit else number
+    return numbers.amount(value, described(metric).unit)
 
 
 def point_name(compared: Compared, point: Point) -> str:
@@ -174,7 +173,7 @@ def point_words(member: Member, compared: Compared) -> str:
     if row is None:
         return ""
     rest = [name for name in compared.names if name != "hosts"]
-    size = f"{row.hosts} host{'s' * (row.hosts != 1)}, {row.ranks} rank{'s' * (row.ranks != 1)}"
+    size = f"{numbers.plural(row.hosts, 'host')}, {numbers.plural(row.ranks, 'rank')}"
     return ", ".join(p for p in (size, parameters_sentence(row.parameters, rest)) if p)
 
 

@@ -84,7 +84,7 @@ def told_by(compared: Compared, places: Sequence[int]) -> str:
 
 
 def _metrics(rows: Sequence[MetricRow]) -> str:
-    return f"{len(rows)} metric{'s' * (len(rows) != 1)}"
+    return numbers.plural(len(rows), "metric")
 
 
 def _widest(compared: Compared) -> float:
@@ -104,9 +104,7 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float, places: Seque
             if s is None
             else {
                 "median": numbers.significant(scale(s.median)),
-                "range": f"{numbers.significant(scale(s.minimum))} – {numbers.significant(scale(s.maximum))}"
-                if s.n > 1
-                else "",
+                "range": numbers.between(scale(s.minimum), scale(s.maximum), digits=4) if s.n > 1 else "",
                 "outliers": len(s.outliers),
             }
             for s in ([row.summaries[place] for place in places] or row.summaries)
@@ -127,17 +125,17 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
         "change": numbers.change(comparison.ratio),
         "ratio": ""
         if comparison.ratio is None or comparison.ratio >= numbers.MANY_TIMES
-        else numbers.significant(comparison.ratio, 3),
+        else numbers.times(comparison.ratio),
         "interval": "" if ends is None else f"{numbers.change(ends[0])} to {numbers.change(ends[1])}",
         "bar": None if ends is None or comparison.ratio is None else _bar(comparison.ratio, ends, widest),
         "words": words,
         "tone": _TONES.get(words, ""),
         "icon": _SIGNS.get(words, ""),
         "arrow": {"more": "▲", "less": "▼"}.get(words, ""),
-        "p": "" if comparison.p_adjusted is None else f"p = {comparison.p_adjusted:.3g}",
+        "p": "" if comparison.p_adjusted is None else f"p = {numbers.significant(comparison.p_adjusted, 3)}",
         "effect": ""
         if comparison.cliffs_delta is None
-        else f"{comparison.effect} effect, δ = {comparison.cliffs_delta:+.2f}".replace("-", numbers.MINUS),
+        else f"{comparison.effect} effect, δ = {numbers.signed(comparison.cliffs_delta, 2)}",
         "test": comparison.test,
     }
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.findings import Diagnosis, Finding, FittedModel, Model
+from analysis.findings.wording import sizes
 from analysis.scaling import Estimate, ObserverEffect
-from analysis.statistics import Interval
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
 from dashboard.experiment.scaling import SHORT
@@ -152,8 +152,9 @@ def _predicted(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     best = diagnosis.report.verdict.best_size
     row = next((r for r in part.rows if r.size == best), None)
     if row is not None and row.size != row.reference:
-        ideal = numbers.significant(row.ideal, 3)
-        figures.append(("Speed-up at best", f"{_interval(row.speedup, '×')}, ideal {ideal}×"))
+        ends = numbers.interval(row.speedup.interval)
+        reached = numbers.times(row.speedup.value) + (f" ({ends})" if ends else "")
+        figures.append(("Speed-up at best", f"{reached}, ideal {numbers.times(row.ideal)}"))
     for _, model in _time_models(diagnosis):
         chosen = model.chosen
         if chosen.best_size is not None:
@@ -171,8 +172,7 @@ def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
         return f"more {axis} than were measured: the model has no optimum"
     words = f"{numbers.significant(best.value, 2)} {axis}"
     if best.low is not None and best.high is not None:
-        low, high = (numbers.significant(end, 2) for end in (best.low, best.high))
-        words += f", 95 % CI {low}–{high}"
+        words += f", 95 % CI {numbers.between(best.low, best.high, digits=2)}"
     elif best.low is not None:
         words += f", at least {numbers.significant(best.low, 2)}"
     return f"{words}; extrapolated" if extrapolated else words
@@ -192,8 +192,8 @@ def _misfit(diagnosis: Diagnosis) -> str:
     for where, model in _time_models(diagnosis):
         misfit = model.chosen.misfit
         if misfit.significant:
-            by = _amount(abs(misfit.residual), "s")
-            at = f"{misfit.size:g} {diagnosis.axis}" + (f", {where}" if where else "")
+            by = numbers.amount(abs(misfit.residual), "s")
+            at = sizes(misfit.size, diagnosis.axis) + (f", {where}" if where else "")
             return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
     return ""
 
@@ -234,9 +234,10 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
         "title": fit.title,
         "chosen": fit.model == model.chosen.model,
         "formula": fit.formula,
-        "unit": "" if unit in ("", "1") else unit,
-        "aicc": numbers.NOTHING if fit.aicc is None else numbers.grouped(fit.aicc, 1),
-        "cv": numbers.NOTHING if fit.cv_error is None else f"{numbers.significant(100 * fit.cv_error, 3)} %",
+        "unit": "" if unit in ("", "1", numbers.SHARE) else unit,
+        # Read by their differences, whatever their size: one decimal for all.
+        "aicc": numbers.NOTHING if fit.aicc is None else numbers.fixed(fit.aicc, 1),
+        "cv": numbers.amount(fit.cv_error, numbers.SHARE),
         "best": _best_words(best, axis, extrapolated) if best is not None else "",
     }
 
@@ -249,11 +250,11 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
         {
             "where": [value_words(name, part.where.get(name)) for name in names],
             "size": value_words(diagnosis.axis, int(row.size)),
-            "elapsed": _amount(row.elapsed.median, "s"),
-            "interval": _ends(row.elapsed.interval),
-            "speedup": _interval(row.speedup),
-            "efficiency": _interval(row.efficiency, " %", 100.0),
-            "karp_flatt": _interval(row.serial_fraction) if row.serial_fraction else numbers.NOTHING,
+            "elapsed": numbers.amount(row.elapsed.median, "s"),
+            "interval": numbers.interval(row.elapsed.interval, "s"),
+            "speedup": _ratio(row.speedup),
+            "efficiency": _ratio(row.efficiency, numbers.SHARE),
+            "karp_flatt": _ratio(row.serial_fraction) if row.serial_fraction else numbers.NOTHING,
             "cost": numbers.significant(row.cost.value),
         }
         for part in parts
@@ -274,37 +275,24 @@ def _observer(point: ObservedPoint, results: Results) -> dict[str, Any]:
 
 def observer_words(effect: ObserverEffect) -> dict[str, str]:
     """An observer effect in words: difference with its interval, both times, and what it means."""
-    difference = f"{'+' if effect.relative >= 0 else numbers.MINUS}{abs(100 * effect.relative):.1f} %"
+    difference = numbers.percent_change(1 + effect.relative)
     if effect.low is not None and effect.high is not None:
-        ends = [f"{100 * end:.1f}".replace("-", numbers.MINUS) for end in (effect.low, effect.high)]
-        difference += f" (95 % CI {ends[0]} to {ends[1]})"
+        low, high = (numbers.percent_change(1 + end) for end in (effect.low, effect.high))
+        difference += f" (95 % CI {low} to {high})"
     return {
         "difference": difference,
-        "with": _amount(effect.with_s, "s"),
-        "without": f"{_amount(effect.without_s, 's')}, n = {effect.controls}",
+        "with": numbers.amount(effect.with_s, "s"),
+        "without": f"{numbers.amount(effect.without_s, 's')}, n = {effect.controls}",
         "means": "within the scatter of the repetitions" if effect.within_scatter else "outside of their scatter",
     }
 
 
-def _amount(value: float, unit: str) -> str:
-    number, prefixed = numbers.quantity(value, unit)
-    return f"{number}{numbers.NARROW}{prefixed}" if prefixed else number
-
-
-def _ends(interval: Interval | None, factor: float = 1.0) -> str:
-    if interval is None or interval.low is None or interval.high is None:
-        return ""
-    return f"{numbers.significant(factor * interval.low, 3)}–{numbers.significant(factor * interval.high, 3)}"
-
-
-def _interval(estimate: Estimate, unit: str = "", factor: float = 1.0) -> str:
-    """'1.25× (1.21–1.29)'."""
-    words = f"{numbers.significant(factor * estimate.value, 3)}{unit}"
-    ends = _ends(estimate.interval, factor)
-    return f"{words} ({ends})" if ends else words
+def _ratio(estimate: Estimate, unit: str = "") -> str:
+    """'87.5 % (85 to 90 %)'."""
+    return numbers.with_interval(estimate.value, estimate.interval, unit, 3)
 
 
 def _interval_of(parameter: Estimate) -> str:
-    ends = _ends(parameter.interval)
+    ends = numbers.interval(parameter.interval)
     value = numbers.significant(parameter.value, 2)
     return f"{value}, 95 % CI {ends}" if ends else value

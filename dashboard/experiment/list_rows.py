@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.numbers import plural
 from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.new.draft import holds_text
@@ -50,7 +51,7 @@ def chip_words(progress: Progress) -> str:
     """What stands beside the icon when the state's own word is not enough."""
     if not _is_incomplete(progress):
         return ""
-    return f"Finished, {progress.failed} trial{'s' if progress.failed > 1 else ''} failed"
+    return f"Finished, {plural(progress.failed, 'trial')} failed"
 
 
 def _is_incomplete(progress: Progress) -> bool:

@@ -113,9 +113,7 @@ class Results:
         charts = ScalingCharts(
             rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
         )
-        against, left_out = f"against {value_words('hosts', charts.reference)} hosts", charts.left_out
-        if charts.reference == 1:
-            against = "against 1 host"
+        against, left_out = f"against {numbers.plural(charts.reference, 'host')}", charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         shown, shown_too = speed_up.get("published"), efficiency.get("published")
         return [
@@ -220,7 +218,7 @@ class Results:
         if a is None or b is None:
             return ""
         unit = find(metric).unit
-        return f"{_amount(a, unit)} at {self._short_point(first)}, {_amount(b, unit)} at {self._short_point(last)}"
+        return f"{numbers.amount(a, unit)} at {self._short_point(first)}, {numbers.amount(b, unit)} at {self._short_point(last)}"
 
     def _short_point(self, row: ConfigurationRow) -> str:
         """A configuration by the parameter that tells it from all others, where one does."""
@@ -294,16 +292,11 @@ def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
     return [row.values.get(metric, []) for row in rows]
 
 
-def _amount(value: float, unit: str) -> str:
-    number, prefixed = numbers.quantity(value, unit)
-    return f"{number}{numbers.NARROW}{prefixed}" if prefixed else number
-
-
 def _with_range(row: ConfigurationRow, metric: str) -> str:
     middle, ends = row.median(metric), row.range(metric)
     if middle is None or ends is None:
         return numbers.NOTHING
     unit = find(metric).unit
     if len(row.values[metric]) < 2:
-        return _amount(middle, unit)
-    return f"{_amount(middle, unit)} ({_amount(ends[0], unit)} to {_amount(ends[1], unit)})"
+        return numbers.amount(middle, unit)
+    return f"{numbers.amount(middle, unit)} ({numbers.between(*ends, unit, 4)})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log10
 
 from analysis import numbers
 from analysis.trust_level import FLAGGED
@@ -37,10 +36,9 @@ class Column:
         if middle is None or ends is None:
             return numbers.NOTHING, ""
         value = self.scale(middle)
-        decimals = max(0, 3 - floor(log10(abs(value)))) if value else 0
-        half = self.scale(ends[1] - ends[0]) / 2
-        spread = numbers.grouped(half, decimals) if len(row.values[self.metric]) > 1 else ""
-        return numbers.grouped(value, decimals), spread
+        if len(row.values[self.metric]) < 2:
+            return numbers.significant(value), ""
+        return numbers.with_spread(value, self.scale(ends[1] - ends[0]) / 2)
 
 
 def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:

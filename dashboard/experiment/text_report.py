@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from analysis.numbers import NOTHING, prefix_exponent, prefixed_unit, significant, takes_prefix
+from analysis.numbers import NOTHING, Scale, between, plural, significant
+from dashboard.labels import value_words
 from experiments.metrics import HEADLINE, find
 from experiments.models import Experiment, State
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
-from experiments.spec.parameters import shown
 
 
 def configurations_table(experiment: Experiment) -> Table:
@@ -26,17 +26,15 @@ def configurations_table(experiment: Experiment) -> Table:
     )
     for name in swept:
         table.add_column(name, justify="right", no_wrap=True)
-    exponents = {identifier: _exponent(rows, identifier) for identifier in HEADLINE}
-    for identifier in HEADLINE:
-        metric = find(identifier)
-        unit = prefixed_unit(metric.unit, exponents[identifier]) if metric.unit != "1" else ""
-        table.add_column(f"{metric.label}\n{unit}", justify="right", no_wrap=True)
+    scales = {identifier: _scale(rows, identifier) for identifier in HEADLINE}
+    for identifier, scale in scales.items():
+        table.add_column(f"{find(identifier).label}\n{scale.unit}", justify="right", no_wrap=True)
     table.add_column("finished\ntrials", justify="right", no_wrap=True)
     for row in rows:
         finished = sum(trial.state == State.FINISHED for trial in row.trials)
         table.add_row(
-            *(shown(name, row.parameters.get(name)) for name in swept),
-            *(_cell(row, identifier, exponents[identifier]) for identifier in HEADLINE),
+            *(value_words(name, row.parameters.get(name)) for name in swept),
+            *(_cell(row, identifier, scale) for identifier, scale in scales.items()),
             f"{finished} of {len(row.trials)}",
         )
     return table
@@ -46,34 +44,28 @@ def _left_out(experiment: Experiment) -> str | None:
     flagged = experiment.trials.flagged().count()
     if not flagged:
         return None
-    return f"The traffic of {flagged} flagged trial{'s'[: flagged > 1]} is left out; their times count."
+    return f"The traffic of {plural(flagged, 'flagged trial')} is left out; their times count."
 
 
 def failures(experiment: Experiment) -> list[str]:
     """Return a paragraph for every current trial that is not FINISHED."""
     trials = experiment.trials.current().exclude(state=State.FINISHED).select_related("configuration")
     return [
-        f"trial {t.pk} ({t.configuration.hosts} hosts, repetition {t.repetition}) "
+        f"trial {t.pk} ({plural(t.configuration.hosts, 'host')}, repetition {t.repetition}) "
         f"{State(t.state).label.lower()}: {t.message or 'no message'}"
         for t in trials.order_by("position")
     ]
 
 
-def _exponent(rows: Sequence[ConfigurationRow], metric: str) -> int:
-    """Return one power of ten for a whole column, so that its numbers can be compared at a glance."""
-    if not takes_prefix(find(metric).unit):
-        return 0
-    medians = [value for row in rows if (value := row.median(metric))]
-    exponent = prefix_exponent(max(medians)) if medians else 0
-    return min(exponent, 0) if find(metric).unit == "s" else exponent
+def _scale(rows: Sequence[ConfigurationRow], metric: str) -> Scale:
+    return Scale.of([value for row in rows if (value := row.median(metric))], find(metric).unit)
 
 
-def _cell(row: ConfigurationRow, metric: str, exponent: int) -> str:
+def _cell(row: ConfigurationRow, metric: str, scale: Scale) -> str:
     median, spread = row.median(metric), row.range(metric)
     if median is None or spread is None:
         return NOTHING
-    scale = 10.0**exponent
-    text = significant(median / scale)
+    text = significant(scale(median))
     if len(row.values[metric]) == 1:
         return text
-    return f"{text}\n[dim]{significant(spread[0] / scale, 3)} to {significant(spread[1] / scale, 3)}[/]"
+    return f"{text}\n[dim]{between(scale(spread[0]), scale(spread[1]), digits=4)}[/]"

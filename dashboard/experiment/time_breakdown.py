@@ -33,12 +33,12 @@ def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
 
 def _time(row: TimeRow) -> dict[str, Any]:
     return {
-        "off_cpu": _seconds(row.off_cpu_s),
-        "off_cpu_share": _percent(row.off_cpu_share),
-        "load_balance": _percent(row.load_balance),
-        "communication": _percent(row.communication_efficiency),
-        "parallel": _percent(row.parallel_efficiency),
-        "computation": _percent(row.computation_scaling),
+        "off_cpu": numbers.amount(row.off_cpu_s, "s"),
+        "off_cpu_share": numbers.amount(row.off_cpu_share, numbers.SHARE),
+        "load_balance": numbers.amount(row.load_balance, numbers.SHARE),
+        "communication": numbers.amount(row.communication_efficiency, numbers.SHARE),
+        "parallel": numbers.amount(row.parallel_efficiency, numbers.SHARE),
+        "computation": numbers.amount(row.computation_scaling, numbers.SHARE),
         "oversubscribed": row.oversubscribed,
     }
 
@@ -50,16 +50,16 @@ def _explains(row: WireRow) -> bool:
 
 
 def _wire(row: WireRow) -> dict[str, str]:
-    bandwidth, busy = row.bandwidth_bps, _seconds(row.link_busy_s)
+    bandwidth, busy = row.bandwidth_bps, numbers.amount(row.link_busy_s, "s")
     if row.link_busy_s is not None and not row.busiest_link_known:
         busy = f"at most {busy}"
     return {
         "mean": _rate(row.mean_bps, None),  # of all hosts together: no share of one link
         "peak": _rate(row.peak_bps, bandwidth),
         "busy": busy,
-        "latency": _seconds(row.latency_s),
+        "latency": numbers.amount(row.latency_s, "s"),
         "retransmissions": _retransmissions(row),
-        "small": _percent(row.small_packet_share),
+        "small": numbers.amount(row.small_packet_share, numbers.SHARE),
     }
 
 
@@ -67,24 +67,10 @@ def _retransmissions(row: WireRow) -> str:
     """Seconds from one round trip to one time-out each; where there was none, what the packets rule out."""
     ends = row.retransmission_s
     if row.retransmission_rate_bound is not None:
-        return f"none, below {numbers.significant(100 * row.retransmission_rate_bound, 1)} % of packets"
-    return numbers.NOTHING if ends is None else f"{_seconds(ends[0])} to {_seconds(ends[1])}"
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return numbers.NOTHING
-    number, unit = numbers.quantity(value, "s")
-    return f"{number}{numbers.NARROW}{unit}"
+        return f"none, below {numbers.amount(row.retransmission_rate_bound, numbers.SHARE, 1)} of packets"
+    return numbers.NOTHING if ends is None else numbers.between(ends[0], ends[1], "s")
 
 
 def _rate(value: float | None, bandwidth: float | None) -> str:
-    if value is None:
-        return numbers.NOTHING
-    number, unit = numbers.quantity(value, "bit/s")
-    share = f" ({numbers.significant(100 * value / bandwidth, 2)} %)" if bandwidth else ""
-    return f"{number}{numbers.NARROW}{unit}{share}"
-
-
-def _percent(share: float | None) -> str:
-    return numbers.NOTHING if share is None else f"{100 * share:.1f} %"
+    share = f" ({numbers.amount(value / bandwidth, numbers.SHARE)})" if value is not None and bandwidth else ""
+    return f"{numbers.amount(value, 'bit/s')}{share}"

@@ -140,7 +140,7 @@ class Form:
         value = self.draft.get(name, info.default)
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         if name == "time_limit_s" and isinstance(value, int | float):
-            text = f"{value:g} s"
+            text = f"{int(value) if float(value).is_integer() else value} s"
         if name == "grows_with_hosts":
             choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
         return self._field(name, label, text, hint=info.description or hint, choices=choices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analysis.numbers import plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.models import Cluster
@@ -109,7 +110,7 @@ def _too_large(cluster: Cluster, wanted: int) -> list[str]:
     has = cluster.hosts_to_suggest
     if has is None or wanted <= has:
         return []
-    known = f"{cluster.name} is known to have {has} host{'s'[: has != 1]}"
+    known = f"{cluster.name} is known to have {plural(has, 'host')}"
     return [f"{known}: {cluster.traits.noun} may refuse trials with {wanted}."]
 
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from analysis.numbers import plural
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
@@ -72,7 +73,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         count = queue.revise(experiment, spec, author=request.user)
     except InvalidSpec as error:
         return _form(request, experiment, draft, error, status=422)
-    messages.success(request, f"Version {experiment.version}: {_trials(count)} queued.", extra_tags="ok")
+    messages.success(request, f"Version {experiment.version}: {plural(count, 'trial')} queued.", extra_tags="ok")
     return redirect(experiment)
 
 
@@ -101,9 +102,5 @@ def _queued(request: HttpRequest, experiment: Experiment, change: Callable[[Expe
     except RepositoryError as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
-        messages.success(request, f"{_trials(count)} queued.".capitalize(), extra_tags="ok")
+        messages.success(request, f"{plural(count, 'trial')} queued.".capitalize(), extra_tags="ok")
     return redirect(experiment)
-
-
-def _trials(count: int) -> str:
-    return f"{count} trial{'' if count == 1 else 's'}"

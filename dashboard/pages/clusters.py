@@ -47,7 +47,7 @@ class ClusterRow:
 
     @property
     def words(self) -> str:
-        return f"Busy, {self.active} trial{'s' if self.active > 1 else ''}" if self.active else ""
+        return f"Busy, {numbers.plural(self.active, 'trial')}" if self.active else ""
 
     @property
     def hosts(self) -> str:
@@ -67,7 +67,7 @@ def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     titles = {name: info.title or name for name, info in known.items()}
     words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
     peak = facts_of(facts).peak_flops
-    return words if peak is None else [("Theoretical peak", f"{numbers.significant(peak / 1e9)} GFLOP/s"), *words]
+    return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
 
 
 def cluster_rows() -> list[ClusterRow]:
@@ -129,4 +129,4 @@ def _processor(cluster: Cluster) -> str:
     latest = Trial.objects.filter(cluster=cluster, environment__isnull=False).select_related("environment")
     trial = latest.only("environment").order_by("-pk").first()
     cpu = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
-    return f"{cpu['model']}, {cpu['cores']} cores" if {"model", "cores"} <= cpu.keys() else ""
+    return f"{cpu['model']}, {numbers.plural(cpu['cores'], 'core')}" if {"model", "cores"} <= cpu.keys() else ""

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
+from analysis.numbers import plural
 from dashboard.experiment.diagnosis import shown
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
@@ -75,7 +76,7 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     except ReadOnly as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
-        messages.info(request, f"Cancelled {count} trial{'s' if count != 1 else ''}; running ones stop within seconds.")
+        messages.info(request, f"Cancelled {plural(count, 'trial')}; running ones stop within seconds.")
     return redirect(experiment)
 
 

@@ -131,7 +131,7 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
             cells.append((numbers.NOTHING, "", 0))
             continue
         n, middle, low, high = values
-        ends = f"{numbers.significant(scale(low))} – {numbers.significant(scale(high))}" if n > 1 else ""
+        ends = numbers.between(scale(low), scale(high), digits=4) if n > 1 else ""
         cells.append((numbers.significant(scale(middle)), ends, n if n < most else 0))
     return {
         "configuration": own,

@@ -8,21 +8,22 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from analysis.numbers import SHARE
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.lookup import find_trial
 from dashboard.trial.host_samples import QUANTITIES, HostSamples, read_samples
 from experiments.models import Artifact, Trial
 
 _VIEWS: Final = (
-    ("CPU", "cpu_share", "CPU use of one core", "%", 100),
-    ("System", "cpu_system_share", "CPU use in the kernel, of one core", "%", 100),
-    ("Run queue", "runnable", "Runnable programs", "", 1),
-    ("Memory", "memory_bytes", "Memory in use", "B", 1),
-    ("Sent", "tx_Bps", "Sent", "B/s", 1),
-    ("Received", "rx_Bps", "Received", "B/s", 1),
-    ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s", 1),
+    ("CPU", "cpu_share", "CPU use of one core", SHARE),
+    ("System", "cpu_system_share", "CPU use in the kernel, of one core", SHARE),
+    ("Run queue", "runnable", "Runnable programs", ""),
+    ("Memory", "memory_bytes", "Memory in use", "B"),
+    ("Sent", "tx_Bps", "Sent", "B/s"),
+    ("Received", "rx_Bps", "Received", "B/s"),
+    ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s"),
 )
-"""(button, quantity, axis, unit, factor to that unit)."""
+"""(button, quantity, axis, unit)."""
 
 
 @require_GET
@@ -51,18 +52,18 @@ def _panel(trial: Trial) -> dict[str, Any]:
 def _views(samples: HostSamples) -> list[tuple[str, Any]]:
     """(name, figure) of every quantity; drops only where there were any."""
     views = []
-    for name, quantity, axis, unit, factor in _VIEWS:
+    for name, quantity, axis, unit in _VIEWS:
         index = QUANTITIES.index(quantity)
         if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
             continue
-        lines = [_line(samples, number, index, factor) for number in range(len(samples.hosts))]
+        lines = [_line(samples, number, index) for number in range(len(samples.hosts))]
         views.append((name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit)))
     return views
 
 
-def _line(samples: HostSamples, host: int, index: int, factor: float) -> HostLine:
+def _line(samples: HostSamples, host: int, index: int) -> HostLine:
     count = samples.count[host].tolist()
-    columns = [(factor * part[host, :, index]).tolist() for part in (samples.mean, samples.low, samples.high)]
+    columns = [part[host, :, index].tolist() for part in (samples.mean, samples.low, samples.high)]
     steps = list(zip(*columns, count, strict=True))
     return HostLine(
         host=samples.hosts[host],

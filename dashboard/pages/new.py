@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
+from analysis.numbers import plural
 from dashboard.experiment.not_counted import Stale, stale_points
 from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post
@@ -41,7 +42,7 @@ def new(request: HttpRequest) -> HttpResponse:
         experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
-    words = f"Started: {experiment.trials.count()} trials are queued."
+    words = f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued."
     if first_only:
         words = "The first trial is queued; the others are held back until you run the missing ones."
     messages.success(request, words, extra_tags="ok")

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from analysis.numbers import plural
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.results import Results, published_name
 from dashboard.parts import Measured, summary_of
@@ -90,7 +91,9 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         reasons = "; ".join(each.message for each in error.errors)
         messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
         return redirect("studies")
-    messages.success(request, f"Started: {experiment.trials.count()} trials are queued.", extra_tags="ok")
+    messages.success(
+        request, f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued.", extra_tags="ok"
+    )
     return redirect(experiment)
 
 

@@ -81,7 +81,6 @@ def _cell(value: float | None, factor: float) -> str:
 def _interval(row: ConfigurationRow, name: str) -> str:
     """The fitted latency in µs with the ends of its interval; medians over the trials."""
     value, low, high = (row.median(f"{name}{end}_s") for end in ("", "_low", "_high"))
-    text = _cell(value, 1e6)
-    if low is None or high is None:
-        return text
-    return f"{text} ({numbers.significant(low * 1e6, 3)} to {numbers.significant(high * 1e6, 3)})"
+    if value is None or low is None or high is None:
+        return _cell(value, 1e6)
+    return f"{_cell(value, 1e6)} ({numbers.between(low * 1e6, high * 1e6)})"

@@ -36,7 +36,7 @@ def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any]
         "alone": [
             {
                 "change": _change(e.parameter, e.before, e.after),
-                "gain": numbers.significant(e.gain),
+                "gain": numbers.significant(e.gain, 3),
                 "range": _range(e.smallest, e.largest, e.pairs),
                 "pairs": e.pairs,
                 "depends": e.depends,
@@ -46,8 +46,8 @@ def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any]
         "together": [
             {
                 "change": " and ".join(_change(*each) for each in zip(j.parameters, j.before, j.after, strict=True)),
-                "together": numbers.significant(j.together),
-                "product": numbers.significant(j.product),
+                "together": numbers.significant(j.together, 3),
+                "product": numbers.significant(j.product, 3),
                 "interaction": numbers.significant(j.interaction, 3),
                 "dependent": j.dependent,
             }
@@ -63,4 +63,4 @@ def _change(name: str, before: Any, after: Any) -> str:
 def _range(smallest: float, largest: float, pairs: int) -> str:
     if pairs < 2:
         return numbers.NOTHING
-    return f"{numbers.significant(smallest, 3)} to {numbers.significant(largest, 3)}"
+    return numbers.between(smallest, largest)

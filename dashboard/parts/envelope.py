@@ -52,7 +52,7 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
     return [
         (
             _link(row.capacity),
-            f"{_jobs(row.largest_acceptable)} job{'s'[: row.largest_acceptable != 1]} accepted; used up first: {_first(row.saturation)}",
+            f"{numbers.plural(row.largest_acceptable, 'job')} accepted; used up first: {_first(row.saturation)}",
         )
         for row in rated.rows
         if row.largest_acceptable is not None
@@ -79,14 +79,16 @@ def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -
 def _row(row: EnvelopeRow) -> dict[str, Any]:
     return {
         "link": _link(row.capacity),
-        "single": numbers.NOTHING if row.single_s is None else f"{numbers.significant(row.single_s)}{numbers.NARROW}s",
+        "single": numbers.amount(row.single_s, "s"),
         "largest": _jobs(row.largest_acceptable),
         "refused": "none" if row.first_refused is None and row.ratios else _jobs(row.first_refused),
         "limit": numbers.NOTHING if row.limit is None else numbers.significant(row.limit, 2),
         "extrapolated": row.extrapolated,
         "first": _first(row.saturation),
         "saturated": row.saturation is not None and row.saturation.saturated,
-        "evidence": "; ".join(f"{name} {_percent(use)} at {jobs:g}" for name, jobs, use in row.uses),
+        "evidence": "; ".join(
+            f"{name} {numbers.amount(use, numbers.SHARE)} at {_jobs(jobs)}" for name, jobs, use in row.uses
+        ),
     }
 
 
@@ -94,23 +96,19 @@ def _first(saturation: Saturation | None) -> str:
     if saturation is None:
         return numbers.NOTHING
     if not saturation.saturated:
-        return f"nothing; at most {_percent(saturation.use)} of {saturation.resource}"
-    return f"{saturation.resource}: {_percent(saturation.use)} at {saturation.jobs:g}"
+        return f"nothing; at most {numbers.amount(saturation.use, numbers.SHARE)} of {saturation.resource}"
+    return f"{saturation.resource}: {numbers.amount(saturation.use, numbers.SHARE)} at {_jobs(saturation.jobs)}"
 
 
 def _smallest(rated: Envelope) -> list[tuple[str, str]]:
     """Return (jobs, smallest link that was measured to bear them)."""
     jobs = rated.measured_jobs()
     pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
-    return [(f"{each:g}", "none of these" if link is None else _link(link)) for each, link in pairs]
+    return [(_jobs(each), "none of these" if link is None else _link(link)) for each, link in pairs]
 
 
 def _jobs(jobs: float | None) -> str:
-    return numbers.NOTHING if jobs is None else f"{jobs:g}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}{numbers.NARROW}%"
+    return numbers.NOTHING if jobs is None else numbers.significant(jobs)
 
 
 def _link(capacity: float) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis import numbers
 from analysis.ladder import Gain, Step, Trialled, ladder
+from dashboard.charts import Scale
 from dashboard.charts.studies import ladder_chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source
@@ -23,10 +24,11 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
     sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
     ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher)) for source in sources]
     description = find(metric, measured.own.experiment.specification)
+    scale = Scale.of([step.value for _, steps in ladders for step in steps], description.unit)
     return {
         "metric": description.label,
-        "unit": description.unit,
-        "tables": [{"name": source.name, "rows": [_row(step) for step in steps]} for source, steps in ladders],
+        "unit": scale.unit,
+        "tables": [{"name": source.name, "rows": [_row(step, scale) for step in steps]} for source, steps in ladders],
         "chart": ladder_chart(
             [(source.name, [(s.number, s.value, s.best_so_far) for s in steps]) for source, steps in ladders],
             quantity=description.label,
@@ -43,20 +45,18 @@ def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
     steps = ladder(_steps(measured.own, metric), higher_is_better=measured.higher_is_better(metric))
     best = next(step for step in reversed(steps) if step.is_best_so_far)
     unit = find(metric, measured.own.experiment.specification).unit
-    gained = "" if best.against_first is None else f", {numbers.significant(best.against_first.factor)} times the first"
-    return [
-        ("Best step", f"{best.number} of {len(steps)}: {numbers.significant(best.value)}{numbers.NARROW}{unit}{gained}")
-    ]
+    gained = "" if best.against_first is None else f", {numbers.times(best.against_first.factor)} the first"
+    return [("Best step", f"{best.number} of {len(steps)}: {numbers.amount(best.value, unit)}{gained}")]
 
 
 def _steps(source: Source, metric: str) -> list[Trialled]:
     return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
 
 
-def _row(step: Step) -> dict[str, Any]:
+def _row(step: Step, scale: Scale) -> dict[str, Any]:
     return {
         "number": step.number,
-        "value": numbers.significant(step.value),
+        "value": numbers.significant(scale(step.value)),
         "changes": [
             f"{parameter_label(name)} {value_words(name, before)} → {value_words(name, after)}"
             for name, (before, after) in step.changed.items()
@@ -64,16 +64,12 @@ def _row(step: Step) -> dict[str, Any]:
         "previous": gain_words(step.against_previous),
         "first": gain_words(step.against_first),
         "best": step.is_best_so_far,
-        "best_so_far": numbers.significant(step.best_so_far),
+        "best_so_far": numbers.significant(scale(step.best_so_far)),
     }
 
 
 def gain_words(gain: Gain | None) -> str:
-    """A gain for a cell: '1.107 (1.09 to 1.12)'."""
+    """A gain for a cell: '1.11 (1.09 to 1.12)'."""
     if gain is None:
         return numbers.NOTHING
-    text = numbers.significant(gain.factor)
-    interval = gain.interval
-    if interval is None or interval.low is None or interval.high is None:
-        return text
-    return f"{text} ({numbers.significant(interval.low, 3)} to {numbers.significant(interval.high, 3)})"
+    return numbers.with_interval(gain.factor, gain.interval, digits=3)

@@ -83,7 +83,7 @@ def phases_summary(measured: Measured) -> list[tuple[str, str]]:
     most = max(row["nodes"] for row in gains)
     return [
         (
-            f"{row['method'].capitalize()}, {most:g} nodes",
+            f"{row['method'].capitalize()}, {numbers.plural(most, 'node')}",
             f"{row['faster']} times shorter than {phases.baseline}, {row['more_bandwidth']} bandwidth",
         )
         for row in gains
@@ -95,7 +95,7 @@ def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]
     table = _printed(measured.own, phases)
     return [
         (
-            f"{row['method'].capitalize()}, {row['nodes']} nodes",
+            f"{row['method'].capitalize()}, {numbers.plural(row['nodes'], 'node')}",
             f"{row['faster']} times shorter than {phases.baseline}"
             + (f", {row['more_bandwidth']} bandwidth" if row["more_bandwidth"] != numbers.NOTHING else "")
             + (f" ({kind})" if (kind := dict(row["conditions"]).get("kind", "measured")) != "measured" else ""),
@@ -165,8 +165,8 @@ def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
             {
                 "nodes": row.hosts,
                 "method": row.parameters.get(phases.method, ""),
-                "faster": numbers.NOTHING if faster is None else f"{faster:g}",
-                "more_bandwidth": numbers.NOTHING if more is None else f"+{more:g}{numbers.NARROW}%",
+                "faster": numbers.NOTHING if faster is None else numbers.significant(faster),
+                "more_bandwidth": numbers.NOTHING if more is None else numbers.percent_change(1 + more / 100),
                 "lost": numbers.NOTHING if not faster else _percent(contention(faster, 1.0, 1.0).utilisation_lost),
                 "conditions": stated,
             }
@@ -175,7 +175,7 @@ def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"
+    return numbers.quantity(share, numbers.SHARE)[0]  # the heading has the unit
 
 
 def _more(value: float | None, over: float | None) -> str:
@@ -193,8 +193,8 @@ def _equation(fit: Fit | None) -> dict[str, Any] | None:
         "title": fit.title,
         "formula": fit.formula,
         "parameters": [(name, _interval(estimate)) for name, estimate in fit.parameters.items()],
-        "error": numbers.NOTHING if fit.cv_error is None else f"{100 * fit.cv_error:.1f}",
-        "measured": f"{fit.measured[0]:g} to {fit.measured[1]:g}",
+        "error": numbers.quantity(fit.cv_error, numbers.SHARE)[0],
+        "measured": numbers.between(*fit.measured, digits=4),
     }
 
 
@@ -213,7 +213,7 @@ def _totals(
             "first": _interval(each.first_s),
             "later": _interval(each.later_s),
             "total": _interval(each.total_s),
-            "faster": None if slow is None or each is slow else _interval(times_faster(slow, each), unit=""),
+            "faster": None if slow is None or each is slow else _interval(times_faster(slow, each), "", 3),
             "beyond": [
                 word
                 for word, is_beyond in ((AXIS, each.beyond_nodes), (phases.steps, each.beyond_searches))
@@ -224,13 +224,8 @@ def _totals(
     ]
 
 
-def _interval(estimate: Estimate, unit: str = "s") -> str:
-    after = f"{numbers.NARROW}{unit}" if unit else ""
-    text = f"{numbers.significant(estimate.value)}{after}"
-    ends = estimate.interval
-    if ends is None or ends.low is None or ends.high is None:
-        return text
-    return f"{text} ({numbers.significant(ends.low, 3)} to {numbers.significant(ends.high, 3)})"
+def _interval(estimate: Estimate, unit: str = "s", digits: int | None = None) -> str:
+    return numbers.with_interval(estimate.value, estimate.interval, unit, digits)
 
 
 def _chart(

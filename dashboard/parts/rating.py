@@ -37,14 +37,14 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
         return []
     table = _table(measured.own, metric)
     best = next(row for row in table["rows"] if row["best"])
-    unit = f"{numbers.NARROW}{table['currency']}" if table["currency"] else ""
+    unit = table["currency"]
     priced = zip(table["prices"], best["prices"], strict=True)
     lines = (
-        ("Of theoretical peak", best["peak"], f"{numbers.NARROW}%"),
+        ("Of theoretical peak", best["peak"], "%"),
         *((f"Price per GFLOP/s{when and f', {when}'}", price, unit) for when, price in priced),
         ("MFLOP/s per watt", best["power"], ""),
     )
-    return [(name, f"{words}{unit}") for name, words, unit in lines if words != numbers.NOTHING]
+    return [(name, numbers.with_unit(words, unit)) for name, words, unit in lines if words != numbers.NOTHING]
 
 
 def _table(source: Source, metric: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _cells(gflops: float, facts: ClusterFacts, prices: Sequence[float | None]) -
     priced = [rate(gflops, replace(facts, price=price)).price_per_gflops for price in prices]
     return {
         "gflops": numbers.significant(gflops),
-        "peak": numbers.NOTHING if rating.peak_share is None else numbers.significant(100 * rating.peak_share, 3),
+        "peak": numbers.quantity(rating.peak_share, numbers.SHARE)[0],
         "prices": [numbers.NOTHING if each is None else numbers.significant(each) for each in priced],
         "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
     }

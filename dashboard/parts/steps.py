@@ -29,9 +29,6 @@ def steps(families: Mapping[str, Sequence[ConfigurationRow]], x: str, metric: st
 
 def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str) -> str:
     ratio = (second.median(metric) or 0.0) / (first.median(metric) or 1.0)
-    interval = ratio_interval(second.values[metric], first.values[metric])
-    ends = ""
-    if interval is not None and interval.low is not None and interval.high is not None:
-        ends = f" (95 % CI {numbers.significant(interval.low, 3)} to {numbers.significant(interval.high, 3)})"
+    ends = numbers.interval(ratio_interval(second.values[metric], first.values[metric]))
     change = f"{value_words(x, first.parameters[x])} → {value_words(x, second.parameters[x])}"
-    return f"{change}: {numbers.significant(ratio, 3)}×{ends}"
+    return f"{change}: {numbers.times(ratio)}" + (f" (95 % CI {ends})" if ends else "")

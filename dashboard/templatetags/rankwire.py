@@ -85,7 +85,7 @@ def cell(value: Any) -> str:
         return "yes" if value else "no"
     if not isinstance(value, int | float):
         return str(value)
-    return numbers.grouped(value) if float(value).is_integer() else numbers.significant(value)
+    return numbers.significant(value)
 
 
 @register.filter
@@ -122,8 +122,7 @@ def span(seconds: Any) -> str:
 @register.filter
 def filesize(value: Any) -> str:
     """Bytes with an SI prefix: 58.21 MB."""
-    number, unit = numbers.quantity(float(value or 0), "B")
-    return f"{number}{numbers.NARROW}{unit}"
+    return numbers.amount(float(value or 0), "B")
 
 
 @register.filter
@@ -135,9 +134,9 @@ def ago(moment: datetime | None) -> str:
     if passed < 60:
         return "just now"
     if passed < 3600:
-        return f"{int(passed // 60)}{numbers.NARROW}min ago"
+        return f"{numbers.with_unit(str(int(passed // 60)), 'min')} ago"
     if passed < 20 * 3600:
-        return f"{int(passed // 3600)}{numbers.NARROW}h ago"
+        return f"{numbers.with_unit(str(int(passed // 3600)), 'h')} ago"
     days = (timezone.localdate() - timezone.localtime(moment).date()).days
     if days < 2:
         return "yesterday" if days == 1 else "today"

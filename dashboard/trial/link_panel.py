@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis import numbers
 from experiments.models import Trial
+from workers.testbed.verdict import unit_of
 
 _STATES = {True: ("kept", "ok"), False: ("outside", "warn"), None: ("", "")}
 
@@ -31,30 +32,17 @@ def link_panel(trial: Trial) -> dict[str, Any] | None:
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     words, tone = _STATES[row.get("kept")]
-    interval = row.get("interval")
+    unit, interval = unit_of(row["unit"]), row.get("interval")
     return {
         "way": f"{row['source']} → {row['target']}",
         "quantity": str(row["quantity"]).replace("rate of a short burst", "Rate of a short burst"),
-        "asked": _amount(row.get("asked"), row["unit"]),
-        "achieved": _amount(row.get("achieved"), row["unit"]),
-        "interval": f"{_amount(interval[0], row['unit'])} to {_amount(interval[1], row['unit'])}" if interval else "",
+        "asked": numbers.amount(row.get("asked"), unit),
+        "achieved": numbers.amount(row.get("achieved"), unit),
+        "interval": numbers.between(interval[0], interval[1], unit) if interval else "",
         "tolerance": row.get("tolerance", ""),
         "state": words,
         "tone": tone,
     }
-
-
-def _amount(value: float | None, unit: str) -> str:
-    if value is None:
-        return numbers.NOTHING
-    if unit == "":
-        return f"{numbers.significant(100 * value, 3)}{numbers.NARROW}%"
-    if unit == "packets":
-        return f"{numbers.significant(value, 3)}{numbers.NARROW}packets"
-    if unit == "B":
-        return f"{numbers.grouped(value)}{numbers.NARROW}B"
-    number, prefixed = numbers.quantity(value, unit)
-    return f"{number}{numbers.NARROW}{prefixed}"
 
 
 def _round_trips(trip: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,5 +50,5 @@ def _round_trips(trip: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "between": f"{trip['source']} and {trip['target']}",
         "probes": trip.get("probes", 0),
-        "values": [_amount(trip.get(name), "s") for name in shown],
+        "values": [numbers.amount(trip.get(name), "s") for name in shown],
     }

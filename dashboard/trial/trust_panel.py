@@ -37,14 +37,8 @@ def trust_rows(
         if metric.id == OBSERVER:
             words = (observer["difference"], "") if observer else ("", _NO_CONTROL)
         elif (value := values.get(metric.id, counters.get(metric.id))) is not None:
-            words = (_shown(value, metric.unit, is_share=metric.id.endswith("_share")), "")
+            words = (numbers.amount(value, metric.unit), "")
         else:
             words = ("", trial.not_available.get(metric.id, _NOT_COUNTED))
         rows.append(TrustRow(metric.label, metric.definition, *words))
     return rows
-
-
-def _shown(value: float, unit: str, *, is_share: bool) -> str:
-    if is_share:
-        return f"{numbers.significant(100 * value, 3)}{numbers.NARROW}%"
-    return f"{numbers.grouped(value)}{numbers.NARROW}{unit}" if unit != "1" else numbers.grouped(value)

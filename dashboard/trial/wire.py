@@ -33,7 +33,7 @@ def wire_of(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     ccdf = gaps.get("ccdf") or {}
     return {
         "analysis": True,
-        "bin_words": f"{1000 * (series.get('bin_s') or 0):g}{numbers.NARROW}ms",
+        "bin_words": numbers.amount(series.get("bin_s") or 0, "s"),
         "mean_throughput": mean,
         "throughput": throughput,
         "sizes": packet_sizes(size_classes(sizes.get("orig_len") or [], sizes.get("packets") or [])),
@@ -57,10 +57,13 @@ def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The connections that carried most, with their share of all bytes in percent."""
+    """The connections that carried most, with their share of all bytes."""
     total = sum(flow["wire_bytes"] for flow in flows) or 1
     largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
     return {
-        "flows": [{**flow, "percent": 100 * flow["wire_bytes"] / total} for flow in largest],
+        "flows": [
+            {**flow, "share": flow["wire_bytes"] / total, "percent": 100 * flow["wire_bytes"] / total}
+            for flow in largest
+        ],
         "flow_count": len(flows),
     }

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analysis.answers import render_answer
 from analysis.findings import render
+from analysis.numbers import plural
 from dashboard.api.result import experiment_result
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
@@ -54,7 +55,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             cancelled = experiment.cancel()
             raise CommandError(
-                f"interrupted: {cancelled} trials cancelled, finished ones are kept", returncode=130
+                f"interrupted: {plural(cancelled, 'trial')} cancelled, finished ones are kept", returncode=130
             ) from None
         console.print(configurations_table(experiment))
         kept = diagnosis_of(experiment)
@@ -66,7 +67,9 @@ class Command(BaseCommand):
         for line in problems:
             console.print(line, markup=False)
         if problems:
-            raise CommandError(f"{len(problems)} of {experiment.trials.current().count()} trials did not finish")
+            raise CommandError(
+                f"{len(problems)} of {plural(experiment.trials.current().count(), 'trial')} did not finish"
+            )
 
 
 def _submit(file: Path) -> Experiment:
@@ -101,7 +104,9 @@ def _print_steps(experiment: Experiment, console: Console) -> None:
         progress = selectors.progress_of([experiment])[experiment.pk]
         if progress.over != told:
             told = progress.over
-            console.print(f"{progress.over} of {progress.total} trials ended, {progress.failed} without a result")
+            console.print(
+                f"{progress.over} of {plural(progress.total, 'trial')} ended, {progress.failed} without a result"
+            )
         if progress.is_over:
             return
         time.sleep(POLL_S)
@@ -123,7 +128,7 @@ def _now(experiment: Experiment) -> str:
     if trial is None:
         return "waiting"
     hosts = trial.configuration.hosts
-    return f"{State(trial.state).label.lower()}: {hosts} host{'s'[: hosts != 1]}, repetition {trial.repetition}"
+    return f"{State(trial.state).label.lower()}: {plural(hosts, 'host')}, repetition {trial.repetition}"
 
 
 def _write(file: Path, experiment: Experiment) -> None:

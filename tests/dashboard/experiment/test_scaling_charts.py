@@ -49,7 +49,7 @@ def test_it_gives_efficiency_in_per_cent_of_every_trial():
 def test_it_stacks_parts_of_the_time_with_their_shares():
     figure = time_parts(["2", "4"], {"On the CPU": [3.0, 1.0], "Off the CPU": [1.0, None]})
     assert figure["layout"]["barmode"] == "stack"
-    assert [trace["text"] for trace in figure["data"]] == [["75 %", "100 %"], ["25 %", ""]]
+    assert [trace["text"] for trace in figure["data"]] == [["75\u202f%", "100\u202f%"], ["25\u202f%", ""]]
     shares = time_parts(["2"], {"On the CPU": [3.0], "Off the CPU": [1.0]}, shares=True)
     assert [trace["y"] for trace in shares["data"]] == [[75], [25]]
 

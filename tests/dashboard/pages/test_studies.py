@@ -44,7 +44,7 @@ def test_it_says_in_brief_what_the_parts_show(page, library):
     assert "10 jobs accepted; used up first: client CPU" in text, "the published study on 1 Gbit/s"
     assert "1 job accepted; used up first: link" in text
     assert "7 of 8: 14.53" in text
-    for line in ("171.4\u202f$", "142.0\u202f$", "16.14", "51.7\u202f%"):
+    for line in ("171.4\u202f$", "142\u202f$", "16.14", "51.7\u202f%"):
         assert line in text
     assert "4.4 times shorter than pull, +589\u202f% bandwidth" in text
     assert "30 times shorter than pull (estimated)" in text

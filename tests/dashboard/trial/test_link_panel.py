@@ -49,13 +49,13 @@ def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -
     assert panel is not None
     loss, delay, tcp, bursts = panel["rows"]
     assert (loss["asked"], loss["achieved"], loss["interval"]) == (
-        "1.00\u202f%",
-        "1.20\u202f%",
-        "0.900\u202f% to 1.50\u202f%",
+        "1\u202f%",
+        "1.2\u202f%",
+        "0.9 to 1.5\u202f%",
     )
     assert [row["state"] for row in (loss, delay, tcp)] == ["kept", "outside", ""]
-    assert (tcp["asked"], tcp["achieved"]) == ("–", "280.0\u202fMbit/s")
-    assert (bursts["asked"], bursts["achieved"]) == ("5.00\u202fpackets", "4.52\u202fpackets")
+    assert (tcp["asked"], tcp["achieved"]) == ("–", "280\u202fMbit/s")
+    assert (bursts["asked"], bursts["achieved"]) == ("5\u202fpackets", "4.523\u202fpackets")
 
 
 def test_it_shows_the_certificate_on_the_page_of_a_failed_trial_too(trial: Trial, client: Client) -> None:
