@@ -34,7 +34,7 @@
   function axis(given) {
     return Object.assign({
       gridcolor: "--line", zeroline: false, linecolor: "--line-2", showline: true, ticks: "outside", ticklen: 4, tickcolor: "--line-2",
-      tickfont: { size: 12, color: "--ink-2" }, automargin: true, exponentformat: "SI", separatethousands: true,
+      tickfont: { size: 12, color: "--ink-2" }, automargin: true, exponentformat: "none", separatethousands: true,
     }, given, { title: { text: (given.title || {}).text || "", font: { size: 12, color: "--ink-2" }, standoff: 8 } });
   }
 
@@ -75,7 +75,11 @@
   const drawAll = () => document.querySelectorAll(".plot[data-figure]").forEach(draw);
 
   /* The table twin is built from the traces on screen, so it cannot disagree with the picture. */
-  const text = v => v === null || v === undefined ? "" : typeof v === "number" ? String(+v.toPrecision(5)) : String(v);
+  const text = v => v === null || v === undefined ? "" : typeof v === "number" ? number(v) : String(v);
+  /* The rule of analysis/numbers.py: four significant digits, no zeros at the end, no digit before the point rounded away. */
+  const FOUR_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }), WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const number = v => !Number.isFinite(v) ? "\u2013"
+    : (Math.abs(v) < 9999.5 ? FOUR_DIGITS : WHOLE).format(v || 0).replaceAll(",", "\u202f").replace("-", "\u2212"); // no -0
   function element(tag, attributes, ...children) {
     const e = document.createElement(tag);
     for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
@@ -92,7 +96,7 @@
       if (k < 0) return td;
       td.append(text((sideways(d) ? d.x : d.y)[k]));
       const c = d.customdata && d.customdata[k]; // [lowest, highest, n]
-      if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])}–${text(c[1])}, n=${c[2]}`));
+      if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])} to ${text(c[1])}, n=${c[2]}`));
       return td;
     };
     const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;
@@ -100,7 +104,7 @@
     return grid(plot, traces.length > 1 ? value.title.text : "", head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
   }
   function matrix(plot, heat) {
-    return grid(plot, "", [heat.name, ...heat.x], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
+    return grid(plot, "", [heat.name, ...heat.x.map(text)], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
   }
   function grid(plot, quantity, head, rows) {
     const caption = quantity ? [element("caption", { class: "small muted" }, quantity)] : [];

@@ -58,6 +58,7 @@ def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
     expect(panel.locator(".scatterlayer .trace")).to_have_count(4)
     panel.get_by_role("button", name="Table").click()
     expect(panel.locator("tbody tr")).to_have_count(6)
+    expect(panel.locator("tbody tr").nth(0)).to_contain_text("246")  # four digits, as everywhere: not 245.99
     expect(panel.locator("tbody tr").nth(1)).to_contain_text("200.4")
     panel.get_by_role("button", name="Chart").click()
     expect(panel.locator(".plot")).to_be_visible()
