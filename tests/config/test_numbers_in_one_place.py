@@ -1,0 +1,114 @@
+"""Numbers for readers are written by ``analysis.numbers`` and nowhere else, so that one value reads the same everywhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.services.lease import ROOT
+
+ROOMS = ("analysis", "experiments", "workers", "dashboard")
+FORMATTER = "analysis/numbers.py"
+ALLOWED = {
+    "analysis/commands.py": "the time column of a series, for programs",
+    "analysis/traffic/legacy.py": "figures as the script of 2011 printed them",
+    "dashboard/charts/hosts.py": "points of a figure, cut to what can be seen",
+    "dashboard/charts/marks.py": "places in a drawing",
+    "dashboard/compare/table.py": "places in a drawing",
+    "experiments/cluster_kinds/facts.py": "facts as people write them, without loss",
+    "experiments/models/measurement.py": "names of rows in the administration",
+    "experiments/models/summary.py": "names of rows in the administration",
+    "experiments/programs/": "programs that run alone on the hosts, and print for their parsers",
+    "experiments/quantities.py": "settings as people write them, without loss",
+    "experiments/spec/": "settings as people write them, without loss",
+    "experiments/workloads/": "arguments of programs, and limits as people write them",
+    "workers/testbed/emulation.py": "arguments of tc and of relays",
+}
+"""Modules, or folders, that write numbers themselves, and why."""
+
+_SPEC = re.compile(r"[<>=^]?[-+ ]?#?0?\d*[,_]?(?:\.\d*)?[eEfFgGn%]?")
+_PRINTF = re.compile(r"%[-+ #0]*\d*\.\d+[efgEFG]")
+_D3 = re.compile(r":[,.$]*\d*~[a-z]")
+_TEMPLATE_FILTERS = re.compile(r"\|\s*(floatformat|intcomma|stringformat|filesizeformat)\b")
+PACKETS = "templates/trial/_packet_rows.html"
+"""Seconds since the first packet stand below each other to the microsecond, as in Wireshark's list."""
+
+
+def _sources() -> Iterator[tuple[str, ast.Module]]:
+    for room in ROOMS:
+        for file in sorted((ROOT / room).rglob("*.py")):
+            yield str(file.relative_to(ROOT)), ast.parse(file.read_text())
+
+
+def _formats(node: ast.AST) -> bool:
+    """Whether a replacement field says how many digits, or sets thousands apart."""
+    if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
+        spec = "".join(part.value if isinstance(part, ast.Constant) else "1" for part in node.format_spec.values)
+        return bool(_SPEC.fullmatch(spec)) and bool(re.search(r"[,_.eEfFgGn%]", spec))
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_PRINTF.search(node.value))
+
+
+def _hovers(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(_D3.search(node.value))
+
+
+def _makes_plurals(node: ast.AST) -> bool:
+    """Whether an "s" is put behind a word or left away, in one of the ways that this can be written."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.FormattedValue):
+        inner = node.value
+        if isinstance(inner, ast.IfExp):
+            parts = [inner.body, inner.orelse]
+        elif isinstance(inner, ast.BinOp):
+            parts = [inner.left, inner.right]
+        elif isinstance(inner, ast.Subscript):
+            parts = [inner.value]
+    return any(isinstance(part, ast.Constant) and part.value in ("s", "es") for part in parts)
+
+
+def _where(sign: str, found: dict[str, list[int]]) -> str:
+    return "\n".join(f"{name}, line {', '.join(map(str, lines))}: {sign}" for name, lines in found.items())
+
+
+def _lines(matches: object, allowed: tuple[str, ...] = ()) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for name, tree in _sources():
+        if name == FORMATTER or name.startswith(allowed):
+            continue
+        lines = sorted({node.lineno for node in ast.walk(tree) if matches(node)})  # type: ignore[operator, attr-defined]
+        if lines:
+            found[name] = lines
+    return found
+
+
+def test_it_rounds_numbers_for_readers_in_one_module() -> None:
+    found = _lines(_formats, tuple(ALLOWED))
+    assert not found, _where("call analysis.numbers", found)
+
+
+def test_it_needs_every_exception() -> None:
+    writing = _lines(_formats)
+    assert not [name for name in ALLOWED if not any(module.startswith(name) for module in writing)]
+
+
+def test_it_gives_hover_texts_the_digits_of_the_rule() -> None:
+    found = _lines(_hovers)
+    assert not found, _where("call dashboard.charts.parts.hover", found)
+
+
+def test_it_makes_plurals_in_one_module() -> None:
+    found = _lines(_makes_plurals)
+    assert not found, _where("call analysis.numbers.plural", found)
+
+
+def _words(template: Path) -> str:
+    """What readers see of a template: no tags, whose attributes hold places in drawings, and no logic."""
+    return re.sub(r"<[^<>]*>", "", re.sub(r"\{[%#].*?[%#]\}", "", template.read_text(), flags=re.DOTALL))
+
+
+def test_it_rounds_no_numbers_in_templates() -> None:
+    templates = {str(file.relative_to(ROOT)): file for file in (ROOT / "templates").rglob("*.html")}
+    found = [name for name, file in templates.items() if _TEMPLATE_FILTERS.search(_words(file))]
+    assert found == [PACKETS], "use the filters and tags of dashboard.templatetags.rankwire"
