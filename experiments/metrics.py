@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
 from analysis.numbers import SHARE
 from experiments import workloads
-from experiments.workloads import FigureOfMerit
+from experiments.workloads import FigureOfMerit, Workload
+
+_SHOWN_CHOICES: Final = 8
 
 _MONARC: Final = "MONARC collaboration, about 1999"
 _EADLINE: Final = "Eadline and Layton 2006"
@@ -130,6 +133,35 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
         source=workload.title,
         section="run",
     )
+
+
+def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
+    """Return the metric by which configurations are better or worse: what the specification says, or the workload's own."""
+    stated = specification.get("deciding")
+    if stated:
+        return str(stated)
+    workload = workloads.find(slug, specification.get("parameters"))
+    return "elapsed_s" if workload is None else workload.decides
+
+
+def deciding_choices(workload: Workload) -> dict[str, Metric]:
+    """Return by identifier what can decide between configurations: every number with a better direction, the workload's first."""
+    figures = [Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures]
+    catalogued = [metric for metric in METRICS.values() if metric.shape == "number"]
+    return {metric.id: metric for metric in (*figures, *catalogued) if metric.direction != "neutral"}
+
+
+def why_not_deciding(identifier: str, workload: Workload) -> str:
+    """Return why a metric cannot decide between configurations of ``workload``; empty where it can."""
+    choices = deciding_choices(workload)
+    if identifier in choices:
+        return ""
+    if identifier in METRICS or any(figure.id == identifier for figure in workload.figures):
+        return f"{identifier} cannot decide: neither more nor less of it is better"
+    by_name = {name.rpartition(".")[2]: name for name in choices}
+    near = get_close_matches(identifier, [*choices, *by_name], n=3)
+    known = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
+    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(known)}"
 
 
 def is_metric(name: str) -> bool:

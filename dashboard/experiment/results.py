@@ -16,7 +16,7 @@ from dashboard.experiment.scaling import ScalingCharts, breakdown_metrics, fits_
 from dashboard.experiment.tables import Column, squares
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
-from experiments.metrics import HEADLINE, find
+from experiments.metrics import HEADLINE, decided_by, find
 from experiments.models import FAILED, UNFINISHED, Experiment
 from experiments.selectors import (
     ConfigurationRow,
@@ -52,9 +52,8 @@ class Results:
         self.diagnosis = diagnosis
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
-        self.metrics = tuple(
-            dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, decided_by(experiment), *self.figures, *self.parts))
-        )
+        decides = decided_by(experiment.workload, experiment.specification)
+        self.metrics = tuple(dict.fromkeys((*HEADLINE, *TIME, *TRAFFIC, decides, *self.figures, *self.parts)))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
@@ -177,7 +176,7 @@ class Results:
     def deciding(self) -> str | None:
         """The metric by which configurations are best: the workload's own, elapsed time, or the first directed figure there is."""
         candidates = [
-            decided_by(self.experiment),
+            decided_by(self.experiment.workload, self.experiment.specification),
             "elapsed_s",
             *(m for m in self.figures if find(m).direction != "neutral"),
         ]
@@ -275,12 +274,6 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         return [metric for metric in printed if metric not in (*HEADLINE, *TIME, *TRAFFIC)]
     workload = workloads.find(experiment.workload)
     return [] if workload is None else [figure.id for figure in workload.figures[:OWN_FIGURES]]
-
-
-def decided_by(experiment: Experiment) -> str:
-    """The metric by which a workload's configurations are better or worse."""
-    workload = workloads.find(experiment.workload, experiment.specification.get("parameters"))
-    return "elapsed_s" if workload is None else workload.decides
 
 
 def published_name(experiment: Experiment) -> str:

@@ -13,12 +13,13 @@ import yaml
 from django.http import QueryDict
 
 from experiments import workloads
+from experiments.metrics import why_not_deciding
 from experiments.spec import Capture, ExperimentSpec, Link
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
 from experiments.spec.ranges import expand_values
 
 _TEXTS = (
-    *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts"),
+    *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
     *("certificate", "order", "time_limit_s"),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
@@ -41,6 +42,13 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
     _put(draft, "link", _link_from_post(post, sweep), {})
     _put(draft, "capture", _capture_from_post(post), {})
     return draft
+
+
+def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
+    """The draft after its workload was changed: a figure of the one before decides nothing in the new one."""
+    workload = workloads.find(draft.get("workload", ""), draft.get("parameters"))
+    foreign = workload is not None and why_not_deciding(draft.get("deciding", ""), workload)
+    return {name: value for name, value in draft.items() if name != "deciding" or not foreign}
 
 
 def as_yaml(draft: Mapping[str, Any]) -> str:

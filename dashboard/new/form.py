@@ -12,6 +12,7 @@ from dashboard.new.draft import default_of, holds_text, shown_default, shown_val
 from dashboard.new.proposal import row_values
 from experiments import workloads
 from experiments.errors import FieldError
+from experiments.metrics import deciding_choices
 from experiments.models import Cluster
 from experiments.spec import Capture, ExperimentSpec, Link
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
@@ -85,6 +86,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
     "grows_with_hosts": ("Grows with hosts", "", ()),
+    "deciding": ("Decided by", "", ()),
     "certificate": (
         "Certificate",
         "",
@@ -143,7 +145,20 @@ class Form:
             text = f"{int(value) if float(value).is_integer() else value} s"
         if name == "grows_with_hosts":
             choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
+        if name == "deciding":
+            choices = self._deciding_choices(str(value or ""))
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
+
+    def _deciding_choices(self, chosen: str) -> Choices:
+        """The workload's own figures and the times of a run; a metric of the packets stays where it is chosen."""
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        if workload is None:
+            return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
+        metrics = deciding_choices(workload)
+        own = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
+        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
+        unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
+        return [("", f"{own}, as usual"), *offered, *unknown]
 
     def _mapping(self, name: str) -> Mapping[str, Any]:
         """A part of the draft; YAML may hold anything there, and the check says so at its place."""
@@ -270,7 +285,7 @@ class Form:
 
     @property
     def has_study_options(self) -> bool:
-        paths = ("where", "scaling", "grows_with_hosts")
+        paths = ("where", "scaling", "grows_with_hosts", "deciding")
         return any(self.draft.get(path) or self.errors.get(path) for path in paths)
 
     @property

@@ -14,7 +14,7 @@ from django_htmx.http import trigger_client_event
 from analysis.numbers import plural
 from dashboard.experiment.not_counted import Stale, stale_points
 from dashboard.lookup import asked
-from dashboard.new.draft import as_yaml, draft_from_post
+from dashboard.new.draft import as_yaml, draft_from_post, without_foreign_figures
 from dashboard.new.form import Form
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
@@ -61,9 +61,8 @@ def preview(request: HttpRequest) -> HttpResponse:
 @require_POST
 def fields(request: HttpRequest) -> HttpResponse:
     """The form again, for another workload: same answers, its own parameters."""
-    response = render(
-        request, "new/_steps.html", form_context(draft_from_post(request.POST), editing=_editing(request))
-    )
+    draft = without_foreign_figures(draft_from_post(request.POST))
+    response = render(request, "new/_steps.html", form_context(draft, editing=_editing(request)))
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 

@@ -10,7 +10,7 @@ from analysis.economics import ClusterFacts
 from dashboard.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
-from experiments.metrics import find
+from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
 from experiments.workloads import Workload
@@ -65,7 +65,7 @@ class Measured:
     @property
     def deciding(self) -> str | None:
         """The metric by which configurations are better or worse; elapsed time where the workload's own was not measured."""
-        own = self.workload.decides if self.workload else "elapsed_s"
+        own = decided_by(self.own.experiment.workload, self.own.experiment.specification)
         return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
 
     def higher_is_better(self, metric: str) -> bool:

@@ -17,7 +17,7 @@ from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
-from experiments.metrics import described, in_order
+from experiments.metrics import decided_by, described, in_order
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.differences import Difference, environments_beside, settings_beside
 from experiments.traffic import in_statistics
@@ -345,7 +345,7 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
     for experiment in {member.experiment.pk: member.experiment for member in members}.values():
         workload = workloads.find(experiment.workload, experiment.specification.get("parameters"))
         if workload is not None:
-            deciding.append(workload.decides)
+            deciding.append(decided_by(experiment.workload, experiment.specification))
             figures += [figure.id for figure in workload.figures[:_OWN_FIGURES]]
     return list(dict.fromkeys((*deciding, *_ALWAYS_READ, *figures)))
 

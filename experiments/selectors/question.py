@@ -12,7 +12,7 @@ from analysis.envelope import FACTOR, EnvelopeRow, envelope
 from analysis.scaling import Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
-from experiments.metrics import find
+from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.designs import is_ladder, is_number, loads_of, varying
 from experiments.workloads import Workload
@@ -65,11 +65,10 @@ def _workload(experiment: Experiment) -> Workload | None:
 
 def _decided(experiment: Experiment, study: Study, workload: Workload | None) -> tuple[list[Point], Deciding]:
     """The points that have the deciding metric: the specification's, the workload's own, or the first figure with a direction."""
-    stated = experiment.specification.get("deciding")
     figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
     printed = workload.phases.printed_faster if workload and workload.phases and study.published else None
-    candidates = [stated, workload.decides if workload else None, printed, "elapsed_s", *figures, *sorted(present)]
+    candidates = [decided_by(experiment.workload, experiment.specification), printed, "elapsed_s", *figures, *sorted(present)]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)
     points = [p for p in study.points if all(v > 0 for v in p.values.get(metric, ()))]

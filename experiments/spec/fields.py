@@ -40,6 +40,10 @@ class ExperimentSpec(Part):
     )
     scaling: Literal["strong", "weak", "throughput"] = "strong"
     grows_with_hosts: str | None = Field(None, description="Weak scaling: the parameter that grows with the hosts.")
+    deciding: str | None = Field(
+        None,
+        description="The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own.",
+    )
     cluster: str = "testbed"
     link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     certificate: Literal["degrade", "require", "skip"] = Field(

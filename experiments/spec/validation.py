@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
+from experiments.metrics import why_not_deciding
 from experiments.spec import design
 from experiments.spec.fields import ExperimentSpec
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
@@ -109,6 +110,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
+    if spec.deciding is not None and (wrong_metric := why_not_deciding(spec.deciding, workload.bind(spec.parameters))):
+        yield FieldError("deciding", wrong_metric)
     try:
         spec.condition()
     except ValueError as error:

@@ -125,6 +125,31 @@ def test_it_keeps_groups_that_only_yaml_can_write():
     assert draft_from_post(again)["zip"] == [["hosts", "steps"]]
 
 
+def test_it_offers_what_can_decide_and_keeps_what_was_chosen():
+    form = Form(draft_from_post(posted(deciding="water.ns_per_day")))
+    choices = dict(form["deciding"].choices)
+    assert (form["deciding"].value, form.has_study_options) == ("water.ns_per_day", True)
+    assert {"", "water.loop_time_s", "elapsed_s", "cpu_s"} <= choices.keys()
+    assert "packets" not in choices
+    assert "packets" in dict(Form({"workload": "water", "deciding": "packets"})["deciding"].choices)
+    assert parse_yaml(as_yaml(form.draft)).deciding == "water.ns_per_day"
+
+
+def test_it_forgets_what_decided_in_another_workload(page):
+    def chosen(**changes) -> bool:
+        response = page.post(reverse("new-fields"), dict(posted(**changes).lists()))
+        return f'value="{changes["deciding"]}" selected' in response.content.decode()
+
+    assert chosen(deciding="water.ns_per_day")
+    assert not chosen(deciding="water.ns_per_day", workload="pingpong")
+    assert chosen(deciding="cpu_s", workload="pingpong")
+
+
+def test_it_shows_a_wrong_metric_at_its_field(page):
+    text = preview(page, deciding="water.ns_per_dya")
+    assert "near to it: water.ns_per_day" in text.partition('id="err-deciding"')[2][:300]
+
+
 def test_it_keeps_rates_written_as_a_list():
     link = {"rates": ["1 Gbit/s", "100 Mbit/s"]}
     (field,) = [each for each in Form({"workload": "water", "link": link}).link_fields if each.path == "link.rates"]

@@ -146,6 +146,11 @@ def test_it_hashes_equal_points_equally_however_they_are_written() -> None:
     assert configuration_hash("water", {"a": 1}) != configuration_hash("fire", {"a": 1})
 
 
+@pytest.mark.parametrize("deciding", ["water.ns_per_day", "cpu_s", "retransmitted_segments"])
+def test_what_decides_makes_no_other_configuration(deciding: str) -> None:
+    assert expand(specification(deciding=deciding)) == expand(specification())
+
+
 def test_it_never_changes_a_hash_that_is_stored() -> None:
     assert expand(specification(sweep={"hosts": [4]})).configurations[0].hash == PINNED_HASH
 

@@ -85,6 +85,17 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"where": "__import__('os')"}, "where", "not allowed"),
         ({"where": "hosts / 0 > 1"}, "where", "cannot be computed"),
         ({"scaling": "weak"}, "grows_with_hosts", "weak scaling must name"),
+        ({"deciding": "loop_time"}, "deciding", "near to it: water.loop_time_s"),
+        ({"deciding": "water.ns_per_dya"}, "deciding", "no metric of workload 'water'; near to it: water.ns_per_day"),
+        ({"deciding": "hpl.gflops"}, "deciding", "no metric of workload 'water'"),
+        ({"deciding": "zzzzz"}, "deciding", "known: water.loop_time_s, water.ns_per_day"),
+        ({"deciding": "hurst"}, "deciding", "neither more nor less of it is better"),
+        (
+            {"workload": "command", "sweep": {}, "deciding": "command.t_s"}
+            | {"parameters": {"program": ["true"], "extract": [{"name": "t_s", "regex": "(1)", "direction": "neutral"}]}},
+            "deciding",
+            "neither more nor less of it is better",
+        ),
         ({"grows_with_hosts": "steps"}, "grows_with_hosts", "'steps' is not swept"),
         ({"scaling": "weak", "grows_with_hosts": "hosts"}, "grows_with_hosts", "'hosts' is not a size of the problem"),
         (weak(sweep={"link.mtu": [1500, 9000]}, grows_with_hosts="link.mtu"), "grows_with_hosts", "name a parameter"),
