@@ -57,6 +57,8 @@ _TCPTRACE = "tcptrace 6.6 (Ostermann)"
 # fmt: off
 _RUN: Final[list[Row]] = [
     ("elapsed_s", "Elapsed time", "s", "lower", "Wall time of the MPI launch command.", "monotonic clock of the launcher"),
+    ("start_end_s", "Start-up and end", "s", "lower", "elapsed_s - the program's own time of its work: start-up of the MPI run-time and of the program, and their end.", "elapsed_s and the program's output, where it states such a time"),
+    ("start_end_share", "Share of start-up and end", "1", "lower", "start_end_s / elapsed_s.", "elapsed_s and the program's output, where it states such a time"),
     ("cpu_user_s", "CPU time, user", "s", "lower", "User CPU time summed over ranks.", _RUSAGE),
     ("cpu_system_s", "CPU time, system", "s", "lower", "System CPU time summed over ranks.", _RUSAGE),
     ("cpu_s", "CPU time", "s", "lower", "User and system CPU time summed over ranks.", _RUSAGE),

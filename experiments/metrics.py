@@ -146,7 +146,9 @@ def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
 
 def deciding_choices(workload: Workload) -> dict[str, Metric]:
     """Return by identifier what can decide between configurations: every number with a better direction, the workload's first."""
-    figures = [Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures]
+    figures = [
+        Metric(f.id, f.label, f.unit, f.direction, f.definition, workload.title, "run") for f in workload.figures
+    ]
     catalogued = [metric for metric in METRICS.values() if metric.shape == "number"]
     return {metric.id: metric for metric in (*figures, *catalogued) if metric.direction != "neutral"}
 

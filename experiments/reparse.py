@@ -65,7 +65,7 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             counts.refused[trial.pk] = str(error)
             continue
         if measured is not None:
-            trial.finish_after_all(_with_figures(measured, parsed))
+            trial.finish_after_all(_with_figures(measured, parsed, _workload(trial)))
             counts.finished += 1
         elif _store(trial, parsed):
             counts.changed += 1
@@ -76,9 +76,10 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
     return counts
 
 
-def _with_figures(measured: TrialResult, parsed: Parsed) -> TrialResult:
+def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.Workload) -> TrialResult:
     """Return what was measured together with what the output says."""
-    of_all = {**measured.measurements.get("all", {}), **parsed.figures}
+    before = measured.measurements.get("all", {})
+    of_all = {**before, **workload.outside_its_work(before.get("elapsed_s", 0.0), parsed.figures), **parsed.figures}
     return replace(measured, measurements={**measured.measurements, "all": of_all}, tables=parsed.tables)
 
 
@@ -100,10 +101,15 @@ def _store(trial: Trial, parsed: Parsed) -> bool:
     """Replace the trial's figures and tables; return whether anything differs."""
     slug = trial.experiment.workload
     figures = {name: value for name, value in parsed.figures.items() if math.isfinite(value)}
+    elapsed_s = trial.measurements.filter(metric="elapsed_s", scope=Measurement.Scope.ALL).values_list(
+        "value", flat=True
+    )
+    figures |= _workload(trial).outside_its_work(next(iter(elapsed_s), 0.0), figures)
     tables = storable(dict(parsed.tables))
     with transaction.atomic():
         locked = Trial.objects.select_for_update().get(pk=trial.pk)
-        own = Measurement.objects.filter(trial=locked, scope=Measurement.Scope.ALL, metric__startswith=f"{slug}.")
+        of_output = Q(metric__startswith=f"{slug}.") | Q(metric__startswith="start_end_")
+        own = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
         if dict(own.values_list("metric", "value")) == figures and locked.tables == tables:
             return False
         own.delete()

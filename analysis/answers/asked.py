@@ -87,6 +87,10 @@ class Asked:
     """What the deciding metric could reach at most, in its unit."""
     against: tuple[str, str] | None = None
     """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
+    own_time: str = ""
+    """Metric of the program's own time of its work, s; empty where only the launch was timed."""
+    own_cpu_percent: str = ""
+    """Metric of the CPU time of a rank over that time, %."""
     trial_s: float | None = None
     """Time that one more trial takes."""
     beside: Sequence[Point] = ()

@@ -8,7 +8,7 @@ from math import exp
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing
 from analysis.answers.asked import Asked, Factor
-from analysis.answers.parts import gain_lost, loss
+from analysis.answers.parts import gain_lost, loss, outside_lost
 from analysis.answers.scatter import Claims
 from analysis.answers.strength import further, strength
 from analysis.answers.wording import (
@@ -76,8 +76,10 @@ def answer_scale(asked: Asked) -> Answer:
     if len(as_good) == len(curve.points):
         return _no_difference(asked, curve)
     if last not in as_good:
-        causes = loss(asked, curve.points[curve.best], curve.points[-1])
-        sentence = _stop(asked, curve, causes)
+        best, largest = curve.points[curve.best], curve.points[-1]
+        causes, besides = loss(asked, best, largest), outside_lost(asked, best, largest)
+        sentence = _stop(asked, curve, causes, besides)
+        causes = causes if besides is None else (*causes, besides)
     else:
         causes = () if 0 in as_good else gain_lost(asked, curve.points[-1])
         sentence = _between_worse(asked, curve) if 0 in as_good else _still_gains(asked, curve)
@@ -100,8 +102,8 @@ def _beside(curve: Curve) -> str:
     return f" ({words})" if words else ""
 
 
-def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause]) -> str:
-    """Beyond the best size it gets worse."""
+def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause], besides: Cause | None) -> str:
+    """Beyond the best size it gets worse; ``besides`` is told where it costs more than each cause."""
     last = len(curve.points) - 1
     ratio, interval = curve.slowdown(last, curve.best)
     take = "takes" if curve.level(last) == 1 else "take"
@@ -111,7 +113,10 @@ def _stop(asked: Asked, curve: Curve, causes: Sequence[Cause]) -> str:
     because = f", {causes[0].statement}" if causes else ""
     verb = "Stay at" if curve.best == 0 else "Stop at"
     head = f"{verb} {_size(curve, curve.best)}{_beside(curve)}: {_at(asked, curve)}."
-    return f"{head} {_first_up(_size(curve, last))} {beyond}{because}."
+    tail = ""
+    if besides is not None and (besides.explains or 0) > max((cause.explains or 0 for cause in causes), default=0):
+        tail = f" {_first_up(besides.statement)}."
+    return f"{head} {_first_up(_size(curve, last))} {beyond}{because}.{tail}"
 
 
 def _still_gains(asked: Asked, curve: Curve) -> str:

@@ -39,6 +39,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     against = _against(points, deciding, workload)
     if against is not None:
         names = ["hosts"]  # a printed factor holds for a size, be it only one
+    own = workload.own_time if workload else None
     factors = [_factor(name, points, workload) for name in (names if steps else _without_followers(points, names))]
     return Asked(
         points=points,
@@ -52,6 +53,8 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         accepted=_accepted(experiment, study, workload),
         against=against,
         peak=_peak(experiment, workload, deciding),
+        own_time=own.time if own else "",
+        own_cpu_percent=own.cpu_percent if own else "",
         trial_s=_trial_s(experiment),
     )
 
@@ -68,7 +71,13 @@ def _decided(experiment: Experiment, study: Study, workload: Workload | None) ->
     figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
     printed = workload.phases.printed_faster if workload and workload.phases and study.published else None
-    candidates = [decided_by(experiment.workload, experiment.specification), printed, "elapsed_s", *figures, *sorted(present)]
+    candidates = [
+        decided_by(experiment.workload, experiment.specification),
+        printed,
+        "elapsed_s",
+        *figures,
+        *sorted(present),
+    ]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)
     points = [p for p in study.points if all(v > 0 for v in p.values.get(metric, ()))]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, Parameters, Parsed, Phases, Workload
+from experiments.workloads.base import FigureOfMerit, LoadTest, Mismatch, OwnTime, Parameters, Parsed, Phases, Workload
 from experiments.workloads.command import Command
 from experiments.workloads.concurrent_readers import ConcurrentReaders
 from experiments.workloads.data_staging import DataStaging
@@ -22,6 +22,7 @@ __all__ = [
     "FigureOfMerit",
     "LoadTest",
     "Mismatch",
+    "OwnTime",
     "Parameters",
     "Parsed",
     "Phases",

@@ -79,6 +79,16 @@ class Phases:
     """Metric that publications print instead of bandwidths: how much more they are than the baseline's, %."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnTime:
+    """Which of its figures say how long the work itself took, without starting and ending the program."""
+
+    time: str
+    """Figure, s."""
+    cpu_percent: str = ""
+    """Figure: CPU time of a rank over it, mean of the ranks, %; empty where the program prints none."""
+
+
 class Mismatch(ValueError):
     """Values that are each allowed but do not go together; ``parameter`` is the one to change."""
 
@@ -106,6 +116,7 @@ class Workload(ABC):
 
     decides: str = "elapsed_s"
     """Metric by which configurations are better or worse."""
+    own_time: ClassVar[OwnTime | None] = None
     load_test: ClassVar[LoadTest | None] = None
     treatments: ClassVar[tuple[str, ...]] = ()
     """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
@@ -137,6 +148,14 @@ class Workload(ABC):
 
         Raise OutputError when it is not what a good run prints.
         """
+
+    def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
+        """Return start-up and end of a run that was launched for ``elapsed_s``, by identifier of the catalogue, where its output tells."""
+        own = figures.get(self.own_time.time) if self.own_time is not None else None
+        if own is None or not 0 <= own <= elapsed_s:
+            return {}  # a program that calls its work longer than its launch keeps another time
+        seconds = elapsed_s - own
+        return {"start_end_s": seconds, "start_end_share": seconds / elapsed_s if elapsed_s else 0.0}
 
     def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
         """Return (message size in bytes, transfer time in s) of one run, for workloads whose tables hold such a curve."""

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from analysis.numbers import SHARE
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Phases, Workload
+from experiments.workloads.base import FigureOfMerit, Mismatch, OwnTime, Parameters, Parsed, Phases, Workload
 from experiments.workloads.fields import Bytes
 
 PROGRAMS: Final = Path(__file__).parent.parent / "programs"
@@ -98,6 +98,7 @@ class DataStaging(Workload):
     python_modules: ClassVar[Mapping[str, str]] = {"mpi4py": "python3-mpi4py"}
     parameters_type = StagingParameters
     decides = "data-staging.run_s"
+    own_time = OwnTime("data-staging.run_s")
     figures = _figures()
     outputs = (RESULT,)
     phases = Phases(

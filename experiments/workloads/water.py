@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from pydantic import Field, field_validator
 
 from experiments.errors import OutputError
-from experiments.workloads.base import FigureOfMerit, Parameters, Parsed, Workload
+from experiments.workloads.base import FigureOfMerit, OwnTime, Parameters, Parsed, Workload
 
 _LATTICE_A: Final = 3.1
 """Lattice constant in angstrom that gives water's density with one molecule per cell."""
@@ -200,6 +200,8 @@ class Water(Workload):
             for name in ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
         ),
     )
+    decides = "water.loop_time_s"
+    own_time = OwnTime("water.loop_time_s", "water.cpu_use_percent")
     breakdown = tuple(f.id for f in figures if f.definition.startswith("MPI task timing breakdown"))
 
     def command(self, parameters: WaterParameters, *, ranks: int) -> tuple[str, ...]:

@@ -47,6 +47,17 @@ def test_it_replaces_figures_and_tables_and_leaves_what_was_measured(trial):
     assert trial.state == "finished"
 
 
+def test_start_up_and_end_follow_the_program_s_own_time(trial):
+    reparse([trial])
+    assert "start_end_s" not in values(trial), "the launch cannot be shorter than its loop"
+    trial.measurements.filter(metric="elapsed_s").update(value=10.0)
+    trial.measurements.filter(metric="water.loop_time_s").update(value=99.0)
+    reparse([trial])
+    stored = values(trial)
+    assert stored["start_end_s"] == pytest.approx(10.0 - stored["water.loop_time_s"])
+    assert stored["start_end_share"] == pytest.approx(stored["start_end_s"] / 10.0)
+
+
 def test_it_changes_nothing_when_it_runs_again(trial):
     reparse([trial])
     before = sorted(trial.measurements.values_list("pk", flat=True))

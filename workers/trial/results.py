@@ -59,9 +59,12 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
 
 def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
-    all_traffic = {**run_metrics(measured.elapsed_s, measured.usages, run.ranks), **packets.metrics, **parsed.figures}
+    of_the_run = {
+        **run_metrics(measured.elapsed_s, measured.usages, run.ranks),
+        **run.workload.outside_its_work(measured.elapsed_s, parsed.figures),
+    }
     return TrialResult(
-        measurements={"all": all_traffic, "mpi": packets.mpi_metrics},
+        measurements={"all": {**of_the_run, **packets.metrics, **parsed.figures}, "mpi": packets.mpi_metrics},
         not_available=packets.not_available,
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons else ""),
         trust_reasons=(*measured.link_reasons, *packets.reasons),

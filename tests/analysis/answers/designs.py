@@ -12,6 +12,7 @@ from analysis.scaling import Point
 from tests.words import plain
 
 TIME = Deciding("elapsed_s", "Elapsed time", "s")
+LOOP = Deciding("loop_s", "Loop time", "s")
 GFLOPS = Deciding("hpl.gflops", "Rate", "GFLOP/s", higher_is_better=True)
 HOSTS = Factor("hosts", "hosts", "scale", "", "hosts")
 METHOD = Factor("method", "method", "treatment")
@@ -45,7 +46,7 @@ def points(
 
 def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> Asked:
     """An experiment over these factors; what Asked has no field for goes to its points."""
-    of_points = {k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s") if k in more}
+    of_points = {k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "used_percent") if k in more}
     deciding = more.pop("deciding", TIME)
     return Asked(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)
 

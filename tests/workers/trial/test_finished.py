@@ -49,6 +49,7 @@ def test_it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> No
     assert 0 < values["cpu_mean_rank_s"] <= values["cpu_s"]
     assert values["cpu_s"] == pytest.approx(values["cpu_user_s"] + values["cpu_system_s"])
     assert 0 < values["water.loop_time_s"] < values["elapsed_s"]
+    assert values["start_end_s"] == pytest.approx(values["elapsed_s"] - values["water.loop_time_s"])
     kinds = set(finished.artifacts.values_list("kind", flat=True))
     assert kinds == {"stdout", "stderr", "capture", "analysis", "input", "samples", "other"}
     for artifact in finished.artifacts.all():
