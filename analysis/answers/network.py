@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import log
 from typing import Any, Final
@@ -34,6 +34,12 @@ class Change:
     ratio: float
     interval: Interval | None
     clear: bool
+    harshest: Change | None = None
+    """The same where the other network factors cost most, if that is another place: loss may matter only with delay."""
+
+    @property
+    def matters(self) -> bool:
+        return self.clear or (self.harshest is not None and self.harshest.clear)
 
 
 def answer_network(asked: Asked) -> Answer:
@@ -84,18 +90,22 @@ def _slices(grid: Grid, others: Sequence[Factor]) -> list[list[Point]]:
 
 
 def _changes(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Change]:
-    """The effect of every factor alone, where the other network factors are mildest; the largest effect first."""
+    """The effect of every factor alone, where the other network factors cost least, and most; the largest effect first."""
     changes = []
     for factor in network:
         rows = grid.along(factor, part)
         if not rows:
             continue
-        mildest = min(rows, key=lambda row: min(grid.cost(p) for p in row))
-        ordered = sorted(mildest, key=lambda p: grid.cost(p))
-        cheapest, costliest = ordered[0], ordered[-1]
-        ratio, interval, clear = grid.worse(grid.index(costliest), grid.index(cheapest))
-        changes.append(Change(factor, cheapest, costliest, ratio, interval, clear))
+        rows = sorted(rows, key=lambda row: min(grid.cost(p) for p in row))
+        mildest, harshest = _change(grid, factor, rows[0]), _change(grid, factor, rows[-1])
+        changes.append(replace(mildest, harshest=harshest) if len(rows) > 1 else mildest)
     return sorted(changes, key=lambda c: -c.ratio)
+
+
+def _change(grid: Grid, factor: Factor, row: Sequence[Point]) -> Change:
+    ordered = sorted(row, key=lambda p: grid.cost(p))
+    cheapest, costliest = ordered[0], ordered[-1]
+    return Change(factor, cheapest, costliest, *grid.worse(grid.index(costliest), grid.index(cheapest)))
 
 
 def _slope_of(change: Change, slopes: Sequence[Slope]) -> Slope | None:
@@ -114,16 +124,18 @@ def _sentence(
     told = []
     for change in changes:
         if not change.clear:
+            if change.matters:
+                told.append(_only_harshest_words(grid, change))
             continue
         slope = _slope_of(change, slopes)
         if slope is not None:
             told.append(_delay_words(slope, change))
         else:
-            told.append(_change_words(grid, change))
-    quiet = [c.factor.label for c in changes if not c.clear]
+            told.append(_change_words(grid, change) + _also_harshest_words(grid, change))
+    quiet = [c.factor.label for c in changes if not c.matters]
     if quiet:
         told.append(f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference")
-    clear = [c for c in changes if c.clear]
+    clear = [c for c in changes if c.matters]
     if _first_matters(grid, clear):
         told.append(f"{clear[0].factor.label} matters {'more' if len(clear) == 2 else 'most'}")
     worst = _together(grid, part)
@@ -172,6 +184,28 @@ def _change_words(grid: Grid, change: Change) -> str:
     return f"{words} {verb} {factor_words(change.ratio, change.interval)} as long as {start}"
 
 
+def _elsewhere(grid: Grid, change: Change) -> str:
+    """Where the other network factors cost most: " at 16 ms delay"."""
+    others = [f for f in grid.asked.of_role("network") if f is not change.factor]
+    return f" at {place(others, change.costliest.parameters)}"
+
+
+def _only_harshest_words(grid: Grid, change: Change) -> str:
+    """ "1 % loss takes 1.6 times as long as 0 % at 16 ms delay, and makes no measurable difference at 0 ms delay"."""
+    if change.harshest is None:
+        return ""
+    there, here = _elsewhere(grid, change.harshest), _elsewhere(grid, change)
+    return f"{_change_words(grid, change.harshest)}{there}, with no measurable difference{here}"
+
+
+def _also_harshest_words(grid: Grid, change: Change) -> str:
+    """The same factor where the others cost most, beside its effect where they cost least: ", 1.6 times at 16 ms delay"."""
+    harshest = change.harshest
+    if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
+        return ""
+    return f", {factor_words(harshest.ratio, harshest.interval)}{_elsewhere(grid, harshest)}"
+
+
 def _together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
     """How many times worse the worst point is than the best, where they differ in more than one factor."""
     best, worst = min(part, key=lambda p: grid.cost(p)), max(part, key=lambda p: grid.cost(p))
@@ -188,14 +222,20 @@ def _causes(
     """Every clear factor with what it explains of the log change, and how factors act together."""
     at = place(others, part[0].parameters)
     start = f"{at}: " if at else ""
-    whole = sum(log(c.ratio) for c in changes if c.clear) or 1.0
+    clear = [shown for c in changes if c.matters and (shown := c if c.clear else c.harshest) is not None]
+    whole = sum(log(c.ratio) for c in clear) or 1.0
     causes = [
-        Cause(f"{start}{_change_words(grid, c)}", log(c.ratio) / whole, "share", "grid") for c in changes if c.clear
+        Cause(f"{start}{_change_words(grid, c)}{_at_harshest(grid, c, changes)}", log(c.ratio) / whole, "share", "grid")
+        for c in clear
     ]
     told = slopes_by_loss(slopes)
     if told:
         causes.append(Cause(f"{start}{told}", None, "", "grid"))
     return causes
+
+
+def _at_harshest(grid: Grid, change: Change, changes: Sequence[Change]) -> str:
+    return "" if any(change is c for c in changes) else _elsewhere(grid, change)
 
 
 def _figures(grid: Grid, changes: Sequence[Change], slopes: Sequence[Slope]) -> list[Figure]:
@@ -204,9 +244,17 @@ def _figures(grid: Grid, changes: Sequence[Change], slopes: Sequence[Slope]) -> 
         low, high = (None, None) if c.interval is None else (c.interval.low, c.interval.high)
         where = {**c.costliest.parameters}
         figures.append(Figure(f"factor of {c.factor.label}", c.ratio, "1", low, high, where))
-        if c.clear:
+        if c.matters:
             figures.append(Figure("matters", c.factor.name, where=where))
-    if _first_matters(grid, [c for c in changes if c.clear]):
+        if c.harshest is not None:
+            low, high = (
+                (None, None) if c.harshest.interval is None else (c.harshest.interval.low, c.harshest.interval.high)
+            )
+            where = {**c.harshest.costliest.parameters}
+            figures.append(
+                Figure(f"factor of {c.factor.label}, others harshest", c.harshest.ratio, "1", low, high, where)
+            )
+    if _first_matters(grid, [c for c in changes if c.matters]):
         figures.append(Figure("matters most", changes[0].factor.name, where=changes[0].cheapest.parameters))
     for s in slopes:
         low, high = (None, None) if s.interval is None else (s.interval.low, s.interval.high)

@@ -19,6 +19,25 @@ def test_it_tells_each_factor_alone_and_which_matters_most():
     assert values(given, "seconds per second of delay", **{"link.loss": 0.0}) == [pytest.approx(125.0, rel=1e-3)]
 
 
+def test_loss_that_matters_only_with_delay_is_told_there():
+    given = checked(asks([DELAY, LOSS], {**GRID, (0.0, 0.01): 1.005}))
+
+    assert values(given, "matters") == ["link.delay", "link.loss"]
+    assert values(given, "factor of loss, others harshest") == [pytest.approx(1.5)]
+    assert "1 % loss takes 1.5 times" in given.sentence
+    assert "at 16 ms delay, with no measurable difference at 0 ms delay" in given.sentence
+    assert any("1.5 times" in c.statement and "at 16 ms delay" in c.statement for c in given.causes)
+
+
+def test_loss_is_told_at_both_ends_of_the_delay():
+    given = checked(asks([DELAY, LOSS], {**GRID, (0.016, 0.01): 6.0}))
+
+    assert values(given, "factor of loss") == [pytest.approx(1.5)]
+    assert values(given, "factor of loss, others harshest") == [pytest.approx(2.0)]
+    assert "1 % loss takes 1.5 times" in given.sentence
+    assert ", 2 times (" in given.sentence.partition("1 % loss")[2]
+
+
 def test_it_does_not_rank_factors_that_cannot_be_told_apart():
     given = checked(asks([DELAY, LOSS], {**GRID, (0.0, 0.01): 2.98}))
 
