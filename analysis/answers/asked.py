@@ -87,6 +87,8 @@ class Asked:
     """What the deciding metric could reach at most, in its unit."""
     against: tuple[str, str] | None = None
     """(choice, baseline) where the deciding metric itself says how many times better the one is than the other."""
+    also: Deciding | None = None
+    """A metric that is told beside the deciding one where choices are compared: the bandwidth beside the time."""
     own_time: str = ""
     """Metric of the program's own time of its work, s; empty where only the launch was timed."""
     own_cpu_percent: str = ""

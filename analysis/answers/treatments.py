@@ -12,6 +12,7 @@ from analysis.answers.asked import Asked, Factor, Question, Role
 from analysis.answers.grid import Grid
 from analysis.answers.strength import further, strength
 from analysis.answers.wording import factor_words, level, place, repetitions_words, value
+from analysis.findings.wording import quantity
 from analysis.scaling import Point
 
 _SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
@@ -120,6 +121,7 @@ def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Facto
     told = {size: ranked for size, ranked in rows.items() if grid.clearly(ranked[-1], ranked[0])}
     for size, ranked in told.items():
         figures += _best_figures(grid, choices, ranked, {scale.name: size})
+    figures += _also_figures(asked, grid)
     if not told:
         size, ranked = list(rows.items())[-1]
         seen = grid.claims.resolution()
@@ -135,6 +137,15 @@ def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Facto
     return Answer(
         "scale and treatment", sentence[:1].upper() + sentence[1:], held, figures, causes, None, grid.claims.scatter
     )
+
+
+def _also_figures(asked: Asked, grid: Grid) -> tuple[Figure, ...]:
+    """The medians of every point of what is told beside the deciding metric."""
+    if asked.also is None:
+        return ()
+    medians = [(point, point.median(asked.also.metric)) for point in grid.points]
+    places = [({f.name: p.parameters.get(f.name) for f in asked.factors}, m) for p, m in medians if m is not None]
+    return tuple(Figure(asked.also.label, m, asked.also.unit, where=where) for where, m in places)
 
 
 def _by_size(grid: Grid, scale: Factor) -> dict[float, list[Point]]:
@@ -163,8 +174,20 @@ def _sizes_sentence(
     return (
         f"{place(choices, best.parameters)} is best{_beside(choices, equal)}{_from_on(tops, _choice(choices, best), scale)}: "
         f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(asked)} as {place(choices, worst.parameters)} "
-        f"({value(asked, grid.typical(best))} against {value(asked, grid.typical(worst))}){before}{end}."
+        f"({value(asked, grid.typical(best))} against {value(asked, grid.typical(worst))}"
+        f"{_also_words(asked, best, worst)}){before}{end}."
     )
+
+
+def _also_words(asked: Asked, best: Point, worst: Point) -> str:
+    """The medians of what is told beside the deciding metric: "; aggregate bandwidth 20 MB/s against 9 MB/s"."""
+    if asked.also is None:
+        return ""
+    medians = [point.median(asked.also.metric) for point in (best, worst)]
+    if any(m is None for m in medians):
+        return ""
+    told = " against ".join(quantity(m, asked.also.unit) for m in medians if m is not None)
+    return f"; {asked.also.label.lower()} {told}"
 
 
 def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:

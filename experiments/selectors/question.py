@@ -53,6 +53,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         accepted=_accepted(experiment, study, workload),
         against=against,
         peak=_peak(experiment, workload, deciding),
+        also=_also(experiment, workload, deciding),
         own_time=own.time if own else "",
         own_cpu_percent=own.cpu_percent if own else "",
         trial_s=_trial_s(experiment),
@@ -185,6 +186,15 @@ def _against(points: Sequence[Point], deciding: Deciding, workload: Workload | N
         return None
     methods = {str(point.parameters.get(phases.method)) for point in points}
     return (next(iter(methods)), phases.baseline) if len(methods) == 1 else None
+
+
+def _also(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> Deciding | None:
+    """The bandwidth of all nodes together, beside the time of a staged run."""
+    phases = workload.phases if workload else None
+    if phases is None or deciding.metric != phases.run:
+        return None
+    told = find(phases.aggregate, experiment.specification)
+    return Deciding(told.id, told.label, told.unit, told.direction == "higher")
 
 
 def _peak(experiment: Experiment, workload: Workload | None, deciding: Deciding) -> float | None:

@@ -2,8 +2,8 @@
 
 python -m tests.benchmarks.head_lines RESULT.json FINDINGS.json [RESULT.json FINDINGS.json ...]
 
-RESULT is what ``script/run SPEC --json RESULT`` writes, FINDINGS what ``script/manage findings SLUG --json`` prints. The status is 1 where a
-figure of the answer is not what the trials give. Nothing of ``analysis`` is used.
+RESULT is what ``script/run SPEC --json RESULT`` writes, FINDINGS what ``script/manage findings SLUG --json`` prints. The status is 1 where
+a figure of the answer is not what the trials give. Nothing of ``analysis`` is used.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from statistics import geometric_mean, median
 from typing import Any, Final
 
 DECIDES: Final = {
-    "water": ("water.loop_time_s", min),
-    "pingpong": ("pingpong.transfer_time_s", min),
-    "concurrent-readers": ("concurrent-readers.job_wall_s", min),
-    "hpl": ("hpl.gflops", max),
-    "data-staging": ("data-staging.run_s", min),
+    "water": ("water.loop_time_s", "s", min),
+    "pingpong": ("pingpong.transfer_time_s", "s", min),
+    "concurrent-readers": ("concurrent-readers.job_wall_s", "s", min),
+    "hpl": ("hpl.gflops", "GFLOP/s", max),
+    "data-staging": ("data-staging.run_s", "s", min),
 }
-_LOADS: Final = ("carried", "used up first", "use")
 Point = tuple[tuple[str, Any], ...]
 
 
 def points_of(result: Mapping[str, Any]) -> dict[Point, list[float]]:
     """Return the deciding metric's values by the parameters that vary, in the order of the design."""
-    metric, _ = DECIDES[result["experiment"]["workload"]]
+    metric, _, _ = DECIDES[result["experiment"]["workload"]]
     trials = [t for t in result["trials"] if t["state"] == "finished" and t["kind"] == "measured" and not t["apart"]]
     names = [n for n in trials[0]["parameters"] if len({repr(t["parameters"][n]) for t in trials}) > 1]
     points: dict[Point, list[float]] = defaultdict(list)
@@ -39,7 +38,9 @@ def points_of(result: Mapping[str, Any]) -> dict[Point, list[float]]:
     return dict(points)
 
 
-def disagreements(points: Mapping[Point, list[float]], answer: Mapping[str, Any], pick: Any) -> Iterator[str]:
+def disagreements(
+    points: Mapping[Point, list[float]], answer: Mapping[str, Any], unit: str, pick: Any
+) -> Iterator[str]:
     """Yield the figures of the answer that the trials do not give; those of other metrics are passed over."""
     typical = {point: geometric_mean(values) for point, values in points.items()}
     rows = list(typical)
@@ -60,20 +61,22 @@ def disagreements(points: Mapping[Point, list[float]], answer: Mapping[str, Any]
             ]
             ratio = typical[at[0]] / typical[pick(scale, key=typical.__getitem__)]
             expected = ratio if pick is min else 1 / ratio
-        elif name.startswith("factor of ") and name != "factor of all":
-            expected = _factor(typical, at, name.removeprefix("factor of "), value)
-        elif len(at) == 1 and name not in _LOADS and isinstance(value, float):
+        elif name.startswith("factor of "):
+            expected = _factor(typical, name.removeprefix("factor of ").partition(",")[0], at[0], pick)
+        elif len(at) == 1 and figure["unit"] == unit:
             expected = typical[at[0]]
         same = isclose(expected, value, rel_tol=1e-6) if isinstance(value, float) else expected == value
         if not same:
             yield f"{name} {dict(where)}: {value} in the answer, {expected} from the trials"
 
 
-def _factor(typical: Mapping[Point, float], at: list[Point], label: str, told: float) -> float:
-    """The change over a network factor between its ends, the other ones kept as the figure's place says."""
+def _factor(typical: Mapping[Point, float], label: str, costliest: Point, pick: Any) -> float:
+    """How many times worse the costliest level of a network factor is than the best one, everything else the same."""
     name = f"link.{label.replace(' ', '_').replace('rate', 'bandwidth')}"
-    ends = sorted(at, key=lambda p: float(dict(p).get(name) or 0))
-    return typical[ends[-1]] / typical[ends[0]] if ends else told
+    others = [(n, v) for n, v in costliest if n != name]
+    row = [p for p in typical if [(n, v) for n, v in p if n != name] == others]
+    ratio = typical[costliest] / typical[pick(row, key=typical.__getitem__)]
+    return ratio if pick is min else 1 / ratio
 
 
 def table(points: Mapping[Point, list[float]]) -> str:
@@ -89,12 +92,12 @@ def main(files: list[str]) -> int:
     wrong = 0
     for result_file, findings_file in zip(files[::2], files[1::2], strict=True):
         result, findings = (json.loads(Path(f).read_text()) for f in (result_file, findings_file))
-        metric, pick = DECIDES[result["experiment"]["workload"]]
+        metric, unit, pick = DECIDES[result["experiment"]["workload"]]
         answer, points = findings["answer"], points_of(result)
         print(f"### {result['experiment']['name']}\n\n> {answer['sentence']} [{answer['strength']}]\n")
         print(*(f"- {cause['statement']}" for cause in answer["causes"]), sep="\n")
         print(f"\n`{metric}`:\n\n{table(points)}\n")
-        for sentence in disagreements(points, answer, pick):
+        for sentence in disagreements(points, answer, unit, pick):
             wrong += 1
             print(f"DISAGREES: {sentence}")
     return min(wrong, 1)

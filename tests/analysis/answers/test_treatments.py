@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.analysis.answers.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks, checked, values
+from analysis.answers import Deciding
+from tests.analysis.answers.designs import GFLOPS, HOSTS, LOOP, METHOD, MOLECULES, asks, checked, values
+
+RATE = Deciding("elapsed_s", "Aggregate bandwidth", "B/s", higher_is_better=True)
+"""A second metric of every point; its name is one that the helper takes."""
 
 
 def test_it_names_the_best_choice_and_its_factor():
@@ -32,6 +36,17 @@ def test_it_finds_the_crossing_over_sizes():
     assert values(given, "best", hosts=8) == ["tree"]
     assert "from 4 hosts on" in given.sentence
     assert "at 2 hosts pull is" in given.sentence
+
+
+def test_it_tells_the_bandwidth_beside_the_time():
+    times = {(2, "pull"): 1.0, (2, "tree"): 1.0, (8, "pull"): 4.0, (8, "tree"): 2.0}
+    rates = {key: 2e7 / seconds for key, seconds in times.items()}
+    asked = asks([HOSTS, METHOD], times, elapsed_s=rates, also=RATE, deciding=LOOP)
+
+    given = checked(asked)
+
+    assert "; aggregate bandwidth 10 MB/s against 5 MB/s)" in given.sentence
+    assert values(given, "Aggregate bandwidth", hosts=8, method="tree") == [pytest.approx(1e7)]
 
 
 def test_a_difference_at_a_smaller_size_is_told_where_the_largest_shows_none():

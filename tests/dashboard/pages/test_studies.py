@@ -94,7 +94,7 @@ def test_it_starts_the_built_in_experiment_with_one_click(page, person):
     experiment = Experiment.objects.get(published=False)
     assert response.url == experiment.get_absolute_url()
     assert experiment.owner == person
-    assert experiment.trials.filter(state="queued").count() == 6
+    assert experiment.trials.filter(state="queued").count() == 15
 
 
 def test_it_starts_nothing_when_it_only_reads(page):
