@@ -39,6 +39,22 @@ def test_the_loss_is_that_of_the_program_s_own_time():
     assert sum(c.explains or 0 for c in given.causes if "start-up" not in c.statement) <= 3.0 + 1e-9
 
 
+def test_parts_that_grow_by_more_than_the_loss_are_told_with_what_falls():
+    shares = {1: 99.0, 2: 70.0, 4: 30.0}
+    asked = asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=shares, **OWN, cores=2)
+
+    given = checked(asked)
+
+    at_two, at_four = (parts(asked, asked.points[i]) for i in (1, 2))
+    assert at_two is not None
+    assert at_four is not None
+    grown = [c.explains or 0 for c in given.causes if " more of " in c.statement]
+    assert grown == [pytest.approx(at_four.messages - at_two.messages), pytest.approx(at_four.core - at_two.core)]
+    assert sum(grown) - (at_two.computing - at_four.computing) == pytest.approx(3.0)
+    assert any(c.statement == "1.5 s less of computing" for c in given.causes)
+    assert not any("all of it" in c.statement for c in given.causes)
+
+
 def test_start_up_and_end_stand_apart_behind_the_causes():
     given = checked(launched())
 
