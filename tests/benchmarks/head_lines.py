@@ -46,7 +46,7 @@ def disagreements(
     rows = list(typical)
     for figure in answer["figures"]:
         name, value, where = figure["name"], figure["value"], figure["where"]
-        at = [p for p in rows if all(dict(p).get(k) == v for k, v in where.items())]
+        at = [p for p in rows if all(where.get(n, v) == v for n, v in p)]
         expected: Any = value
         if name == "best size":
             expected = dict(pick(rows, key=typical.__getitem__))["hosts"]
