@@ -80,14 +80,12 @@ def loss(asked: Asked, good: Point, bad: Point) -> tuple[Cause, ...]:
     grown = [(name, seconds) for name, seconds in _largest_first(more) if seconds >= _TOLD * total]
     fallen = [(name, -seconds) for name, seconds in more.items() if seconds <= -_TOLD * total]
     if fallen and len(grown) > 1:  # the grown ones are together more than the loss: none of them is a part of it
-        told = [Cause(f"{quantity(s, 's')} more of {_NAMED[name]}", s, "s", _CHART) for name, s in grown]
-        return (*told, *(Cause(f"{quantity(s, 's')} less of {_NAMED[name]}", None, "s", _CHART) for name, s in fallen))
+        told = [Cause(f"{amount(s, 's')} more of {_NAMED[name]}", s, "s", _CHART) for name, s in grown]
+        return (*told, *(Cause(f"{amount(s, 's')} less of {_NAMED[name]}", None, "s", _CHART) for name, s in fallen))
     causes = []
     for name, seconds in grown:
         share = min(seconds, total)
-        part = (
-            f"{amount(share, 's')} of the {amount(total, 's')} {_whole(asked)}" if seconds < total else "all of it"
-        )
+        part = f"{amount(share, 's')} of the {amount(total, 's')} {_whole(asked)}" if seconds < total else "all of it"
         causes.append(Cause(f"{part} is {_NAMED[name]}", share, "s", _CHART))
     return tuple(causes)
 

@@ -12,7 +12,7 @@ from analysis.answers.asked import Asked, Factor, Question, Role
 from analysis.answers.grid import Grid
 from analysis.answers.strength import further, strength
 from analysis.answers.wording import factor_words, level, place, repetitions_words, value
-from analysis.findings.wording import quantity
+from analysis.numbers import amount
 from analysis.scaling import Point
 
 _SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
@@ -186,7 +186,7 @@ def _also_words(asked: Asked, best: Point, worst: Point) -> str:
     medians = [point.median(asked.also.metric) for point in (best, worst)]
     if any(m is None for m in medians):
         return ""
-    told = " against ".join(quantity(m, asked.also.unit) for m in medians if m is not None)
+    told = " against ".join(amount(m, asked.also.unit) for m in medians if m is not None)
     return f"; {asked.also.label.lower()} {told}"
 
 
