@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 from pathlib import Path
 
+from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
 
@@ -29,8 +29,12 @@ GATES = (
 CAP_SYS_ADMIN = 21  # linux/capability.h
 CAP_NET_ADMIN = 12
 TUN = "/dev/net/tun"
+PROBES = 3
+PROBE_LIMIT_S = 10.0
 NO_NETEM = "This kernel has no netem (module sch_netem)."
 NO_NUMGEN = "This kernel's nftables cannot drop frames at random (module nft_numgen)."
+
+_granted: set[tuple[str, ...]] = set()
 
 
 def probe() -> list[str]:
@@ -61,29 +65,19 @@ def has_capabilities() -> bool:
     return False
 
 
-@functools.lru_cache(maxsize=1)
 def emulators() -> dict[str, str]:
-    """What keeps each back end for delay, jitter and loss from working here; "" for nothing. Asked once per process."""
+    """What keeps each back end for delay, jitter and loss from working here; "" for nothing. What works is asked once."""
     missing = {
         name: "" if find_program(program) else f"{name} needs the program {program}: install the package {package}."
         for name, program, package in (("nftables", "nft", "nftables"), ("wirefilter", "wirefilter", "vde-wirefilter"))
     }
     return {
-        "netem": "" if _tries("tc", "qdisc", "add", "dev", "lo", "root", "netem") else NO_NETEM,
+        "netem": NO_NETEM if _refusal("tc", "qdisc", "add", "dev", "lo", "root", "netem") else "",
         "nftables": missing["nftables"]
-        or ("" if _tries("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else NO_NUMGEN),
+        or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
         "relay": _tun_problem(),
         "wirefilter": missing["wirefilter"] or _tun_problem(),
     }
-
-
-def _tries(program: str, *arguments: str, text: str = "") -> bool:
-    """Whether a command works in namespaces like the test-bed's."""
-    argv = [*unshare_argv(), find_program(program) or program, *arguments]
-    try:
-        return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=10, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
 
 
 def _tun_problem() -> str:
@@ -94,19 +88,39 @@ def _tun_problem() -> str:
     return ""
 
 
-@functools.lru_cache(maxsize=1)
-def _namespace_refusal() -> str:
-    """What the kernel says when asked for the namespaces; empty when it grants them."""
-    try:
-        trial = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    return "" if trial.returncode == 0 else trial.stderr.strip() or f"exit status {trial.returncode}"
+def _refusal(program: str, *arguments: str, text: str = "") -> str:
+    """What the kernel says to a command in namespaces like the test-bed's; empty when it grants it.
+
+    A grant is remembered. A refusal may have been of the moment. A probe that was killed, or got no processor in its time,
+    says nothing about the kernel and is sent again; raises ClusterUnavailable when that happens to all of them.
+    """
+    question = (program, *arguments, text)
+    if question in _granted:
+        return ""
+    argv = [*unshare_argv(), find_program(program) or program, *arguments]
+    ends = []
+    for _ in range(PROBES):
+        try:
+            probe = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=False)
+        except OSError as error:
+            return str(error)
+        except subprocess.TimeoutExpired:
+            ends.append(f"did not end within {PROBE_LIMIT_S:g} s")
+            continue
+        if probe.returncode == 0:
+            _granted.add(question)
+            return ""
+        if probe.returncode > 0:
+            return probe.stderr.strip() or f"exit status {probe.returncode}"
+        ends.append(f"was killed by signal {-probe.returncode}")
+    raise ClusterUnavailable(
+        f"Whether the kernel grants the test-bed's namespaces could not be found out: `{program}` {', then '.join(ends)}."
+    )
 
 
 def namespace_problems() -> list[str]:
     """Why this user may not make namespaces, with the sysctl to set where one is the reason."""
-    refusal = _namespace_refusal()
+    refusal = _refusal("true")
     if not refusal:
         return []
     closed = [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -39,7 +41,7 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 def test_a_forbidden_namespace_names_the_sysctl(
     closed: dict[str, str], advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(MODULE, "_namespace_refusal", lambda: "Operation not permitted")
+    monkeypatch.setattr(MODULE, "_refusal", lambda *_: "Operation not permitted")
     monkeypatch.setattr(MODULE, "_sysctl", closed.get)
     (problem,) = probe()
     assert advice in problem
@@ -53,3 +55,64 @@ def test_root_needs_no_user_namespace_and_everybody_else_gets_one(monkeypatch: p
         *("--user", "--map-root-user", "--net", "--mount", "--uts", "--pid", "--ipc"),
         *("--fork", "--kill-child", "--mount-proc"),
     ]
+
+
+@pytest.fixture
+def answer_probes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
+    """The next probes end with these statuses, of which nothing is known yet; the commands are collected."""
+
+    def prepare(*ends: int | Exception) -> list[list[str]]:
+        asked: list[list[str]] = []
+        left = iter(ends)
+
+        def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+            asked.append(argv)
+            end = next(left)
+            if isinstance(end, Exception):
+                raise end
+            return subprocess.CompletedProcess(
+                argv, end, "", "unshare failed: No space left on device" if end > 0 else ""
+            )
+
+        monkeypatch.setattr(MODULE, "_granted", set())
+        monkeypatch.setattr(subprocess, "run", run)
+        return asked
+
+    return prepare
+
+
+LATE = subprocess.TimeoutExpired("unshare", 10.0)
+
+
+def test_a_probe_that_was_killed_or_starved_is_no_refusal_and_is_sent_again(
+    answer_probes: Callable[..., list[list[str]]],
+) -> None:
+    asked = answer_probes(-9, LATE, 0)
+    assert probe() == []
+    assert len(asked) == 3
+    assert probe() == []  # what the kernel grants is asked once
+    assert len(asked) == 3
+
+
+def test_probes_that_are_killed_again_and_again_end_with_a_sentence_and_are_not_remembered(
+    answer_probes: Callable[..., list[list[str]]],
+) -> None:
+    asked = answer_probes(-9, LATE, -15, 0)
+    with pytest.raises(ClusterUnavailable, match="could not be found out: `true` was killed by signal 9, then did not"):
+        launchers.get("testbed").open(host_count=1, link=PlainLink())
+    assert len(asked) == 3
+    assert probe() == []
+
+
+def test_a_refusal_of_the_moment_is_not_remembered(answer_probes: Callable[..., list[list[str]]]) -> None:
+    answer_probes(1, 0)
+    (problem,) = probe()
+    assert "No space left on device" in problem
+    assert probe() == []
+
+
+def test_a_killed_probe_of_an_emulator_is_no_refusal_either(answer_probes: Callable[..., list[list[str]]]) -> None:
+    answer_probes(-9, 0, 1)
+    found = MODULE.emulators()
+    assert found["netem"] == ""
+    assert found["nftables"]
