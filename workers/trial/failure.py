@@ -56,6 +56,15 @@ def timed_out(program: str, limit_s: float) -> str:
     return f"{program} did not end within the time limit of {amount(limit_s, 's')} and was stopped."
 
 
+def did_not_end(
+    program: str, usages: Sequence[RankUsage], limit_s: float, *, ranks: int, stdout: Path, stderr: Path
+) -> str:
+    """Return the sentences for a launch command that was still there so long after a rank failed or all had ended."""
+    what = _cause(program, 0, usages, ranks) if any(u.failed for u in usages) else f"All ranks of {program} ended"
+    sentence = f"{what}. The launch command did not end within {limit_s:g} s of that and was stopped."
+    return with_output(sentence, stdout=stdout, stderr=stderr)
+
+
 def storage_failure(error: OSError) -> str | None:
     """Return the sentence for an error of the storage that a person can mend, or None for any other error."""
     if error.errno not in _STORAGE:

@@ -23,9 +23,10 @@ from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
 from workers.launchers import Process, Session
 from workers.trial.database_retry import patiently
-from workers.trial.failure import tail, timed_out, why_failed, with_output
+from workers.trial.failure import did_not_end, tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
 from workers.trial.job import job_for
+from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_traffic import LiveTraffic
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
@@ -100,7 +101,7 @@ class TrialRun:
             traffic = stack.enter_context(_live(capture))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
-                samples = self._watch(session, process, traffic)
+                samples = self._watch(session, process, traffic, LaunchEnd(job.report_dir, self.ranks))
             finally:
                 process.terminate(TERM_GRACE_S)
             self._require_network(session, thorough=True)
@@ -183,7 +184,7 @@ class TrialRun:
                 unseen.append(f"host {host} was not recorded: {error}")
         return recordings, tuple(unseen)
 
-    def _watch(self, session: Session, process: Process, traffic: LiveTraffic) -> list[Sample]:
+    def _watch(self, session: Session, process: Process, traffic: LiveTraffic, launch_end: LaunchEnd) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
         samples = [session.sample()]
         deadline = time.monotonic() + self.spec.time_limit_s
@@ -198,10 +199,20 @@ class TrialRun:
             if now >= next_sample:
                 next_sample = now + 1.0
                 self._require_network(session)
+                self._require_end_in_time(launch_end)
                 samples.append(session.sample())
                 self.heart.show(self._progress(process, samples, traffic))
         samples.append(session.sample())
         return samples
+
+    def _require_end_in_time(self, launch_end: LaunchEnd) -> None:
+        """Raise TrialFailed for a launch command that hangs although its ranks are gone: the time limit may be days away."""
+        if usages := launch_end.overdue():
+            raise TrialFailed(
+                did_not_end(
+                    self.workload.title, usages, END_LIMIT_S, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
+                )
+            )
 
     def _progress(self, process: Process, samples: list[Sample], traffic: LiveTraffic) -> dict[str, Any]:
         rows = shares(samples[-2:])
@@ -214,7 +225,7 @@ class TrialRun:
 
     def _require_good_end(self, process: Process, usages: Sequence[RankUsage], reported: int) -> None:
         code = process.returncode
-        if code is None or code != 0 or any(u.exit_status or u.signal for u in usages):
+        if code is None or code != 0 or any(u.failed for u in usages):
             raise TrialFailed(
                 why_failed(
                     self.workload.title, code or 0, usages, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr

@@ -31,6 +31,10 @@ class RankUsage:
     def cpu_s(self) -> float:
         return self.user_s + self.system_s
 
+    @property
+    def failed(self) -> bool:
+        return bool(self.exit_status or self.signal)
+
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
     """The reports found, by rank; a rank that was killed with its wrapper has left none."""
