@@ -32,7 +32,9 @@ class CeleryWorker:
         argv += ["--beat"] if beat else []
         self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
         deadline = time.monotonic() + 40
-        while not self._replies_to_ping():
+        patience_s = 0.2
+        while not self._replies_to_ping(patience_s):
+            patience_s = min(1.2 * patience_s, 2.0)  # a machine with other load answers later than a free one
             if not self.alive or time.monotonic() > deadline:
                 self.kill()
                 raise AssertionError(f"the Celery worker did not start:\n{self.output()[-3000:]}")
@@ -70,5 +72,5 @@ class CeleryWorker:
         _, left = psutil.wait_procs(family, timeout=10)
         assert not left, f"outlived their worker: {left}"
 
-    def _replies_to_ping(self) -> bool:
-        return bool(app.control.ping(destination=[self.name], timeout=0.2))
+    def _replies_to_ping(self, patience_s: float) -> bool:
+        return bool(app.control.ping(destination=[self.name], timeout=patience_s))

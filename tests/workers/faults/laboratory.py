@@ -21,6 +21,7 @@ from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
+from tests.workers.faults import scene
 from tests.workers.faults.stepped_clock import STEPS, SteppedClock, reap_with_clock
 from workers import queue, reaper
 
@@ -41,9 +42,12 @@ class Laboratory:
     place: Path
     """Where the trials' directories are, on a small file system of their own."""
     worker: CeleryWorker = field(init=False)
+    done: list[str] = field(default_factory=list)
+    """The faults so far, with the seconds since the first worker's start."""
 
     def __post_init__(self) -> None:
         self.replace_worker()
+        self.began = time.monotonic()
         self.faults: dict[str, Callable[[], bool]] = {
             "worker": self.kill_worker,
             "mpirun": lambda: self.kill_program("mpirun"),
@@ -59,7 +63,8 @@ class Laboratory:
         }
 
     def replace_worker(self) -> None:
-        self.worker = self.start_worker(concurrency=2, variables=self.clock.variables)
+        variables = {**self.clock.variables, **scene.DUMPS_ITS_STACK}
+        self.worker = self.start_worker(concurrency=2, variables=variables)
 
     def tick(self, experiment: Experiment) -> None:
         """What beat does every five seconds, as often as it is called."""
@@ -95,6 +100,12 @@ class Laboratory:
             return []
 
     # Faults: each returns whether there was something to harm.
+
+    def harm(self, kind: str) -> bool:
+        if not self.faults[kind]():
+            return False
+        self.done.append(f"{kind} at {time.monotonic() - self.began:.1f} s")
+        return True
 
     def kill_worker(self) -> bool:
         self.worker.kill()  # which asserts that its family dies with it
@@ -213,11 +224,23 @@ class Laboratory:
         except psutil.Error:
             return []
 
+    def _files(self) -> list[str]:
+        with contextlib.suppress(DatabaseError):
+            return scene.directories(self.directories())
+        return ["the database does not answer"]
+
     def describe(self, experiment: Experiment) -> str:
+        """The trials, what the worker's family is doing and has on disk. Ends the worker's pool: for a test that has failed."""
         rows = self.ask(lambda: list(experiment.trials.order_by("position", "attempt"))) or []
         lines = [
-            f"{t.pk} rep {t.repetition} attempt {t.attempt} {t.state} superseded={t.superseded} {t.message[:200]}"
+            f"{t.pk} rep {t.repetition} attempt {t.attempt} {t.state} beats={t.beats} silent rounds={t.reaper_rounds} "
+            f"superseded={t.superseded} progress={t.progress} {t.message[:200]}"
             for t in rows
             if isinstance(t, Trial)
         ]
-        return "\n".join([*lines, self.worker.output()[-2000:]])
+        lines += [f"faults so far: {', '.join(self.done) or 'none'}"]
+        lines += ["", "the worker's family:", *scene.processes(self.family())]
+        lines += ["", "directories of running trials:", *self._files()]
+        with contextlib.suppress(psutil.NoSuchProcess):
+            scene.print_stacks(psutil.Process(self.worker.pid).children())
+        return "\n".join([*lines, "", "the worker's last words:", self.worker.output()[-8000:]])

@@ -1,0 +1,61 @@
+"""What a stuck worker is doing, told without tools that a machine may lack: /proc, and the interpreter's own stack dump."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+DUMPS_ITS_STACK = {"PYTHONFAULTHANDLER": "1"}
+"""With these variables a Python program prints the stacks of all its threads when SIGABRT ends it."""
+COMMAND_LENGTH = 160
+DUMP_LIMIT_S = 5.0
+
+
+def processes(family: Iterable[psutil.Process]) -> list[str]:
+    """A line for each process: who it is, in which state, and where in the kernel each of its threads waits."""
+    lines = []
+    for process in family:
+        with contextlib.suppress(psutil.Error):
+            command = " ".join(process.cmdline())[:COMMAND_LENGTH]
+            waits = ", ".join(f"{task.name}: {_wait(task)}" for task in _tasks(process.pid))
+            lines.append(f"{process.pid} of {process.ppid()} {process.name()} {process.status()} [{waits}] {command}")
+    return lines
+
+
+def _tasks(pid: int) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(Path(f"/proc/{pid}/task").iterdir())
+    return []
+
+
+def _wait(task: Path) -> str:
+    """The kernel's function where it waits, and the system call with its arguments."""
+    told = []
+    for name in ("wchan", "syscall"):
+        with contextlib.suppress(OSError):
+            told.append(" ".join((task / name).read_text().split()[:3]))
+    return " ".join(told)
+
+
+def directories(places: Iterable[Path]) -> list[str]:
+    """Every file below each place with its length in bytes."""
+    lines = []
+    for place in places:
+        for file in sorted(place.rglob("*")):
+            with contextlib.suppress(OSError):
+                lines.append(f"{file.relative_to(place.parent)} {file.stat().st_size}")
+    return lines
+
+
+def print_stacks(programs: Iterable[psutil.Process]) -> None:
+    """End Python programs that were started with DUMPS_ITS_STACK; returns when their stacks are in their logs."""
+    ended = []
+    for program in programs:
+        with contextlib.suppress(psutil.Error):
+            program.send_signal(signal.SIGABRT)
+            ended.append(program)
+    psutil.wait_procs(ended, timeout=DUMP_LIMIT_S)
