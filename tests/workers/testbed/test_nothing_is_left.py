@@ -76,6 +76,11 @@ def namespaces_in_use() -> set[int]:
     return {network(pid) for pid in psutil.pids()}
 
 
+def _hear_ctrl_c() -> None:
+    """A shell starts what it puts into the background with SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def running_worker(
     kind: str, directory: Path, prefix: tuple[str, ...] = (), python: str = sys.executable
@@ -93,6 +98,7 @@ def running_worker(
         text=True,
         env=environment,
         start_new_session=True,
+        preexec_fn=_hear_ctrl_c,
     )
     try:
         assert process.stdout is not None
