@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,15 @@ def mpi_pcap(mpi_capture: Path) -> Path:
     target = mpi_capture.with_suffix(".pcap")
     subprocess.run(["editcap", "-F", "nsecpcap", str(mpi_capture), str(target)], check=True, timeout=30)
     return target
+
+
+@pytest.fixture(scope="session")
+def checked_kernels() -> dict[str, str]:
+    """The environment of a program whose kernels check every index. Whoever needs them first on a machine waits for them.
+
+    Without the directory that ``analysis.kernels`` chose for this process: numba would take the unchecked kernels from there.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment = {**kept, "NUMBA_BOUNDSCHECK": "1"}
+    subprocess.run([sys.executable, "-m", "analysis.warm_up"], env=environment, check=True, timeout=140)
+    return environment

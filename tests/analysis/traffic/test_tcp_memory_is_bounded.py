@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,11 +108,11 @@ print("ok")
 """
 
 
-def test_random_packets_stay_within_bounds_with_every_index_checked(tmp_path: Path) -> None:
+@pytest.mark.timeout(200)  # the first test that needs checked kernels compiles them
+def test_random_packets_stay_within_bounds_with_every_index_checked(checked_kernels: dict[str, str]) -> None:
     """In a process of its own: numba decides about bounds checks when it compiles."""
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", RANDOM_PACKETS]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=58)
+    done = subprocess.run(command, env=checked_kernels, capture_output=True, text=True, timeout=58)
     assert done.stdout == "ok\n", done.stderr[-2000:]
 
 
