@@ -127,10 +127,9 @@ def test_it_refuses_more_hosts_than_the_cluster_has(kind: str, settings: dict[st
             submit(most + 1)
 
 
-@pytest.mark.django_db
 def test_it_reads_a_stored_specification_even_when_the_limit_was_lowered() -> None:
     large = parse(written(sweep={"hosts": "1..20"}, repetitions=1000), max_trials=20_000)
-    experiment = Experiment.submit(large, project=load_defaults())
+    experiment = Experiment(specification=large.to_dict())
     assert experiment.spec == large  # 20 000 trials, twice what parse() allows by default
 
 
