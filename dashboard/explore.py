@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
+from dashboard.charts import MOST_SERIES
 from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
@@ -25,7 +26,13 @@ from experiments.selectors.explorer_export import FORMATS, columns, rows
 from experiments.selectors.explorer_query import Query
 from experiments.spec.parameters import known_parameters
 
-STATISTICS: Final = (("median", "Median, full range"), ("mean", "Mean, 95 % interval"))
+EACH: Final = "each"
+STATISTICS: Final = (
+    (EACH, "Each configuration: median, full range"),
+    ("median", "Pooled: median, full range"),
+    ("mean", "Pooled: mean, 95 % interval"),
+)
+"""The first never puts two configurations into one point; the others do, whatever else they differ in."""
 ORDERS: Final = {
     "": ("Newest first", ("-experiment_id", "position", "pk")),
     "hosts": ("Hosts, few first", ("hosts", "-experiment_id", "position", "pk")),
@@ -73,25 +80,36 @@ def _axes(given: QueryDict) -> tuple[Query, Look]:
     def one(name: str, default: str = "") -> str:
         return given.get(name, default).strip() or default
 
+    statistic = _allowed(one("statistic", EACH), [name for name, _ in STATISTICS], "statistic")
     query = Query(
         y=one("y", "elapsed_s"),
         x=one("x", "hosts"),
         colour=one("colour"),
         facet=one("facet"),
         scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
+        pooled=statistic != EACH,
     )
     columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
     for name in columns:
         if not is_metric(name):
             raise CannotExplore(f"columns: {name[:80]!r} is not a metric.", field="columns")
     look = Look(
-        statistic=_allowed(one("statistic", "median"), [name for name, _ in STATISTICS], "statistic"),
+        statistic=statistic,
         x_log=bool(one("xlog")),
         y_log=bool(one("ylog")),
         columns=columns[:_MOST_COLUMNS] or default_columns(query),
         order=_allowed(one("order"), list(ORDERS), "order"),
     )
     return query, look
+
+
+def coloured(question: Question, matched: Counts) -> Question:
+    """Return the question with the colour of a reader who chose none: workloads, else experiments as long as a chart can tell
+    them apart.
+    """
+    experiments = question.configurations.order_by().values("experiment").distinct()[: MOST_SERIES + 1]
+    by = "workload" if len(matched.workloads) > 1 else "experiment" if 1 < len(experiments) <= MOST_SERIES else ""
+    return replace(question, query=replace(question.query, colour=by))
 
 
 def default_columns(query: Query) -> tuple[str, ...]:
@@ -132,7 +150,9 @@ def panels(pivoted: Pivot, query: Query, look: Look) -> list[Chart]:
         figure = pivot_panel(series, axes, scatter=pivoted.is_scatter)
         title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
         subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
-        charts.append(Chart(f"pivot-{number}", title, figure, None, max(0, len(series) - 6), subtitle, logarithm=False))
+        charts.append(
+            Chart(f"pivot-{number}", title, figure, None, max(0, len(series) - MOST_SERIES), subtitle, logarithm=False)
+        )
     return charts
 
 
@@ -144,7 +164,8 @@ def panels_left_out(pivoted: Pivot) -> int:
     return max(0, len({_key(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
-def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[Mark]]]:
+def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[list[Mark]]]]:
+    """By colour; marks that a line may join stand together."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
         by_colour.setdefault(_key(cell.colour), []).append(cell)
@@ -153,8 +174,11 @@ def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, 
         name = (
             f"{label(query.colour)} {words(query.colour, own[0].colour)}" if query.colour else described(query.y).label
         )
-        marks = [_mark(cell, query, look) for cell in sorted(own, key=lambda cell: _order(cell.x))]
-        series.append((name, marks))
+        by_line: dict[str, list[Cell]] = {}
+        for cell in own:
+            by_line.setdefault(cell.line, []).append(cell)
+        lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
+        series.append((name, [[_mark(cell, query, look) for cell in line] for line in lines]))
     return series
 
 

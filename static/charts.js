@@ -90,13 +90,16 @@
     const traces = plot.data.filter(d => d.hoverinfo !== "skip" && d.visible !== false);
     if (traces[0] && (traces[0].type === "heatmap" || traces[0].type === "contour")) return matrix(plot, traces[0]);
     const sideways = d => d.orientation === "h";
-    const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))];
+    const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))].filter(x => x !== null); // null parts two lines
     const cell = (d, x) => {
-      const k = (sideways(d) ? d.y : d.x).indexOf(x), td = element("td", { class: "num" });
-      if (k < 0) return td;
-      td.append(text((sideways(d) ? d.x : d.y)[k]));
-      const c = d.customdata && d.customdata[k]; // [lowest, highest, n]
-      if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])} to ${text(c[1])}, n=${c[2]}`));
+      const td = element("td", { class: "num" });
+      (sideways(d) ? d.y : d.x).forEach((at, k) => {
+        if (at !== x) return;
+        if (td.childNodes.length) td.append(element("br", {}));
+        td.append(text((sideways(d) ? d.x : d.y)[k]));
+        const c = d.customdata && d.customdata[k]; // [lowest, highest, n]
+        if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])} to ${text(c[1])}, n=${c[2]}`));
+      });
       return td;
     };
     const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
@@ -43,7 +44,8 @@ class ExploreView(APIView):
     def get(self, request: Request) -> Response:
         """Cells of the pivot with the number of configurations and trials behind each."""
         question = _question(request)
-        query, matched = question.query, counts(question.configurations)
+        # A program asks for cells; each says how many configurations it holds.
+        query, matched = replace(question.query, pooled=True), counts(question.configurations)
         try:
             pivoted = pivot(question.configurations, query)
         except CannotExplore as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,15 +35,16 @@ class Axes:
     y_log: bool = False
 
 
-def pivot_panel(series: Sequence[tuple[str, Sequence[Mark]]], axes: Axes, *, scatter: bool) -> Figure:
-    """A figure of at most six series; lines join the statistics, except in a scatter plot of metric against metric."""
-    shown = [(name, marks) for name, marks in series if marks][:MOST_SERIES]
+def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
+    """A figure of at most six series, each of any number of lines; in a scatter plot of metric against metric nothing is joined."""
+    joined = [(name, lines) for name, lines in series if any(lines)][:MOST_SERIES]
+    shown = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
     scale = Scale.of([mark.value for _, marks in shown for mark in marks], axes.y_unit)
     across = Scale.of([_number(mark.x) for _, marks in shown for mark in marks], axes.x_unit) if scatter else None
     data: list[Figure] = []
-    for index, (name, marks) in enumerate(shown):
-        data += [_dots(name, marks, index, scale)] if not scatter else []
-        data.append(_series(name, marks, index, scale, across))
+    for index, (name, lines) in enumerate(joined):
+        data += [_dots(name, shown[index][1], index, scale)] if not scatter else []
+        data.append(_series(name, lines, index, scale, across))
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
     if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
@@ -76,27 +77,31 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
     }
 
 
-def _series(name: str, marks: Sequence[Mark], index: int, scale: Scale, across: Scale | None) -> Figure:
+def _series(name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None) -> Figure:
+    def each(say: Callable[[Mark], Any]) -> list[Any]:
+        """What every mark says; nothing between two lines, so that they are not joined."""
+        told = [value for line in lines for value in (*(say(mark) for mark in line), None)]
+        return told[:-1]
+
     trace: Figure = {
         "type": "scatter",
         "mode": "markers" if across else "lines+markers",
         "name": name,
-        "x": [across(_number(mark.x)) if across else mark.x for mark in marks],
-        "y": [scale(mark.value) for mark in marks],
+        "x": each(lambda mark: across(_number(mark.x)) if across else mark.x),
+        "y": each(lambda mark: scale(mark.value)),
         "marker": {"size": 7 if across else 8, "color": SERIES[index], "symbol": SYMBOLS[index]},
         "line": {"color": SERIES[index], "width": 2, "dash": DASHES[index]},
-        "customdata": [
-            [scale(m.value if m.low is None else m.low), scale(m.value if m.high is None else m.high), m.n]
-            for m in marks
-        ],
+        "customdata": each(
+            lambda m: [scale(m.value if m.low is None else m.low), scale(m.value if m.high is None else m.high), m.n]
+        ),
         "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
     }
     if not across:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,
-            "array": [0 if m.high is None else scale(m.high - m.value) for m in marks],
-            "arrayminus": [0 if m.low is None else scale(m.value - m.low) for m in marks],
+            "array": each(lambda m: 0 if m.high is None else scale(m.high - m.value)),
+            "arrayminus": each(lambda m: 0 if m.low is None else scale(m.value - m.low)),
             "color": SERIES[index],
             "thickness": 1.25,
             "width": 3,

@@ -20,6 +20,7 @@ from dashboard.explore import (
     Look,
     Question,
     ask,
+    coloured,
     exported,
     options,
     panels,
@@ -54,8 +55,10 @@ def explore(request: HttpRequest) -> HttpResponse:
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
     question = ask(request.user, request.GET)
-    query, look = question.query, question.look
     matched = counts(question.configurations)
+    if "colour" not in request.GET:
+        question = coloured(question, matched)
+    query, look = question.query, question.look
     pivoted = pivot(question.configurations, query)
     paginator = Paginator(table_of(question), PER_PAGE)
     paginator.count = matched.total  # counted already, together with the filters' own counts

@@ -71,6 +71,8 @@ class Cell:
     """95 % t interval of the mean: over the trials of a single configuration, else over the configurations' medians."""
     dots: tuple[float, ...]
     """The trials of a single configuration, else the medians of (up to 50) configurations."""
+    line: str = ""
+    """Alike for cells of one experiment that differ in x alone, where cells are single configurations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,13 @@ class Hashed(Func):
 
 
 def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
-    """Return the cells of a query over configurations, in two database queries. Raise CannotExplore."""
+    """Return the cells of a query over configurations, in at most two database queries. Raise CannotExplore."""
     check(query)
     # From the configurations, not from their summaries: what filters them is then read once.
     rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
-    return _scatter(rows, query) if is_metric(query.x) else _cells(rows, query)
+    if is_metric(query.x):
+        return _scatter(rows, query)
+    return _cells(rows, query) if query.pooled else _each(rows, query)
 
 
 def _key(name: str) -> Any:
@@ -148,7 +152,6 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
     mean, spread, n = row["mean"], row["spread"], row["configurations"]
     if single:
         mean, spread, n = fmean(dots), stdev(dots) if len(dots) > 1 else None, len(dots)
-    half = None if spread is None or n < 2 else float(special.stdtrit(n - 1, 0.975)) * spread / n**0.5
     return Cell(
         x=values["x"],
         colour=values.get("colour"),
@@ -159,9 +162,56 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
         low=row["low"],
         high=row["high"],
         mean=mean,
-        interval=None if half is None else (mean - half, mean + half),
+        interval=_t_interval(mean, spread, n),
         dots=tuple(dots),
     )
+
+
+def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
+    """One cell per configuration, the newest ones."""
+    columns = {each: F(COLUMNS[name]) for each in ("x", "colour", "facet") if (name := getattr(query, each)) in COLUMNS}
+    asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
+    fields = ("median", "minimum", "maximum", "samples")
+    newest = asked.values_list(
+        "experiment_id", "parameters", *(f"summaries__{name}" for name in fields), *(f"by_{each}" for each in columns)
+    )[: MOST_CELLS + 1]
+    given = list(newest)
+    follows = _FOLLOW.get(query.x, (query.x,))
+    cells = []
+    for experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
+        own = {each: parameters.get(name) for each in ("x", "colour", "facet") if (name := getattr(query, each))}
+        own |= dict(zip(columns, by, strict=True))
+        if own["x"] is None:
+            continue
+        mean, spread = fmean(samples), stdev(samples) if len(samples) > 1 else None
+        cells.append(
+            Cell(
+                own["x"],
+                own.get("colour"),
+                own.get("facet"),
+                1,
+                len(samples),
+                middle,
+                low,
+                high,
+                mean,
+                _t_interval(mean, spread, len(samples)),
+                tuple(samples),
+                repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
+            )
+        )
+    return Pivot(cells, len(given) > MOST_CELLS)
+
+
+_FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
+"""Parameters that a column is made of."""
+
+
+def _t_interval(mean: float, spread: float | None, n: int) -> tuple[float, float] | None:
+    if spread is None or n < 2:
+        return None
+    half = float(special.stdtrit(n - 1, 0.975)) * spread / n**0.5
+    return mean - half, mean + half
 
 
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:

@@ -21,6 +21,8 @@ class Query:
     colour: str = ""
     facet: str = ""
     scope: str = "all"
+    pooled: bool = True
+    """Whether configurations of one place and colour make one cell, however they differ otherwise."""
 
 
 def check(query: Query) -> None:

@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
 from tests.dashboard.api.clients import client_of
-from tests.dashboard.explorer import pivoted
+from tests.dashboard.explorer import pivoted, question
 from tests.experiments import factories
 
 ADDRESS = "/explore/"
@@ -61,11 +61,47 @@ def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
 
 
 def test_it_counts_each_of_several_configurations_of_a_cell_once(measured, person):
-    four = next(c for c in pivoted(person, where="hosts = 4, molecules = 216").cells if c.x == 4)
+    four = next(c for c in pivoted(person, where="hosts = 4, molecules = 216", statistic="median").cells if c.x == 4)
     mine = Summary.objects.filter(configuration__hosts=4, configuration__experiment__published=False)
     medians = mine.filter(metric="elapsed_s").values_list("median", flat=True)
     assert (four.configurations, four.trials) == (3, 7)
     assert four.median == median(medians)
+
+
+def test_no_two_configurations_share_a_point_unless_a_pooled_statistic_is_chosen(measured, person):
+    cells = pivoted(person, project="default").cells
+    assert len(cells) == question(person, project="default").configurations.count()
+    assert {cell.configurations for cell in cells} == {1}
+
+
+def test_a_line_joins_what_differs_in_the_horizontal_parameter_alone(measured, person):
+    def lines(**given: str) -> set[frozenset[object]]:
+        by_line: dict[str, list[object]] = {}
+        for cell in pivoted(person, text="wide", project="default", **given).cells:
+            by_line.setdefault(cell.line, []).append((cell.x, cell.colour))
+        return {frozenset(points) for points in by_line.values()}
+
+    over_hosts = lines(colour="link.mtu")
+    assert over_hosts
+    assert all(len({mtu for _, mtu in points}) == 1 for points in over_hosts)
+    assert any(len(points) > 1 for points in over_hosts)
+    assert all(len(points) == len({x for x, _ in points}) for points in lines(x="link.mtu", colour="hosts"))
+
+
+def test_it_parts_the_lines_of_a_series(measured, page):
+    chart = page.get(ADDRESS, {"text": "wide", "colour": ""}).context["charts"][0]
+    series = next(trace for trace in chart.figure["data"] if "lines" in trace["mode"])
+    assert None in series["x"]
+    assert len(series["x"]) == len(series["y"]) == len(series["customdata"]) == len(series["error_y"]["array"])
+
+
+def test_it_tells_programs_then_experiments_apart_by_colour(measured, page):
+    own = {"project": "default"}
+    assert page.get(ADDRESS, own).context["query"].colour == "experiment"
+    Experiment.objects.filter(pk=measured[1].pk).update(workload="pingpong")
+    assert page.get(ADDRESS, own).context["query"].colour == "workload"
+    assert page.get(ADDRESS, {"colour": ""}).context["query"].colour == ""
+    assert page.get(ADDRESS, own | {"text": "wide", "workload": "pingpong"}).context["query"].colour == ""
 
 
 @pytest.mark.parametrize(
@@ -146,13 +182,13 @@ def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, p
 
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         page.get(ADDRESS)
     for number in range(3):
         submit(name=f"More {number}")
     run()
     commit()
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         page.get(ADDRESS)
 
 
