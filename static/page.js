@@ -17,6 +17,14 @@
     redraw();
   }
 
+  /* What an address leads to may lie in a tab that is not open. */
+  function reveal(hash) {
+    const target = hash.length > 1 && document.getElementById(hash.slice(1)), panel = target && target.closest("[role=tabpanel]");
+    if (!panel || !panel.hidden) return;
+    showTab(panel.id);
+    target.scrollIntoView();
+  }
+
   async function copy(button) {
     const source = document.getElementById(button.dataset.copy);
     await navigator.clipboard.writeText(source.value ?? source.textContent.trim());
@@ -37,8 +45,12 @@
     if ((b = hit("[data-menu]"))) b.setAttribute("aria-expanded", b.closest(".bezel").classList.toggle("open"));
     if ((b = hit("[role=tab]"))) {
       showTab(b.getAttribute("aria-controls"));
-      if (!b.closest("[data-no-hash]")) history.replaceState(null, "", `#${b.getAttribute("aria-controls")}`);
-    }
+      if (b.href) {
+        if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+        e.preventDefault();
+        history.replaceState(null, "", b.href);
+      } else if (!b.closest("[data-no-hash]")) history.replaceState(null, "", `#${b.getAttribute("aria-controls")}`);
+    } else if ((b = hit("a[href^='#']"))) reveal(b.hash);
     if ((b = hit("[data-copy]"))) copy(b);
     if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
     if ((b = hit("[data-close]"))) b.closest("dialog").close();
@@ -71,18 +83,6 @@
 
   // A tab nobody looks at asks nothing; it catches up when it is shown again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
-  addEventListener("hashchange", () => showTab(location.hash.slice(1)));
-  if (location.hash) showTab(location.hash.slice(1));
-
-  const here = new IntersectionObserver(entries => {
-    for (const entry of entries) if (entry.isIntersecting) {
-      for (const a of document.querySelectorAll("[data-sections] a")) {
-        if (a.hash === `#${entry.target.id}`) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
-      }
-    }
-  }, { rootMargin: "-60px 0px -70% 0px" });
-  for (const a of document.querySelectorAll("[data-sections] a")) {
-    const section = document.getElementById(a.hash.slice(1));
-    if (section) here.observe(section);
-  }
+  addEventListener("hashchange", () => reveal(location.hash));
+  reveal(location.hash);
 })();

@@ -9,14 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength, render_answer
+from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
+from analysis.answers.evidence import MOST_CAUSES, Fact, Fold, causes_of, facts
+from analysis.answers.key_figures import key_figures
 from analysis.answers.network import answer_network
 from analysis.answers.others import answer_load, answer_point, answer_weak
 from analysis.answers.residuals import scatter_of_residuals
 from analysis.answers.scale import answer_scale
 from analysis.answers.scatter import Claims, Scatter, pooled
 from analysis.answers.steps import answer_steps
+from analysis.answers.text import FOLDS, render
 from analysis.answers.treatments import answer_treatment
 from analysis.answers.trends import answer_growth, answer_messages
 from analysis.answers.wording import place
@@ -24,22 +27,30 @@ from analysis.scaling import Point
 
 __all__ = [
     "ASKS",
+    "FOLDS",
+    "MOST_CAUSES",
     "Accepted",
     "Answer",
     "Asked",
     "Cause",
     "Claims",
     "Deciding",
+    "Fact",
     "Factor",
     "Figure",
+    "Fold",
     "Missing",
     "Question",
     "Scatter",
     "Strength",
     "answer",
+    "causes_of",
+    "facts",
+    "key_figures",
+    "place",
     "pooled",
     "question",
-    "render_answer",
+    "render",
 ]
 
 _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from textwrap import wrap
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from analysis.answers.asked import ASKS, Question
 from analysis.answers.scatter import Scatter
@@ -71,16 +70,3 @@ class Answer:
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {"asks": self.asks, **asdict(self)}
-
-
-_STRENGTH_WORDS: Final = {"firm": "firm", "moderate": "moderate", "printed": "as printed", "open": "open"}
-
-
-def render_answer(answer: Answer, *, width: int = 100) -> list[str]:
-    """Lines for a terminal: the question, the head line with its strength, causes, and what would settle it."""
-    lines = [answer.asks, *wrap(f"{answer.sentence} [{_STRENGTH_WORDS[answer.strength]}]", width)]
-    for cause in answer.causes:
-        lines += wrap(f"- {cause.statement}", width, subsequent_indent="  ")
-    if answer.missing is not None:
-        lines += wrap(f"To settle it: {answer.missing.statement}.", width)
-    return lines

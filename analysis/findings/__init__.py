@@ -8,7 +8,7 @@ from analysis.findings import scaling_rules  # noqa: I001  (the order is the ord
 from analysis.findings import balance_rules, network_rules, traffic_rules, trust_rules
 from analysis.findings.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
 from analysis.findings.registry import RULES, Evidence, Finding
-from analysis.findings.report import Report, find, render
+from analysis.findings.report import Report, find
 from analysis.findings.verdict import Verdict
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "diagnose",
     "find",
     "network_rules",
-    "render",
     "scaling_rules",
     "traffic_rules",
     "trust_rules",

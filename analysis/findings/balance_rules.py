@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from analysis.findings.reading import Reading
+from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
 from analysis.numbers import plural
@@ -17,7 +17,7 @@ _IMBALANCED: Final = 0.1
 def load_imbalance(reading: Reading) -> Iterator[Finding]:
     """The busiest rank against the mean."""
     places = reading.series("cpu_imbalance")
-    if not places:
+    if not places or not reading.study.ranks_alike:
         return
     worst = max(places, key=lambda p: p.median)
     if worst.median < _IMBALANCED:
@@ -25,13 +25,20 @@ def load_imbalance(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "load_imbalance",
         "time",
-        f"The load is uneven at {sizes(worst.size, reading.axis)}: "
+        f"The load is uneven{reading.at(worst.point)}: "
         f"the busiest rank uses {percent(worst.median)} more CPU time than the mean.",
         reading.strength(doubtful=not reading.study.may_claim(worst.point, metric="cpu_imbalance")),
         tuple(Evidence("CPU imbalance", p.median, "share", "cpu_imbalance", p.size) for p in places),
         "where-time-goes",
         "Try another decomposition or the program's own balancing: the others wait for the busiest rank.",
+        explains=_waiting_share(worst),
     )
+
+
+def _waiting_share(worst: Place) -> float | None:
+    """By how much longer the busiest rank computes than the mean, as a share of the run."""
+    cpu, elapsed = worst.point.median("cpu_mean_rank_s"), worst.point.median("elapsed_s")
+    return min(1.0, worst.median * cpu / elapsed) if cpu and elapsed else None
 
 
 @rule
@@ -43,12 +50,13 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
         return
     first, last = over[0], over[-1]
     ranks = f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}"
-    at = f"At {sizes(first[0], reading.axis)}" if first is last else f"From {sizes(first[0], reading.axis)} on"
+    begin = "At" if first is last else "From"
+    where = f"{begin} {sizes(first[0], reading.axis)}{'' if first is last else ' on'}, " if reading.sizes_differ else ""
     switches = reading.series("context_switches_involuntary")
     yield Finding(
         "oversubscribed",
         "trust",
-        f"{at}, {ranks} ranks share {plural(cores, 'core')}: they also have to take turns.",
+        f"{where}{ranks} ranks share {plural(cores, 'core')}: they also have to take turns.",
         "strong",
         (
             Evidence("Cores", cores, "1"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
 from analysis.numbers import amount, plural
+from analysis.scaling import Point
 from analysis.scaling.breakdown import WireRow, busiest_link_share, wire_part
 
 _FULL: Final = 0.8
@@ -25,19 +27,16 @@ _SEGMENT_BYTES: Final = 1448
 @rule
 def link_load(reading: Reading) -> Iterator[Finding]:
     """A full link, bursts that fill it, or that it never is full."""
-    bandwidth = reading.study.link_bandwidth_bps
-    rows = [row for row in wire_part(reading.study) if row.mean_bps is not None]
-    if not bandwidth or not rows:
+    loads = [
+        _Load.of(place.point, row)
+        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
+        if row.mean_bps is not None and row.bandwidth_bps
+    ]
+    if not loads:
         return
-    shares = {p.size: busiest_link_share(p.point.host_matrix) for p in reading.times}
-
-    def load(row: WireRow) -> float:
-        return (row.mean_bps or 0.0) * (shares.get(row.size) or 1.0) / bandwidth
-
-    busiest = max(rows, key=load)
-    bursts = max(rows, key=lambda row: row.peak_bps or 0.0)
+    rows = [load.row for load in loads]
+    busiest, bursts = max(loads, key=lambda load: load.mean), max(loads, key=lambda load: load.peak)
     known = all(row.busiest_link_known for row in rows) or reading.study.capture_at == "host"
-    peak = (bursts.peak_bps or 0.0) / bandwidth
     evidence = (
         *(Evidence("Mean rate", row.mean_bps or 0.0, "bit/s", "throughput_bps", row.size) for row in rows),
         *(
@@ -45,7 +44,10 @@ def link_load(reading: Reading) -> Iterator[Finding]:
             for row in rows
             if row.peak_bps
         ),
-        Evidence("Bandwidth", bandwidth, "bit/s"),
+        *(
+            Evidence("Bandwidth", bandwidth, "bit/s")
+            for bandwidth in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)
+        ),
     )
     asked = (
         ""
@@ -54,35 +56,51 @@ def link_load(reading: Reading) -> Iterator[Finding]:
     )
     upper = "" if known else "All captured bytes are set against one link, so the true load is at most this."
     caveat = " ".join(filter(None, (asked, upper)))
-    yield _load_finding(reading, busiest, load(busiest), bursts, peak, known, evidence, caveat)
+    yield _load_finding(reading, busiest, bursts, known, evidence, caveat)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """How full the busiest link is at one point: on average, and at its peak."""
+
+    point: Point
+    row: WireRow
+    mean: float
+    peak: float
+
+    @classmethod
+    def of(cls, point: Point, row: WireRow) -> _Load:
+        bandwidth = row.bandwidth_bps or 1.0
+        mean = (row.mean_bps or 0.0) * (busiest_link_share(point.host_matrix) or 1.0) / bandwidth
+        return cls(point, row, mean, (row.peak_bps or 0.0) / bandwidth)
+
+    @property
+    def link(self) -> str:
+        return amount(self.row.bandwidth_bps, "bit/s")
 
 
 def _load_finding(
-    reading: Reading,
-    busiest: WireRow,
-    share: float,
-    bursts: WireRow,
-    peak: float,
-    known: bool,
-    evidence: tuple[Evidence, ...],
-    caveat: str,
+    reading: Reading, busiest: _Load, bursts: _Load, known: bool, evidence: tuple[Evidence, ...], caveat: str
 ) -> Finding:
-    axis, link = reading.axis, amount(busiest.bandwidth_bps or 0.0, "bit/s")
-    strength = reading.strength(doubtful=bool(caveat))
+    strength, share = reading.strength(doubtful=bool(caveat)), busiest.mean
+    explains: float | None = None
     if share >= _FULL and known:
-        statement = f"The link is saturated at {sizes(busiest.size, axis)}: {percent(share)} of {link} on average."
+        statement = f"The link is saturated{reading.at(busiest.point)}: {percent(min(share, 1.0))} of {busiest.link} on average."
+        explains = min(share, 1.0)
         step = "Measure on a faster link, or send less: the time cannot fall before the load does."
-    elif peak >= _PEAK_FULL:
+    elif bursts.peak >= _PEAK_FULL:
+        peak = f"reaches all of {bursts.link}" if bursts.peak >= 1 else f"is {percent(bursts.peak)} of {bursts.link}"
         statement = (
-            f"Bursts fill the link at {sizes(bursts.size, axis)}: the fullest port's 10 ms peak is {percent(peak)} of {link}, "
-            f"its mean at most {percent(share)}."
+            f"Bursts fill the link{reading.at(bursts.point)}: the fullest port's 10 ms peak {peak}, "
+            f"its mean at most {percent(min(bursts.mean, 1.0))}."
         )
+        explains = min(bursts.mean, 1.0)
         step = "Measure on a faster link: bursts of a synchronous program may be what all ranks wait for."
     else:
         most = f"at most {percent(share)}" if share < _FULL or known else f"up to {percent(share)}"
-        statement = f"The link is not full: {most} of {link} on average."
+        statement = f"The link is not full: {most} of {busiest.link} on average."
         step = "More bandwidth alone is unlikely to help; look at round trips and at the number of messages."
-    return Finding("link_load", "network", statement, strength, evidence, "throughput", step, caveat)
+    return Finding("link_load", "network", statement, strength, evidence, "throughput", step, caveat, explains=explains)
 
 
 @rule
@@ -95,8 +113,8 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
             yield _bound_finding(reading, kind, place, flows)
 
 
-def _bound(place: Place, judge: Any) -> list[tuple[float, float]]:
-    """(rate, limit) in bit/s of the flows that matter and that ``judge`` calls bound."""
+def _bound(place: Place, judge: Any) -> list[tuple[float, float, float]]:
+    """(rate, limit) in bit/s and the payload in bytes of the flows that matter and that ``judge`` calls bound."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
     rates = []
@@ -104,7 +122,7 @@ def _bound(place: Place, judge: Any) -> list[tuple[float, float]]:
         limit = judge(flow)
         rate = flow.get("goodput_bps")
         if total and payload / total >= _SMALLEST_FLOW and limit and rate and rate >= _BOUND * limit:
-            rates.append((float(rate), float(limit)))
+            rates.append((float(rate), float(limit), payload))
     return rates
 
 
@@ -124,20 +142,19 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
     return float(8 * in_flight / round_trip)
 
 
-def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[float, float]]) -> Finding:
-    rate, limit = max(flows)
-    at, count = sizes(place.size, reading.axis), len(flows)
+def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[float, float, float]]) -> Finding:
+    rate, limit, payload = max(flows)
+    at, count = reading.at(place.point), len(flows)
     flows_run = plural(count, "connection runs", "connections run")
     if kind == "window":
         statement = (
-            f"{flows_run} at the limit of the TCP window at {at}: {amount(rate, 'bit/s')}, "
+            f"{flows_run} at the limit of the TCP window{at}: {amount(rate, 'bit/s')}, "
             f"where window / round trip allows {amount(limit, 'bit/s')}."
         )
         step = "Raise the TCP buffers, or shorten the round trip; more bandwidth will not help these connections."
     else:
         statement = (
-            f"{flows_run} one message per round trip at {at}: {amount(rate, 'bit/s')}, "
-            "set by latency and not by bandwidth."
+            f"{flows_run} one message per round trip{at}: {amount(rate, 'bit/s')}, set by latency and not by bandwidth."
         )
         step = "Shorten the round trip, overlap messages with computing, or combine them; more bandwidth will not help."
     return Finding(
@@ -153,26 +170,35 @@ def _bound_finding(reading: Reading, kind: str, place: Place, flows: list[tuple[
         "throughput",
         step,
         "From the connections of one typical trial; rates are means over their whole life.",
+        explains=min(1.0, 8 * payload / limit / place.median),
     )
 
 
 @rule
 def retransmissions(reading: Reading) -> Iterator[Finding]:
     """Retransmissions that are enough to matter, and what they may cost."""
-    rows = [row for row in wire_part(reading.study) if (row.retransmitted_share or 0) >= _RETRANSMITTED]
-    if not rows:
+    seen = [
+        (place, row)
+        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
+        if (row.retransmitted_share or 0) >= _RETRANSMITTED
+    ]
+    if not seen:
         return
-    worst = max(rows, key=lambda row: row.retransmitted_share or 0.0)
-    share, at = worst.retransmitted_share or 0.0, sizes(worst.size, reading.axis)
-    cost = ""
+    rows = [row for _, row in seen]
+    place, worst = max(seen, key=lambda each: each[1].retransmitted_share or 0.0)
+    share, elapsed, cost, explains = worst.retransmitted_share or 0.0, place.median, "", None
     if worst.retransmission_s is not None:
-        low, high = worst.retransmission_s
-        cost = f", which costs each connection between {amount(low, 's')} and {amount(high, 's')}"
+        low, high = (min(each, elapsed) for each in worst.retransmission_s)
+        # A connection cannot lose more than the run takes: where the bounds reach it, only the lower one says anything.
+        costs = (
+            f"between {amount(low, 's')} and {amount(high, 's')}" if high < elapsed else f"{amount(low, 's')} or more"
+        )
+        cost, explains = f", which costs each connection {costs}", low / elapsed
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield Finding(
         "retransmissions",
         "network",
-        f"{percent(share)} of the payload is sent again at {at}{cost}.",
+        f"{percent(share)} of the payload is sent again{reading.at(place.point)}{cost}.",
         reading.strength(doubtful=True),
         (
             *(
@@ -184,6 +210,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
         "packets",
         "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
         "One round trip each at least, a time-out of 200 ms each at most." if cost else "",
+        explains=explains,
     )
 
 
@@ -191,7 +218,7 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
 def waiting_explained(reading: Reading) -> Iterator[Finding]:
     """Which part of the time off the CPU the wire's volume can explain at the largest size, when it is small."""
     rows = {row.size: row for row in wire_part(reading.study)}
-    if not reading.breakdown or reading.printed:
+    if not reading.breakdown or reading.printed or not reading.sizes_differ:
         return
     last = reading.breakdown[-1]
     wire = rows.get(last.size)

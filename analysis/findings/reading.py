@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from analysis.findings.wording import size_range
 from analysis.scaling import (
     ModelChoice,
     Point,
@@ -89,6 +90,23 @@ class Reading:
         """CPU time per rank by size."""
         measured = [(x, p, cpu_per_rank(self.study, p)) for x, p in self.study.sized(self.study.time_metric)]
         return [Place(x, p, value) for x, p, value in measured if value]
+
+    @property
+    def sizes_differ(self) -> bool:
+        """Whether the axis tells the points apart at all."""
+        return len({size for size, _ in self.points}) > 1
+
+    def at(self, *points: Point) -> str:
+        """ " at 4 hosts", " at 4 and 8 hosts", " at 64 KiB, 2 ms delay", " at 3 of 12 points"; "" where there is nothing to tell
+        apart.
+        """
+        if self.sizes_differ:
+            sizes = sorted({float(p.parameters[self.axis]) for p in points})
+            return f" at {size_range(sizes, self.axis)}"
+        if len(points) == len(self.points) or self.study.describe is None:
+            return ""
+        names = [self.study.describe(p) for p in points]
+        return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
 
     def repeated(self) -> bool:
         """Every size has enough trials for a claim (print counts as it stands)."""

@@ -44,6 +44,8 @@ class Finding:
     caveat: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other swept parameters that it holds for."""
+    explains: float | None = None
+    """Share of the elapsed time at its place that it explains, at most; None where that is not known, or nothing."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

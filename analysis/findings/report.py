@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from textwrap import wrap
 from typing import Any, Final
 
 from analysis.findings.reading import Reading
@@ -14,7 +13,6 @@ from analysis.numbers import significant
 from analysis.scaling import Study
 
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
-_MARK: Final = {"strong": "", "moderate": "", "weak": " (weak evidence)", "printed": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +97,8 @@ def _cannot_tell(reading: Reading) -> list[str]:
         lines.append("No CPU time was measured, so computing and waiting cannot be told apart.")
     if not reading.series("packets"):
         lines.append("No packets were captured, so nothing can be said about the wire.")
-    if reading.series("packets") and study.link_bandwidth_bps is None:
+    if reading.series("packets") and any(study.bandwidth_of(place.point) is None for place in reading.times):
         lines.append("The link's bandwidth is not known, so its load is not either.")
     if study.cores is not None:
         lines.append("All hosts are virtual ones of one machine: real hosts have their own cores, caches and memory.")
-    return lines
-
-
-def render(report: Report, head: Sequence[str] = (), *, width: int = 100) -> list[str]:
-    """Lines for a terminal: ``head`` (else the verdict), numbered findings with what to try, and what cannot be told."""
-    lines = list(head) or wrap(report.verdict.sentence, width)
-    for count, finding in enumerate(report.findings, start=1):
-        at = f"[{words(finding.where)}] " if finding.where else ""
-        lines += [
-            "",
-            *wrap(f"{count}. {at}{finding.statement}{_MARK[finding.strength]}", width, subsequent_indent="   "),
-        ]
-        if finding.caveat:
-            lines += wrap(finding.caveat, width, initial_indent="   ", subsequent_indent="   ")
-        lines += wrap(f"Next: {finding.next_step}", width, initial_indent="   ", subsequent_indent="   ")
-    if report.cannot_tell:
-        lines += ["", "What this cannot tell:", *(f"- {line}" for line in report.cannot_tell)]
     return lines

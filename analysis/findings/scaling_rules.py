@@ -152,6 +152,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
         "where-time-goes",
         "Look at the packets and round trips of these sizes: waiting for messages grows with their number and their delay.",
         _SHARED if shared else "",
+        explains=min(1.0, (last.median - best.median) / last.median),
     )
 
 
@@ -174,6 +175,7 @@ def waiting_grows(reading: Reading) -> Iterator[Finding]:
         "where-time-goes",
         "Measure the largest size on a faster or shorter link: if the share falls, the network sets it.",
         _SHARED if last.oversubscribed else "",
+        explains=min(1.0, last.off_cpu_share),
     )
 
 

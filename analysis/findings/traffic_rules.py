@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import percent, sizes
+from analysis.findings.wording import percent
 from analysis.numbers import SHARE, amount, between
 from analysis.scaling.breakdown import busiest_link_share
 
@@ -15,6 +15,8 @@ _SMALL: Final = 0.3
 _BURSTY: Final = 1.5
 _SKEWED: Final = 3.0
 """Times the even share of a pair of hosts, or of one host's link."""
+_USED: Final = 0.01
+"""Of the heaviest pair: with less, two hosts do not talk. The edges of a ring share its bytes, not all pairs."""
 
 
 def spread_words(values: list[float], unit: str, digits: int = 2) -> str:
@@ -103,7 +105,7 @@ def iteration(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "iteration",
         "traffic",
-        f"The traffic repeats every {amount(shown.median, 's')} at {sizes(shown.size, reading.axis)}.",
+        f"The traffic repeats every {amount(shown.median, 's')}{reading.at(shown.point)}.",
         reading.strength(doubtful=True),
         tuple(Evidence("Iteration period", p.median, "s", "iteration_period_s", p.size) for p in places),
         "interarrival",
@@ -115,6 +117,8 @@ def iteration(reading: Reading) -> Iterator[Finding]:
 @rule
 def matrix_skew(reading: Reading) -> Iterator[Finding]:
     """Traffic concentrated on one pair, or on one host's link."""
+    if not reading.study.ranks_alike:
+        return
     for kind, name in (("host_matrix", "host"), ("rank_matrix", "rank")):
         worst: tuple[float, Finding] | None = None
         for place in reading.times:
@@ -136,7 +140,7 @@ def _skew(reading: Reading, place: Place, matrix: Mapping[str, Any] | None, name
     if not total:
         return None
     (a, b), heaviest = max(pairs.items(), key=lambda item: item[1])
-    share, even = heaviest / total, 1 / len(pairs)
+    share, even = heaviest / total, 1 / sum(volume >= _USED * heaviest for volume in pairs.values())
     if share > _SKEWED * even and count > 3:
         what = f"{percent(share)} of the bytes go between {name} {labels[b]} and {name} {labels[a]}; even shares would be {percent(even)}"
         return share / even, _skewed(reading, place, what, share, name)
@@ -151,7 +155,7 @@ def _skew(reading: Reading, place: Place, matrix: Mapping[str, Any] | None, name
 
 
 def _skewed(reading: Reading, place: Place, what: str, share: float, name: str) -> Finding:
-    statement = f"Traffic is concentrated at {sizes(place.size, reading.axis)}: {what}."
+    statement = f"Traffic is concentrated{reading.at(place.point)}: {what}."
     return Finding(
         "matrix_skew",
         "traffic",

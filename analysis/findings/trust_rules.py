@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.findings.reading import Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import percent, size_range, sizes
+from analysis.findings.wording import percent
 from analysis.numbers import amount, plural, significant
 from analysis.statistics import MINIMUM_REPETITIONS, outliers, repetitions_needed
 from analysis.trust_level import FLAGGED
@@ -28,8 +28,7 @@ def degraded_capture(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "degraded_capture",
         "trust",
-        f"{plural(total, 'capture')} at {size_range(sorted({x for x, _, _ in bad}), reading.axis)} "
-        f"cannot be trusted fully{why}.",
+        f"{plural(total, 'capture')}{reading.at(*(p for _, _, p in bad))} cannot be trusted fully{why}.",
         "strong",
         tuple(Evidence("Captures not good", n, "1", "trust", x) for x, n, _ in bad),
         "packets",
@@ -47,7 +46,7 @@ def degraded_link(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "degraded_link",
         "trust",
-        f"The link was not the one asked for at {size_range(sorted({x for x, _ in bad}), reading.axis)}: {'; '.join(words[:2])}.",
+        f"The link was not the one asked for{reading.at(*(p for _, p in bad))}: {'; '.join(words[:2])}.",
         "strong",
         tuple(Evidence("Link warnings", len(p.link_warnings), "1", "", x) for x, p in bad),
         "link",
@@ -68,7 +67,7 @@ def few_repetitions(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "few_repetitions",
         "trust",
-        f"{plural(fewest, 'repetition')} at {size_range([t.size for t in few], reading.axis)} "
+        f"{plural(fewest, 'repetition')}{reading.at(*(t.point for t in few))} "
         f"{'is' if fewest == 1 else 'are'} too few to tell a difference from chance.",
         "strong",
         tuple(Evidence("Repetitions", len(t.point.array(metric)), "1", metric, t.size) for t in few),
@@ -94,7 +93,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "noisy",
         "trust",
-        f"Elapsed time scatters by {percent(spread)} (standard deviation) between repetitions at {sizes(worst.size, reading.axis)}.",
+        f"Elapsed time scatters by {percent(spread)} (standard deviation) between repetitions{reading.at(worst.point)}.",
         "moderate",
         (
             *(Evidence("Standard deviation", s, "share", metric, t.size) for t, s in spreads),
@@ -117,7 +116,7 @@ def outlying_trials(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "outlying_trials",
         "trust",
-        f"A trial at {sizes(place.size, reading.axis)} took {amount(value, 's')}, "
+        f"A trial{reading.at(place.point)} took {amount(value, 's')}, "
         f"far from the median of {amount(place.median, 's')}{rest}; it is counted.",
         "moderate",
         tuple(Evidence("Outlying trial", v, "s", metric, t.size) for t, v in outlying),
@@ -130,17 +129,17 @@ def outlying_trials(reading: Reading) -> Iterator[Finding]:
 @rule
 def left_out(reading: Reading) -> Iterator[Finding]:
     """Failed, lost and cancelled trials, which no figure contains."""
-    failed = [(x, p.lost) for x, p in reading.points if p.lost]
+    failed = [(x, p.lost, p) for x, p in reading.points if p.lost]
     if not failed:
         return
-    total = sum(n for _, n in failed)
+    total = sum(n for _, n, _ in failed)
     yield Finding(
         "left_out",
         "trust",
-        f"{plural(total, 'trial')} at {size_range(sorted({x for x, _ in failed}), reading.axis)} "
+        f"{plural(total, 'trial')}{reading.at(*(p for _, _, p in failed))} "
         f"{'is' if total == 1 else 'are'} not counted: failed, lost or cancelled.",
         "strong",
-        tuple(Evidence("Trials not counted", n, "1", "", x) for x, n in failed),
+        tuple(Evidence("Trials not counted", n, "1", "", x) for x, n, _ in failed),
         "time",
         "Read their logs: if they fail more often at large sizes, the counted ones are a selection.",
     )

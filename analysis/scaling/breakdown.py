@@ -128,7 +128,7 @@ def mean_rate_bps(point: Point) -> float | None:
 
 
 def _wire(study: Study, size: float, point: Point) -> WireRow:
-    bandwidth = study.link_bandwidth_bps
+    bandwidth = study.bandwidth_of(point)
     mean, duration = mean_rate_bps(point), point.median("duration_s") or point.median(study.time_metric)
     line = point.median("line_rate_bps") or mean
     share = busiest_link_share(point.host_matrix)

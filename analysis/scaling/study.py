@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -74,9 +74,13 @@ class Study:
     link_bandwidth_bps: float | None = None
     link_certified: bool = False
     """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""
+    ranks_alike: bool = True
+    """All ranks have the same work to do; False for a server and its clients, whose times and traffic differ by design."""
     capture_at: Literal["", "bridge", "host"] = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     """Values of the other swept parameters, in a slice of a larger sweep."""
+    describe: Callable[[Point], str] | None = None
+    """A point in the words of what varies between the points, for sentences about a study whose sizes do not differ."""
 
     @property
     def cpu_metric(self) -> str | None:
@@ -112,6 +116,10 @@ class Study:
         where = {n: points[0].parameters.get(n) for n in varying}
         bandwidth = where.get("link.bandwidth", self.link_bandwidth_bps)
         return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
+
+    def bandwidth_of(self, point: Point) -> float | None:
+        """Return the rate of the link at one point, bit/s: where it is swept, the point's own."""
+        return self.link_bandwidth_bps or point.parameters.get("link.bandwidth")
 
     def may_claim(self, *points: Point, metric: str) -> bool:
         """Whether these points support a claim: print is taken as it is, own trials must be repeated."""

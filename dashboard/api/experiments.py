@@ -114,9 +114,8 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def findings(self, request: Request, slug: str) -> Response:
-        """What the experiment shows, in words with evidence: answer, verdict, findings, and what it cannot tell."""
-        kept = diagnosis_of(self.get_object())
-        return Response({"answer": kept.answer.to_dict(), **kept.study.report.to_dict()})
+        """What the experiment shows: answer, facts ranked by what they explain, verdict, findings, and what it cannot tell."""
+        return Response(diagnosis_of(self.get_object()).findings())
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])

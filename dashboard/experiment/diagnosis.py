@@ -8,12 +8,12 @@ from math import isfinite
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.findings import Diagnosis, Finding, FittedModel, Model
+from analysis.answers import FOLDS, Cause, Fact, causes_of
+from analysis.findings import Diagnosis, FittedModel, Model
 from analysis.findings.wording import sizes
 from analysis.scaling import Estimate, ObserverEffect
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
-from dashboard.experiment.scaling import SHORT
 from dashboard.experiment.time_breakdown import breakdown
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import find
@@ -37,42 +37,50 @@ STRENGTH: Final = {
 }
 """(tone, word) of an answer's strength."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
-_CONFIDENCE: Final = {
-    "strong": ("ok", "High", "no other size can be mistaken for the best"),
-    "moderate": ("warn", "Medium", ""),
-    "printed": ("", "As printed", "single values without repetitions"),
-    "weak": ("warn", "Low", ""),
-}
 
 
 @dataclass(frozen=True)
 class Find:
-    """One finding: `words` and `href` lead to what shows it; both are empty where the page has no such panel."""
+    """One cause or other fact: `words` and `href` lead to what shows it."""
 
     statement: str
-    at: str
-    caveat: str
-    next_step: str
-    weak: str
     words: str
     href: str
+    at: str = ""
+    caveat: str = ""
+    next_step: str = ""
+    weak: str = ""
 
 
-def shown(diagnosis: KeptDiagnosis, results: Results, sections: Sequence[Section]) -> dict[str, Any]:
-    """Everything that the fragments of the page ask for; findings point to the panels of `sections`."""
+def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """(title, address) of everything on the page that a cause may be shown by: charts, and parts by their titles."""
+    charts = {chart.element: (chart.title, f"#c-{chart.element}") for section in sections for chart in section.charts}
+    return {element: (title, f"#part-{element}") for element, title in parts.items()} | charts
+
+
+def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Everything that the fragments of the page ask for; causes point to one of the `panels`."""
     study = diagnosis.study
-    report = study.report
-    titles = {chart.element: chart.title for section in sections for chart in section.charts}
     return {
         "answer": diagnosis.answer,
         "strength": STRENGTH[diagnosis.answer.strength],
         "settle": _settle(diagnosis),
-        "finds": [_find(finding, results, titles) for finding in report.findings],
-        "cannot_tell": report.cannot_tell,
-        "predicted": _predicted(study),
-        "confidence": _confidence(report.findings),
+        "causes": [
+            *(_cause(cause, panels) for cause in causes_of(diagnosis.answer)),
+            *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
+        ],
+        "folds": [
+            (title, [_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == fold])
+            for fold, title in FOLDS.items()
+        ],
+        "key_figures": diagnosis.key_figures,
+        "cannot_tell": study.report.cannot_tell,
         "misfit": _misfit(study),
-        "next": _next(study),
+        "suggested": [
+            {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
+            for parameters, more in diagnosis.suggested
+        ],
+        "next": _next(study) if diagnosis.suggested == study.suggested else [],
         "next_queued": diagnosis.next_queued,
         "stamp": diagnosis.stamp,
         "models": _models(study),
@@ -92,37 +100,33 @@ def _settle(diagnosis: KeptDiagnosis) -> str:
     return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
 
 
-def _find(finding: Finding, results: Results, titles: Mapping[str, str]) -> Find:
-    words, href = _evidence(finding, results, titles)
-    return Find(
-        statement=finding.statement,
-        at=where_words(finding.where),
-        caveat=finding.caveat,
-        next_step=finding.next_step,
-        weak=_STRENGTH[finding.strength],
-        words=words,
-        href=href,
-    )
+def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
+    """What the answer itself gives as a cause; its words begin small, as they stand within sentences too."""
+    statement = cause.statement[:1].upper() + cause.statement[1:]
+    return Find(f"{statement}.", *_panel(cause.chart, panels))
 
 
-def _evidence(finding: Finding, results: Results, titles: Mapping[str, str]) -> tuple[str, str]:
-    chart = finding.chart
+def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> Find:
+    shown_by = _traffic_of_a_trial(fact, results) if fact.chart == "matrix" else _panel(fact.chart, panels)
+    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, _STRENGTH[fact.strength])
+
+
+def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """(title, address) of what the page shows a chart as, the best first."""
     if chart == "link":
         return "Setup", "#setup"
-    if chart == "matrix":
-        return _traffic_of_a_trial(finding, results)
-    panel = next((name for name in _PANELS.get(chart, (chart,)) if name in titles), None)
-    return (titles[panel], f"#c-{panel}") if panel is not None else ("Configurations", "#configurations")
+    shown_as = (panels[name] for name in _PANELS.get(chart, (chart,)) if name in panels)
+    return next(shown_as, ("Configurations", "#configurations"))
 
 
-def _traffic_of_a_trial(finding: Finding, results: Results) -> tuple[str, str]:
-    """Matrices are drawn per trial: the first counted one of the size that the finding speaks of."""
-    sizes = {evidence.size for evidence in finding.evidence} - {None}
+def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
+    """Matrices are drawn per trial: the first counted one of the size that the fact speaks of."""
+    sizes = {evidence.size for evidence in fact.evidence} - {None}
     for row in results.rows:
         trials = row.trial_ids.get("packets") or row.trial_ids.get(
             "elapsed_s", []
         )  # flagged captures are not among the first
-        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, finding.where):
+        if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, fact.where):
             return f"Traffic of trial {trials[0]}", f"/trials/{trials[0]}/"
     return "Configurations", "#configurations"
 
@@ -143,30 +147,6 @@ def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
     ]
 
 
-def _predicted(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Key figures that only a model gives, of a study with one curve; several are told apart in the table of models."""
-    if len(diagnosis.slices) != 1:
-        return []
-    figures = []
-    part = diagnosis.slices[0]
-    best = diagnosis.report.verdict.best_size
-    row = next((r for r in part.rows if r.size == best), None)
-    if row is not None and row.size != row.reference:
-        ends = numbers.interval(row.speedup.interval)
-        reached = numbers.times(row.speedup.value) + (f" ({ends})" if ends else "")
-        figures.append(("Speed-up at best", f"{reached}, ideal {numbers.times(row.ideal)}"))
-    for _, model in _time_models(diagnosis):
-        chosen = model.chosen
-        if chosen.best_size is not None:
-            name = f"Best predicted ({SHORT[chosen.model]})"
-            figures.append((name, _best_words(chosen.best_size, diagnosis.axis, model.extrapolated)))
-        usl = model.fit("usl")
-        if usl is not None:
-            for label, parameter in (("Contention σ (USL)", "sigma"), ("Crosstalk κ (USL)", "kappa")):
-                figures.append((label, _interval_of(usl.parameters[parameter])))
-    return figures
-
-
 def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
     if not isfinite(best.value):
         return f"more {axis} than were measured: the model has no optimum"
@@ -176,15 +156,6 @@ def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
     elif best.low is not None:
         words += f", at least {numbers.significant(best.low, 2)}"
     return f"{words}; extrapolated" if extrapolated else words
-
-
-def _confidence(findings: Sequence[Finding]) -> tuple[str, str, str] | None:
-    """(tone, word, why) for the best size; None where no best size was found."""
-    best = next((f for f in findings if f.rule == "best_size"), None)
-    if best is None:
-        return None
-    tone, word, why = _CONFIDENCE[best.strength]
-    return tone, word, best.caveat or why
 
 
 def _misfit(diagnosis: Diagnosis) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.answers import Answer
 from analysis.numbers import plural
 from dashboard.charts import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
@@ -27,6 +28,8 @@ class ExperimentRow:
     progress: Progress
     sweep: str
     spark: Spark | None
+    answer: Answer | None = None
+    """What it came to; None where the list does not say, or there is nothing yet."""
 
     @property
     def workload(self) -> str:
@@ -58,12 +61,20 @@ def _is_incomplete(progress: Progress) -> bool:
     return progress.status == Status.FINISHED and progress.failed > 0
 
 
-def experiment_rows(experiments: Sequence[Experiment]) -> list[ExperimentRow]:
-    """Rows in the order given; two queries."""
+def experiment_rows(
+    experiments: Sequence[Experiment], answers: Mapping[int, Answer] | None = None
+) -> list[ExperimentRow]:
+    """Rows in the order given, with their ``answers`` where a list shows them; two queries."""
     progress = progress_of(experiments)
     curves = _elapsed_curves(experiments)
     return [
-        ExperimentRow(e, progress[e.pk], sweep_words(e), sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]))
+        ExperimentRow(
+            e,
+            progress[e.pk],
+            sweep_words(e),
+            sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]),
+            (answers or {}).get(e.pk),
+        )
         for e in experiments
     ]
 

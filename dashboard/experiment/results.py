@@ -76,6 +76,16 @@ class Results:
         """Configurations without a trial that is still to come."""
         return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
 
+    @property
+    def scales(self) -> bool:
+        """Whether the design asks how it scales: its sizes differ."""
+        return len({row.hosts for row in self.rows}) > 1 or "ranks_per_host" in self.swept
+
+    @property
+    def answered_by(self) -> str:
+        """The section that draws what decides between configurations."""
+        return "figures" if not self.scales and self.deciding in self.figures else "scaling"
+
     def sections(self) -> list[Section]:
         """Charts by heading: time first, then the traffic, then what the workload itself reports.
 
@@ -84,7 +94,8 @@ class Results:
         own = not self.experiment.published
         sections = []
         if own or any(map(self.has, TIME)):
-            sections.append(Section("scaling", "Scaling", [*self._time_charts(), *self._scaling_charts()]))
+            title = "Scaling" if self.scales else "Time"
+            sections.append(Section("scaling", title, [*self._time_charts(), *self._scaling_charts()]))
         if own or any(map(self.has, TRAFFIC)):
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
@@ -191,40 +202,6 @@ class Results:
         pick = max if find(metric).direction == "higher" else min
         return self.rows[pick(measured)[1]]
 
-    def key_figures(self) -> list[tuple[str, str]]:
-        """What was measured at the ends and at the best of the sweep, in words."""
-        metric, best = self.deciding, self._best()
-        if metric is None:
-            return []
-        measured = [row for row in self.rows if row.values.get(metric)]
-        first, last = measured[0], measured[-1]
-        figures = []
-        if best is not None:
-            title = "Fastest" if metric == "elapsed_s" else f"Best {find(metric).label}"
-            figures.append((title, f"{self._short_point(best)}: {_with_range(best, metric)}"))
-            for name in dict.fromkeys((metric, *TIME, "packets", "throughput_Bps")):
-                line = self._change(first, last, name)
-                if line:
-                    figures.append((find(name).label, line))
-        else:
-            figures.append((find(metric).label, f"{self._short_point(first)}: {_with_range(first, metric)}"))
-        counts = [len(row.values.get(metric, [])) for row in self.rows]
-        n = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        return [*figures, ("Trials each", n)]
-
-    def _change(self, first: ConfigurationRow, last: ConfigurationRow, metric: str) -> str:
-        a, b = first.median(metric), last.median(metric)
-        if a is None or b is None:
-            return ""
-        unit = find(metric).unit
-        return f"{numbers.amount(a, unit)} at {self._short_point(first)}, {numbers.amount(b, unit)} at {self._short_point(last)}"
-
-    def _short_point(self, row: ConfigurationRow) -> str:
-        """A configuration by the parameter that tells it from all others, where one does."""
-        measured, _, x = self._axis(self.deciding or "elapsed_s")
-        alone = len({repr(other.parameters.get(x)) for other in measured}) == len(measured)
-        return parameters_sentence(row.parameters, [x]) if alone else self.point(row)
-
     def point(self, row: ConfigurationRow) -> str:
         """A configuration in words: its swept values, or its hosts."""
         return parameters_sentence(row.parameters, self.swept or ["hosts"])
@@ -283,13 +260,3 @@ def published_name(experiment: Experiment) -> str:
 
 def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
     return [row.values.get(metric, []) for row in rows]
-
-
-def _with_range(row: ConfigurationRow, metric: str) -> str:
-    middle, ends = row.median(metric), row.range(metric)
-    if middle is None or ends is None:
-        return numbers.NOTHING
-    unit = find(metric).unit
-    if len(row.values[metric]) < 2:
-        return numbers.amount(middle, unit)
-    return f"{numbers.amount(middle, unit)} ({numbers.between(*ends, unit, 4)})"

@@ -52,7 +52,7 @@ def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     kept, fresh = kept_diagnosis(experiment)
     # Queued trials end its being fresh, so that a second press of the button queues nothing more.
     same = kept is not None and fresh and kept.stamp == request.POST.get("stamp")
-    more = plan_points(experiment, kept.study.suggested) if kept is not None and same else None
+    more = plan_points(experiment, kept.suggested) if kept is not None and same else None
     if more is None:
         messages.error(request, "The suggestion has changed since: look at the new one below.", extra_tags="bad")
         return redirect(experiment)

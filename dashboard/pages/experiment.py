@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
-from dashboard.experiment.diagnosis import shown
+from dashboard.experiment.diagnosis import panels_of, shown
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
@@ -20,6 +20,7 @@ from dashboard.experiment.running import running_entry
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
+from dashboard.parts import SHORT_TITLES
 from experiments import workloads
 from experiments.access import may_cancel, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
@@ -45,6 +46,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         **results_of(experiment),
         **_setup(experiment),
     }
+    context |= _tabs(asked(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
     context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
@@ -78,6 +80,17 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.info(request, f"Cancelled {plural(count, 'trial')}; running ones stop within seconds.")
     return redirect(experiment)
+
+
+def _tabs(chosen: str, results: Results) -> dict[str, Any]:
+    """The tabs of the page with the one that the address asks for; without scripts each is a page of its own."""
+    tabs = {
+        "answer": "Answer",
+        "charts": "More charts",
+        "configurations": f"Configurations ({len(results.rows)})",
+        "setup": "Setup and provenance",
+    }
+    return {"tabs": list(tabs.items()), "tab": chosen if chosen in tabs else "answer"}
 
 
 def _repeatable(configurations: int) -> dict[str, Any]:
@@ -167,11 +180,12 @@ def results_of(experiment: Experiment) -> dict[str, Any]:
         "results": results,
         "sections": sections,
         "table": results.table(),
-        "key_figures": results.key_figures(),
+        "scales": results.scales,
+        "answered_by": results.answered_by,
         "failures": results.failures(),
         "overlays": results.overlays,
         "complete": results.complete,
-        "diagnosis": shown(kept, results, sections) if kept else None,
+        "diagnosis": shown(kept, results, panels_of(sections, SHORT_TITLES)) if kept else None,
         "fresh": fresh,
         "oversubscription": _oversubscription(experiment, results),
     }

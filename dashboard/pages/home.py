@@ -19,6 +19,7 @@ from dashboard.pages.clusters import cluster_rows
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
+from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.outlook import Outlook, outlooks
 
 RECENT = 8
@@ -54,7 +55,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "running": running,
         "queue": queue,
         "queued": sum(row["count"] for row in queue),
-        "recent": experiment_rows(recent),
+        "recent": experiment_rows(recent, answers_of(recent)),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
         "trials": visible_trials(user).filter(experiment__published=False).count(),

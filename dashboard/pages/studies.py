@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -13,9 +14,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from analysis.answers import Answer
 from analysis.numbers import plural
 from dashboard.experiment.list_rows import chip_state, chip_words
-from dashboard.experiment.results import Results, published_name
+from dashboard.experiment.results import published_name
 from dashboard.parts import Measured, summary_of
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
@@ -23,6 +25,7 @@ from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Experiment, State
 from experiments.selectors import progress_of
+from experiments.selectors.diagnosis import answers_of
 from experiments.spec import ExperimentSpec, parse_yaml
 from experiments.spec.design import expand
 from workers import queue
@@ -72,7 +75,8 @@ def studies(request: HttpRequest) -> HttpResponse:
     published = sorted(visible_experiments(request.user).filter(published=True).order_by("pk"), key=_place)
     latest = _latest_own(request.user, {study.workload for study in published})
     progress = progress_of(latest.values())
-    cards = [_card(study, latest.get(study.workload), progress) for study in published]
+    answers = answers_of([*published, *latest.values()])
+    cards = [_card(study, latest.get(study.workload), progress, answers) for study in published]
     return render(request, "studies/page.html", {"place": "studies", "cards": cards})
 
 
@@ -109,22 +113,19 @@ def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
     return newest | {e.workload: e for e in own.filter(measured).distinct("workload")}
 
 
-def _card(study: Experiment, own: Experiment | None, progress: Any) -> dict[str, Any]:
+def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
     beginnings = tuple(study.specification.get("built_in", ()))
     sizes = [(each, each.called(beginnings)) for each in built_in_experiments() if each.stem.startswith(beginnings)]
     return {
         "study": study,
         "name": published_name(study),
         "statements": (study.source or {}).get("statements", []),
-        "printed": _in_brief(study),
+        "concluded": answers.get(study.pk),
+        "printed": summary_of(Measured.alone(study)),
         "own": own,
         "state": chip_state(progress[own.pk]) if own else "",
         "state_words": chip_words(progress[own.pk]) if own else "",
-        "measured": _in_brief(own) if own else [],
+        "answer": answers.get(own.pk) if own else None,
+        "measured": summary_of(Measured.alone(own)) if own else [],
         "sizes": sizes,
     }
-
-
-def _in_brief(experiment: Experiment) -> list[tuple[str, str]]:
-    """Return what the result parts say in a few lines, or the ends and the best of the sweep."""
-    return summary_of(Measured.alone(experiment)) or Results(experiment).key_figures()

@@ -19,7 +19,7 @@ from dashboard.parts.measured import Measured
 from dashboard.parts.phases import phases_part, phases_summary
 from dashboard.parts.rating import rating_part, rating_summary
 
-__all__ = ["Measured", "Part", "parts_of", "summary_of"]
+__all__ = ["SHORT_TITLES", "Measured", "Part", "parts_of", "summary_of"]
 
 Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
 
@@ -34,21 +34,30 @@ class Part:
     shown: Mapping[str, Any]
 
 
-_PARTS: Final[Sequence[tuple[str, str, Build]]] = (
-    ("grid", "By two parameters, and against the link as measured", grid_part),
-    ("curves", "By message size", curves_part),
-    ("envelope", "Operating envelope", envelope_part),
-    ("ladder", "Tuning ladder", ladder_part),
-    ("effects", "Effects alone and together", effects_part),
-    ("rating", "Against peak, price and power", rating_part),
-    ("phases", "First and later steps, and more nodes", phases_part),
+_PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
+    ("grid", "By two parameters, and against the link as measured", "By two parameters", grid_part),
+    ("curves", "By message size", "By message size", curves_part),
+    ("envelope", "Operating envelope", "Envelope", envelope_part),
+    ("ladder", "Tuning ladder", "Ladder", ladder_part),
+    ("effects", "Effects alone and together", "Effects", effects_part),
+    ("rating", "Against peak, price and power", "Rating", rating_part),
+    ("phases", "First and later steps, and more nodes", "Steps and nodes", phases_part),
 )
+SHORT_TITLES: Final[Mapping[str, str]] = {element: short for element, _, short, _ in _PARTS}
+"""By anchor, without its `part-`: for links."""
+_OPENS: Final[Mapping[str, str]] = {
+    "load and network": "envelope",
+    "steps": "ladder",
+    "message size": "curves",
+    "scale and treatment": "phases",
+}
+"""The part that a question is answered by stands first."""
 
 
-def parts_of(measured: Measured, asked: Mapping[str, str]) -> list[Part]:
-    """Return the parts that the data fit, in order. ``asked`` are the reader's own targets, from the address."""
+def parts_of(measured: Measured, asked: Mapping[str, str], question: str = "") -> list[Part]:
+    """Return the parts that the data fit, in the order that the question needs. ``asked`` are the reader's own targets."""
     parts = []
-    for element, title, build in _PARTS:
+    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
         shown = build(measured, asked)
         if shown is not None:
             parts.append(Part(element, title, f"parts/_{element}.html", shown))

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
 from django.core.cache import cache
+from django.db.models import Count
 from redis.exceptions import RedisError
 
-from analysis.answers import Answer, answer
-from analysis.findings import Diagnosis, Report, diagnose
+from analysis.answers import Answer, Fact, answer, facts, key_figures, place
+from analysis.findings import Diagnosis, diagnose
 from analysis.scaling import ObserverEffect, Study, observer_effect
-from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Trial
+from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
 from experiments.revision import plan_points
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 7
+_FORM: Final = 12
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
+_SCALE: Final = ("scale", "weak scale", "scale and treatment")
+_MOST_TRIALS: Final = 200
+"""Of an experiment whose answer a list may wait for; longer ones are answered on their own pages."""
 log = structlog.get_logger()
 
 
@@ -48,16 +53,34 @@ class KeptDiagnosis:
 
     stamp: str
     answer: Answer
+    facts: tuple[Fact, ...]
+    """What the findings of the study come to, each said once; causes first."""
+    key_figures: tuple[tuple[str, str], ...]
+    """The answer's numbers as names and words."""
     study: Diagnosis
     next_queued: int
     """Trials that queueing the suggested points would add."""
     observer: tuple[ObservedPoint, ...]
+
+    @property
+    def suggested(self) -> list[tuple[Mapping[str, Any], int]]:
+        """What to measure next, as (parameters, repetitions): what would settle the question, else what a model would learn from."""
+        missing = self.answer.missing
+        if missing is not None and missing.points:
+            return list(missing.points)
+        return self.study.suggested if self.answer.question in _SCALE else []
+
+    def findings(self) -> dict[str, Any]:
+        """JSON-ready, without the numbers behind the findings."""
+        told = {"answer": self.answer.to_dict(), "facts": [fact.to_dict() for fact in self.facts]}
+        return told | self.study.report.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready, as REST answers."""
         return {
             "stamp": self.stamp,
             "answer": self.answer.to_dict(),
+            "facts": [fact.to_dict() for fact in self.facts],
             **self.study.to_dict(),
             "next_queued": self.next_queued,
             "observer": [point.to_dict() for point in self.observer],
@@ -87,13 +110,47 @@ def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
     return made
 
 
+def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
+    """Return the answers that are kept, and those that can be had quickly, by experiment: for lists."""
+    rows = Trial.objects.current().filter(experiment__in=experiments, state=State.FINISHED)
+    trials = dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
+    answers = {}
+    for experiment in experiments:
+        if trials.get(experiment.pk):
+            kept, fresh = kept_diagnosis(experiment)
+            if kept is not None and (fresh or trials[experiment.pk] > _MOST_TRIALS):
+                answers[experiment.pk] = kept.answer
+            elif trials[experiment.pk] <= _MOST_TRIALS:
+                answers[experiment.pk] = _quick_answer(experiment)
+    return answers
+
+
+def _quick_answer(experiment: Experiment) -> Answer:
+    """The answer alone, without the models that take most of the time."""
+    key, stamp = _answer_key(experiment), _stamp(experiment)
+    try:
+        kept: tuple[str, Answer] | None = cache.get(key)
+    except RedisError:
+        kept = None
+    if kept is not None and kept[0] == stamp:
+        return kept[1]
+    made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
+    with suppress(RedisError):
+        cache.set(key, (stamp, made), _KEPT_S)
+    return made
+
+
 def forget_diagnosis(experiment: Experiment) -> None:
     """Drop what is kept: the values of trials that had ended have changed."""
-    cache.delete(_key(experiment))
+    cache.delete_many([_key(experiment), _answer_key(experiment)])
 
 
 def _key(experiment: Experiment) -> str:
     return f"diagnosis:{_FORM}:{experiment.pk}"
+
+
+def _answer_key(experiment: Experiment) -> str:
+    return f"answer:{_FORM}:{experiment.pk}"
 
 
 def _stamp(experiment: Experiment) -> str:
@@ -111,23 +168,21 @@ def _stamp(experiment: Experiment) -> str:
 
 def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
+    asked = asked_of(experiment, study)
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters))
     diagnosis = diagnose(study, largest_size=_largest_runnable)
-    answered = answer(asked_of(experiment, study))
-    if answered.strength in ("firm", "moderate"):
-        diagnosis = replace(diagnosis, report=_without_doubts(diagnosis.report))
-    more = plan_points(experiment, diagnosis.suggested) if diagnosis.suggested else None
-    return KeptDiagnosis(
+    answered = answer(asked)
+    made = KeptDiagnosis(
         stamp=stamp,
         answer=answered,
+        facts=facts(asked, answered, diagnosis.report),
+        key_figures=key_figures(answered, asked.factors),
         study=diagnosis,
-        next_queued=more.queued if more is not None else 0,
+        next_queued=0,
         observer=tuple(_observed(experiment, study)),
     )
-
-
-def _without_doubts(report: Report) -> Report:
-    """Leave out what each size alone makes doubtful where all points together have answered."""
-    return replace(report, findings=tuple(f for f in report.findings if f.rule != "few_repetitions"))
+    more = plan_points(experiment, made.suggested) if made.suggested else None
+    return replace(made, next_queued=more.queued) if more is not None else made
 
 
 def _largest_runnable(study: Study) -> float:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from analysis.scaling import Point, Study
 from analysis.trust_level import FLAGGED
+from experiments import workloads
 from experiments.files import read_analysis
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 
@@ -30,6 +31,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     conditions = next((t.conditions for t in trials if t.conditions), {})
     traits = experiment.cluster.traits if experiment.cluster else None
     most_hosts = experiment.cluster.hosts_to_suggest if experiment.cluster else None
+    workload = workloads.find(experiment.workload)
     return Study(
         points,
         name=experiment.name,
@@ -39,6 +41,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         most_hosts=most_hosts,
         link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
         link_certified=_kept(trials),
+        ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
     )
 

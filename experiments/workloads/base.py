@@ -121,6 +121,8 @@ class Workload(ABC):
     treatments: ClassVar[tuple[str, ...]] = ()
     """Numeric parameters that are settings to choose among; other numbers say how large the problem or the load is."""
     phases: ClassVar[Phases | None] = None
+    ranks_alike: ClassVar[bool] = True
+    """All ranks have the same work to do; False for a server and its clients."""
     gflops: ClassVar[str | None] = None
     """Figure in GFLOP/s that a theoretical peak, a price and a power can be held against."""
 

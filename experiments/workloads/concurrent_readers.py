@@ -113,6 +113,7 @@ class ConcurrentReaders(Workload):
     decides = "concurrent-readers.job_wall_s"
     figures = _figures()
     outputs = (RESULT,)
+    ranks_alike = False
     load_test = LoadTest(
         load="jobs",
         wall="concurrent-readers.job_wall_s",

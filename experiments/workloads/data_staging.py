@@ -101,6 +101,7 @@ class DataStaging(Workload):
     own_time = OwnTime("data-staging.run_s")
     figures = _figures()
     outputs = (RESULT,)
+    ranks_alike = False
     phases = Phases(
         nodes="data-staging.nodes",
         first="data-staging.first_search_s",

@@ -57,3 +57,21 @@ def test_it_says_beforehand_what_an_edit_will_do(page, falling, complaints):
     page.get_by_role("button", name="Save and queue 3 trials").click()
     expect(page.locator("#versions")).to_contain_text("1, 2, 8")
     assert complaints == []
+
+
+def test_its_parts_are_tabs_with_addresses(page, falling, complaints):
+    page.goto(falling.get_absolute_url())
+    page.get_by_role("tab", name="Configurations").click()
+    expect(page.locator("#table")).to_be_visible()
+    expect(page.locator("#answer")).to_be_hidden()
+    assert page.url.endswith("?tab=configurations")
+    page.reload()
+    expect(page.locator("#table")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.get_by_role("tab", name="Configurations").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#setup")).to_be_visible()
+    expect(page.get_by_role("tab", name="Setup")).to_be_focused()
+    page.goto(f"{falling.get_absolute_url()}#c-packets")
+    expect(page.locator("#c-packets")).to_be_in_viewport()
+    assert complaints == []

@@ -1,4 +1,4 @@
-"""Print what an experiment shows: the verdict, the findings with their evidence, and what it cannot tell."""
+"""Print what an experiment shows: the answer to its question, causes and other findings, and what it cannot tell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from analysis.answers import render_answer
-from analysis.findings import render
+from analysis.answers import render
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import diagnosis_of
 
@@ -30,7 +29,7 @@ class Command(BaseCommand):
         kept = diagnosis_of(experiment)
         report = kept.study.report
         if options["json"]:
-            self.stdout.write(json.dumps({"answer": kept.answer.to_dict(), **report.to_dict()}, indent=1))
+            self.stdout.write(json.dumps(kept.findings(), indent=1))
             return
-        for line in render(report, render_answer(kept.answer)):
+        for line in render(kept.answer, kept.facts, report.cannot_tell):
             self.stdout.write(line)

@@ -14,8 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from analysis.answers import render_answer
-from analysis.findings import render
+from analysis.answers import render
 from analysis.numbers import plural
 from dashboard.api.result import experiment_result
 from dashboard.experiment.text_report import configurations_table, failures
@@ -59,7 +58,7 @@ class Command(BaseCommand):
             ) from None
         console.print(configurations_table(experiment))
         kept = diagnosis_of(experiment)
-        for line in render(kept.study.report, render_answer(kept.answer)):
+        for line in render(kept.answer, kept.facts, kept.study.report.cannot_tell):
             console.print(line, markup=False, highlight=False)
         if json is not None:
             _write(json, experiment)

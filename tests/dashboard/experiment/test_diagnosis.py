@@ -45,14 +45,14 @@ def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment,
     assert 'hx-trigger="rankwire:diagnose' in html
 
 
-def test_it_says_verdict_findings_figures_and_limits(fragment):
+def test_it_says_answer_facts_figures_and_limits(fragment):
     for words in (
         "Stop at 2 hosts",
         "Firm",
         "Elapsed time is best at 2 hosts",
-        "Best predicted",
-        "Contention σ",
-        "Confidence",
+        "Best size",
+        "Times the best",
+        "More about the run",
         "What this cannot tell",
         "Karp–Flatt",
         "Observer effect",

@@ -1,5 +1,7 @@
 """Every page answers, for every state of the laboratory."""
 
+import html
+import re
 from datetime import timedelta
 
 import pytest
@@ -7,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Project, Trial
+from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import parse
 from tests.dashboard.conftest import specification
 from tests.dashboard.texts import text_of
@@ -113,7 +116,7 @@ def test_it_shows_a_finished_experiment_and_stops_asking(page, submit, run):
     text = text_of(page.get(experiment.get_absolute_url()))
     assert "every 2s" not in text
     assert 'id="figure-time"' in text
-    assert "2 hosts: 2.163" in text
+    assert "2 hosts: 2.163" in text_of(page.get(reverse("experiment-diagnosis", args=[experiment.slug])))
     assert "fastest" in text
     assert "data-published" in text
     assert text.count('class="ok" href="/trials/') == 6
@@ -132,7 +135,7 @@ def test_it_shows_a_published_experiment_read_only_with_its_source(page):
     text = text_of(page.get(published.get_absolute_url()))
     assert "Published" in text
     assert "Guster, Sultanov, Nordby, Slattery" in text
-    assert "4 hosts: 200.4" in text
+    assert "Stop at 4 hosts: 200.4" in text_of(page.get(reverse("experiment-diagnosis", args=[published.slug])))
     assert reverse("experiment-cancel", args=[published.slug]) not in text
     page.post(reverse("experiment-cancel", args=[published.slug]))
     assert not published.trials.exclude(state="finished").exists()
@@ -265,3 +268,30 @@ def test_it_answers_an_unknown_address_in_its_own_style(page):
     response = page.get("/experiments/nowhere/")
     assert response.status_code == 404
     assert "Nothing is here" in response.content.decode()
+
+
+@pytest.mark.parametrize(("address", "shown"), [("", "answer"), ("?tab=setup", "setup"), ("?tab=nowhere", "answer")])
+def test_the_address_says_which_part_of_an_experiment_is_open(page, submit, address, shown):
+    text = page.get(submit().get_absolute_url() + address).content.decode()
+    panels = re.findall(r'<div\s+id="(\w+)"\s+role="tabpanel"[^>]*?(hidden)?\s*>', text)
+    assert [name for name, hidden in panels if not hidden] == [shown]
+    assert len(panels) == 4
+    assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [shown]
+
+
+def test_a_design_that_does_not_scale_has_no_speed_up(page, submit, run):
+    experiment = submit(parameters={"molecules": 216, "steps": 10, "hosts": 2}, sweep={"link.mtu": [1500, 9000]})
+    run()
+    text = text_of(page.get(reverse("experiment-diagnosis", args=[experiment.slug])))
+    assert "Karp" not in text
+    assert "at 2 hosts" not in text
+    assert "2 hosts, " not in text
+
+
+def test_home_and_studies_say_the_same_head_line_as_the_experiment(page, submit, run):
+    experiment = submit()
+    run()
+    sentence = diagnosis_of(experiment).answer.sentence
+    assert sentence.endswith(".")
+    for address in (reverse("home"), reverse("studies"), reverse("experiment-diagnosis", args=[experiment.slug])):
+        assert sentence in html.unescape(page.get(address).content.decode()).replace("\n", " ")
