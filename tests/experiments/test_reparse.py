@@ -143,7 +143,7 @@ def test_the_command_it_prints_counts(trial):
     out = StringIO()
     call_command("reparse", trial.experiment.slug, stdout=out)
     assert (
-        out.getvalue() == "1 trials: 1 changed, 0 unchanged, 0 finished after all, 0 without their output, 0 refused\n"
+        out.getvalue() == "1 trial: 1 changed, 0 unchanged, 0 finished after all, 0 without their output, 0 refused\n"
     )
     call_command("reparse", workload="water", stdout=out)
     assert "0 changed, 1 unchanged" in out.getvalue()
