@@ -43,8 +43,12 @@ def interrupt_on_stop_signals() -> None:
 
 
 def child_environment(installation: Installation, lease: Lease) -> dict[str, str]:
-    """Our environment with the addresses of the services that this program holds."""
+    """Our environment with the addresses of the services that this program holds.
+
+    Models solve thousands of tiny systems: threads of BLAS double their time, and would take the cores of a trial's ranks.
+    """
     return {
+        "OPENBLAS_NUM_THREADS": "1",
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "DATABASE_URL": installation.database_url or lease.state.database_url,

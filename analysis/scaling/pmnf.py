@@ -11,9 +11,9 @@ is preferred until a term is worth its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Final
 
@@ -90,26 +90,31 @@ def search(data: Sample) -> tuple[Hypothesis, list[Hypothesis]]:
 
     At least four sizes are needed for a term and six for two; a size below 1 excludes logarithms.
     """
-    usable = [t for t in _TERMS if not t.logs or data.x.min() >= 1]
-    best = [_best_of(data, [()])]
-    if len(data.x) >= 4:
-        best.append(_best_of(data, [(t,) for t in usable]))
-    if len(data.x) >= 6:
-        pairs = [p for p in combinations(usable, 2) if _tell_apart(p)]
-        best.append(_best_of(data, pairs))
+    most = 2 if len(data.x) >= 6 else 1 if len(data.x) >= 4 else 0
+    best = [_best_of(data, count) for count in range(most + 1)]
     hypotheses = [h for h in best if h is not None]
     return _worth_its_terms(data, hypotheses), hypotheses
 
 
-def _tell_apart(pair: tuple[Term, Term]) -> bool:
-    """Two terms of nearly the same shape only fit noise against each other: one must fall or be flat, or differ by 1/2."""
-    a, b = pair
-    return abs(a.power - b.power) >= Fraction(1, 2)
+@cache
+def _hypotheses(count: int, *, logs: bool) -> tuple[tuple[Term, ...], ...]:
+    """Every choice of so many terms.
+
+    Two of nearly the same shape only fit noise against each other: one must fall or be flat, or they differ by 1/2.
+    """
+    usable = [term for term in _TERMS if logs or not term.logs]
+    return tuple(
+        chosen
+        for chosen in combinations(usable, count)
+        if count < 2 or abs(chosen[0].power - chosen[1].power) >= Fraction(1, 2)
+    )
 
 
-def _best_of(data: Sample, hypotheses: Sequence[tuple[Term, ...]]) -> Hypothesis | None:
-    """Smallest leave-one-out error of hypotheses with the same number of terms, all solved at once."""
-    design = _designs(data.x, hypotheses)
+def _best_of(data: Sample, count: int) -> Hypothesis | None:
+    """Smallest leave-one-out error of the hypotheses of so many terms, all solved at once."""
+    logs = bool(data.x.min() >= 1)
+    hypotheses = _hypotheses(count, logs=logs)
+    design = _designs(tuple(data.x.tolist()), count, logs=logs)
     scale = np.sqrt(data.counts) / data.scale
     q, r = np.linalg.qr(design * scale[None, :, None])
     target = data.y * scale
@@ -127,10 +132,18 @@ def _best_of(data: Sample, hypotheses: Sequence[tuple[Term, ...]]) -> Hypothesis
     return Hypothesis(hypotheses[best], float(error[best]))
 
 
-def _designs(x: Floats, hypotheses: Sequence[tuple[Term, ...]]) -> Floats:
-    columns = {t: t(x) for h in hypotheses for t in h}
-    ones = np.ones_like(x)
-    return np.array([np.column_stack([ones, *(columns[t] for t in h)]) for h in hypotheses])
+@lru_cache(maxsize=16)  # all metrics and slices of an experiment have the same few sizes
+def _designs(sizes: tuple[float, ...], count: int, *, logs: bool) -> Floats:
+    """Shape (hypotheses, sizes, 1 + count)."""
+    x = np.array(sizes)
+    hypotheses = _hypotheses(count, logs=logs)
+    place = {term: i for i, term in enumerate(_TERMS)}
+    columns = np.array([term(x) if logs or not term.logs else np.zeros_like(x) for term in _TERMS])
+    chosen = np.array([[place[term] for term in each] for each in hypotheses], dtype=np.intp)
+    design = np.ones((len(hypotheses), len(x), 1 + count))
+    for k in range(count):
+        design[:, :, 1 + k] = columns[chosen[:, k]]
+    return design
 
 
 def _sound(design: Floats, r: Floats, projected: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from analysis.numbers import amount
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
@@ -105,7 +106,7 @@ def _refusal(program: str, *arguments: str, text: str = "") -> str:
         except OSError as error:
             return str(error)
         except subprocess.TimeoutExpired:
-            ends.append(f"did not end within {PROBE_LIMIT_S:g} s")
+            ends.append(f"did not end within {amount(PROBE_LIMIT_S, 's')}")
             continue
         if probe.returncode == 0:
             _granted.add(question)

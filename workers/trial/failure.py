@@ -61,7 +61,7 @@ def did_not_end(
 ) -> str:
     """Return the sentences for a launch command that was still there so long after a rank failed or all had ended."""
     what = _cause(program, 0, usages, ranks) if any(u.failed for u in usages) else f"All ranks of {program} ended"
-    sentence = f"{what}. The launch command did not end within {limit_s:g} s of that and was stopped."
+    sentence = f"{what}. The launch command did not end within {amount(limit_s, 's')} of that and was stopped."
     return with_output(sentence, stdout=stdout, stderr=stderr)
 
 

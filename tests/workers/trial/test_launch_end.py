@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from experiments.models import State, Trial
+from tests.words import plain
 from workers.launchers import Job, Launcher, testbed
 from workers.trial import launch_end, measure
 
@@ -37,14 +38,14 @@ def run_under_a_launcher_that_hangs(
 def test_it_names_the_rank_that_was_killed(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
     trial = run_under_a_launcher_that_hangs("import os; print('so far', flush=True); os.kill(os.getpid(), 9)")
     assert trial.state == State.FAILED
-    assert "rank 0 of 1 on n1 was killed by SIGKILL" in trial.message
-    assert "The launch command did not end within 1 s of that and was stopped." in trial.message
+    assert "rank 0 of 1 on n1 was killed by SIGKILL" in plain(trial.message)
+    assert "The launch command did not end within 1 s of that and was stopped." in plain(trial.message)
 
 
 def test_it_says_that_all_ranks_had_ended(run_under_a_launcher_that_hangs: Callable[[str], Trial]) -> None:
     trial = run_under_a_launcher_that_hangs("print('answer 42')")
     assert trial.state == State.FAILED
-    assert trial.message.startswith("All ranks of Script ended. The launch command did not end within 1 s")
+    assert plain(trial.message).startswith("All ranks of Script ended. The launch command did not end within 1 s")
 
 
 def test_a_rank_that_takes_its_time_is_left_alone(
