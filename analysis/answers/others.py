@@ -99,7 +99,7 @@ def _verb(links: list[str], words: str) -> str:
 
 
 def _carried(row: Accepted, sure: Sure | None) -> str:
-    used = f"{row.first} is used up first" if row.first else "nothing measured is used up"
+    used = _used_up(row.first) if row.first else "nothing measured is used up"
     if row.jobs is None:
         return f"carries a number of jobs that was not measured; {used}"
     if sure is not None and not sure.decided and sure.low is not None:
@@ -108,6 +108,13 @@ def _carried(row: Accepted, sure: Sure | None) -> str:
     about = "about " if row.between else "at least " if row.beyond_measured else ""
     between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
     return f"carries {about}{plural(row.jobs, 'job', digits=3)}{between} and {used}"
+
+
+def _used_up(resource: str) -> str:
+    """ "the link is used up first", "the processors, most of it server CPU, are used up first"."""
+    name, comma, rest = resource.partition(",")
+    named = name if name.startswith("the ") else f"the {name}"
+    return f"{named}{comma}{rest}{comma} {'are' if name.endswith('s') else 'is'} used up first"
 
 
 def _use(row: Accepted) -> str:

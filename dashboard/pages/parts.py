@@ -8,15 +8,15 @@ from django.views.decorators.http import require_GET
 
 from dashboard.parts import Measured, parts_of
 from experiments.access import may_describe_clusters, visible_experiments
-from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.diagnosis import answers_of
 
 
 @require_GET
 def parts(request: HttpRequest, slug: str) -> HttpResponse:
     """Every part that the data fit; the address holds the reader's own targets."""
     experiment = get_object_or_404(visible_experiments(request.user).select_related("cluster"), slug=slug)
-    kept, _ = kept_diagnosis(experiment)
-    question = kept.answer.question if kept is not None else ""
+    answer = answers_of([experiment]).get(experiment.pk)
+    question = answer.question if answer is not None else ""
     shown = parts_of(Measured.of(experiment), request.GET.dict(), question)
     context = {"experiment": experiment, "parts": shown, "may_describe": may_describe_clusters(request.user)}
     return render(request, "parts/_parts.html", context)

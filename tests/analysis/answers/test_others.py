@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.answers import Accepted, Factor, Scatter
+from analysis.answers.others import _used_up
 from analysis.answers.wording import factor_words, level
 from tests.analysis.answers.designs import GFLOPS, HOSTS, JOBS, RATE, asks, checked, values
 
@@ -114,3 +115,15 @@ def test_one_of_a_kind_is_singular():
 
 def test_a_measurable_factor_does_not_read_one_time():
     assert factor_words(1.04) == "1.04 times"
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ("link", "the link is used up first"),
+        ("server CPU", "the server CPU is used up first"),
+        ("the processors, most of it server CPU", "the processors, most of it server CPU, are used up first"),
+    ],
+)
+def test_it_names_a_resource_in_a_sentence(resource: str, words: str) -> None:
+    assert _used_up(resource) == words
