@@ -107,37 +107,45 @@ def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
         cache.set(_key(experiment), made, _KEPT_S)
     except RedisError as error:
         log.warning("diagnosis_not_kept", experiment=experiment.pk, reason=str(error))
+    _keep_answer(experiment, _counted([experiment]).get(experiment.pk, 0), made.answer)
     return made
 
 
 def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
-    """Return the answers that are kept, and those that can be had quickly, by experiment: for lists."""
-    rows = Trial.objects.current().filter(experiment__in=experiments, state=State.FINISHED)
-    trials = dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
+    """Return the answers that are kept, and those that can be had quickly, by experiment: for lists. One query where all are kept."""
+    counted = _counted(experiments)
+    kept = _kept_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
     answers = {}
     for experiment in experiments:
-        if trials.get(experiment.pk):
-            kept, fresh = kept_diagnosis(experiment)
-            if kept is not None and (fresh or trials[experiment.pk] > _MOST_TRIALS):
-                answers[experiment.pk] = kept.answer
-            elif trials[experiment.pk] <= _MOST_TRIALS:
-                answers[experiment.pk] = _quick_answer(experiment)
+        count = counted.get(experiment.pk, 0)
+        then, told = kept.get(experiment.pk, (0, None))
+        if told is not None and (then == count or count > _MOST_TRIALS):
+            answers[experiment.pk] = told
+        elif 0 < count <= _MOST_TRIALS:
+            # Without the models, which take most of the time.
+            made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
+            _keep_answer(experiment, count, made)
+            answers[experiment.pk] = made
     return answers
 
 
-def _quick_answer(experiment: Experiment) -> Answer:
-    """The answer alone, without the models that take most of the time."""
-    key, stamp = _answer_key(experiment), _stamp(experiment)
+def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
+    """Return the number of counted trials by experiment."""
+    rows = Trial.objects.current().filter(experiment__in=experiments, state=State.FINISHED, kind=Kind.MEASURED)
+    return dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
+
+
+def _kept_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
+    keys = {_answer_key(experiment): experiment.pk for experiment in experiments}
     try:
-        kept: tuple[str, Answer] | None = cache.get(key)
+        return {keys[key]: told for key, told in cache.get_many(keys).items()}
     except RedisError:
-        kept = None
-    if kept is not None and kept[0] == stamp:
-        return kept[1]
-    made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
+        return {}
+
+
+def _keep_answer(experiment: Experiment, count: int, told: Answer) -> None:
     with suppress(RedisError):
-        cache.set(key, (stamp, made), _KEPT_S)
-    return made
+        cache.set(_answer_key(experiment), (count, told), _KEPT_S)
 
 
 def forget_diagnosis(experiment: Experiment) -> None:

@@ -96,7 +96,9 @@ def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker,
     assert list(experiment.trials.values_list("state", flat=True)) == ["finished", "finished"], [
         trial.message for trial in experiment.trials.all()
     ]
+    page.get_by_role("tab", name="More charts").click()
     expect(page.locator("#c-packets .scatterlayer .points path")).not_to_have_count(0)
+    page.get_by_role("tab", name="Configurations").click()
     page.locator("#table .strip a").last.click()
     packets = experiment.trials.get(configuration__hosts=2).measurements.get(metric="packets", scope="all").value
     tile = page.locator(".tile", has_text="Packets").first

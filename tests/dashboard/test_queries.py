@@ -7,7 +7,7 @@ from experiments.models import Cluster, Experiment, Trial
 
 # Session and user take two of each page's queries.
 PAGES = {
-    "home": 17,
+    "home": 18,
     "experiments": 6,
     "clusters": 4,
     "workloads": 3,
@@ -23,6 +23,7 @@ def test_it_answers_a_list_page_with_a_fixed_number_of_queries(
         submit(name=f"Study {number}")
     run(most=8)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    page.get(reverse(name))  # which keeps the answers of what has finished
     with django_assert_num_queries(queries):
         page.get(reverse(name))
     for number in range(3, 7):

@@ -119,5 +119,5 @@ def test_it_answers_the_page_of_studies_with_a_fixed_number_of_queries(
         submit(name=f"Study {number}")
     run()
     page.get(reverse("studies"))
-    with django_assert_num_queries(39):
+    with django_assert_num_queries(32):
         page.get(reverse("studies"))

@@ -236,7 +236,7 @@ LIBRARIES = (
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
 def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually: Callable[..., object]) -> None:
     copy = open_directory / "copy"
-    for room in ("workers", "experiments"):  # launchers pair with the kinds of cluster
+    for room in ("workers", "experiments", "analysis"):  # launchers pair with the kinds of cluster
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
     packages = Path(zstandard.__file__).parent.parent
     for name in LIBRARIES:

@@ -53,7 +53,8 @@ def test_an_experiment_can_refuse_links_that_are_not_as_asked(run_all: RunAll, m
     monkeypatch.setattr(verdict, "DELAY_TOLERANCE", -1.0)
     (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, certificate="require")
     assert trial.state == State.FAILED
-    assert trial.message.startswith("The link is not what was asked for: the delay from n1 to n2 is")
+    assert trial.message.startswith("The link is not what was asked for: ")
+    assert "the delay from n1 to n2 is" in trial.message  # beside load the bandwidth may miss its tolerance, too
     assert trial.certificate["kept"] is False
 
 
@@ -66,11 +67,11 @@ def test_a_link_can_be_left_unmeasured(run_all: RunAll) -> None:
 def test_an_emulator_killed_in_mid_trial_fails_it(run_all: RunAll, monkeypatch: pytest.MonkeyPatch) -> None:
     started = pipeline.TrialRun._watch
 
-    def kill_then_watch(run: object, session: object, process: object, capture: object) -> object:
+    def kill_then_watch(run: object, session: object, *watched: object) -> object:
         keeper = psutil.Process(session.keeper.pid)  # type: ignore[attr-defined]
         (emulator,) = called(keeper.children(recursive=True), "relay.py")
         emulator.kill()
-        return started(run, session, process, capture)  # type: ignore[arg-type]
+        return started(run, session, *watched)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline.TrialRun, "_watch", kill_then_watch)
     began = time.monotonic()
