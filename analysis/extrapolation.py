@@ -109,6 +109,8 @@ def _at(fit: Fit, nodes: float, times: int, stream: int) -> tuple[float, Floats]
 
 
 def _estimate(value: float, draws: Sequence[float] | Floats) -> Estimate:
+    draws = np.asarray(draws, dtype=np.float64)
+    draws = draws[draws > 0]  # neither times nor their ratios fall below zero, though a straight line may
     if not len(draws):
         return Estimate(value)
     low, high = np.quantile(draws, [0.025, 0.975])

@@ -87,10 +87,10 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The models of one metric, the chosen one and why, with the curves to draw."""
+    """The models of one metric and the one that predicts, if any, with the curves to draw: none where none predicts."""
 
     metric: str
-    chosen: FittedModel
+    chosen: FittedModel | None
     criterion: str
     reason: str
     extrapolated: bool
@@ -99,14 +99,14 @@ class Model:
 
     @classmethod
     def of(cls, choice: ModelChoice) -> Model:
-        drawn = [fit for fit in choice.fits if fit.model != "constant" or fit is choice.chosen]
-        last = choice.chosen.measured[1]
+        chosen, last = choice.chosen, choice.fits[0].measured[1]
+        drawn = [] if chosen is None else [fit for fit in choice.fits if fit.model != "constant" or fit is chosen]
         # Only a time has a best size to look for, and only beyond the measured range does a curve have to leave it.
         best = choice.best_size if choice.metric == "elapsed_s" and choice.best_size is not None else last
         end = min(1.1 * best, BEYOND * last) if last < best < np.inf else last
         return cls(
             metric=choice.metric,
-            chosen=FittedModel.of(choice.chosen),
+            chosen=None if chosen is None else FittedModel.of(chosen),
             criterion=choice.criterion,
             reason=choice.reason,
             extrapolated=choice.extrapolated,
@@ -121,7 +121,7 @@ class Model:
         """JSON-ready."""
         return {
             "metric": self.metric,
-            "chosen": self.chosen.model,
+            "chosen": None if self.chosen is None else self.chosen.model,
             "criterion": self.criterion,
             "reason": self.reason,
             "extrapolated": self.extrapolated,
@@ -227,7 +227,8 @@ def _sizes_to_suggest(study: Study, largest_size: float) -> Sequence[float]:
 
 def _curve(fit: Fit, end: float) -> Curve:
     first, last = fit.measured
-    predictions = fit.predict(np.unique([*np.linspace(first, end, _CURVE_POINTS), last]).tolist())
+    sizes = np.unique([*np.linspace(first, end, _CURVE_POINTS), last])
+    predictions = fit.predict(sizes[fit.at(sizes) > 0].tolist())  # all metrics that are modelled are positive
     return Curve(
         model=fit.model,
         title=fit.title,

@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
-from analysis.findings.wording import percent, size_range, sizes, times
+from analysis.findings.wording import percent, size_range, sizes, times, whole_size, whole_sizes
 from analysis.numbers import amount, between, significant
 
 _POLLING: Final = "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown."
@@ -36,7 +36,8 @@ def best_size(reading: Reading) -> Iterator[Finding]:
             f"Elapsed time is best at {sizes(best.size, axis)}, the fewest measured ({amount(best.median, 's')}): "
             f"more {axis} never made it shorter."
         )
-        step = f"Measure fewer than {sizes(best.size, axis)}, or a larger problem."
+        fewer = f"fewer than {sizes(best.size, axis)}, or " if best.size > 1 else ""
+        step = f"Measure {fewer}a larger problem."
     else:
         gain = 1 - best.median / first.median
         statement = (
@@ -231,11 +232,13 @@ def weak_efficiency(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def predicted_best(reading: Reading) -> Iterator[Finding]:
-    """What a model says about the best size; only from repeated trials, and only when the data bound it."""
-    metric = reading.study.time_metric
-    if reading.printed or reading.study.kind == "weak" or not reading.moves(metric) or reading.choice is None:
+    """What a model that predicts says about the best size; only from repeated trials, and only when the data bound it."""
+    metric, choice = reading.study.time_metric, reading.choice
+    if reading.printed or reading.study.kind == "weak" or not reading.moves(metric) or choice is None:
         return
-    fit, choice = reading.choice.chosen, reading.choice
+    fit = choice.chosen
+    if fit is None:
+        return
     best = fit.best_size
     if best is None or best.interval is None or best.interval.low is None or best.interval.high is None:
         return
@@ -246,7 +249,7 @@ def predicted_best(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "predicted_best",
         "scaling",
-        f"{fit.title} predicts the best time at {significant(best.value, 2)} {axis} (95 % interval {between(low, high, digits=2)}).",
+        f"{fit.title} predicts the best time at {sizes(whole_size(best.value), axis)} (95 % interval {whole_sizes(low, high)}).",
         "weak" if choice.extrapolated or fit.misfit.significant else "moderate",
         (
             Evidence(f"Predicted best number of {axis}", best.value, "1", interval=best.interval),

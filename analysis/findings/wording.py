@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor
 from typing import Final
 
 from analysis.numbers import SHARE, amount, plural, significant
@@ -23,6 +24,17 @@ def times(ratio: float) -> str:
 def sizes(value: float, axis: str) -> str:
     """A size of the axis: "4 hosts", "1 host"."""
     return plural(value, axis.removesuffix("s"), axis)
+
+
+def whole_size(value: float) -> int:
+    """The size that exists nearest to a predicted one: whole, and at least 1."""
+    return max(1, floor(value + 0.5))
+
+
+def whole_sizes(low: float, high: float) -> str:
+    """An interval of sizes by those that exist, the ends included: 3.2 to 5.1 is "3 to 6"; one alone is "1"."""
+    first, last = max(1, floor(low)), max(1, ceil(high))
+    return significant(first) if first == last else f"{significant(first)} to {significant(last)}"
 
 
 def size_range(values: Sequence[float], axis: str) -> str:

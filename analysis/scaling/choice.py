@@ -1,49 +1,57 @@
-"""Which model to show: all that apply are fitted, one is chosen, and the choice is explained."""
+"""Which model to show: all that apply are fitted, one that predicts is chosen, and the choice is explained."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from analysis.numbers import SHARE, amount, plural, significant
-from analysis.scaling.fitting import RESAMPLES
+from analysis.scaling.fitting import RESAMPLES, values_by_size
 from analysis.scaling.laws import AMDAHL, CONSTANT, GUSTAFSON, USL, fit_law
 from analysis.scaling.models import Fit
 from analysis.scaling.pmnf import pmnf
 from analysis.scaling.study import CPU_METRICS, Point, Study
-from analysis.statistics import differs_anywhere, ratio_interval
+from analysis.statistics import equal_means, ratio_interval
+from analysis.statistics.summary import Floats
 
-_VARIES: Final = 0.01
+_VARIES: Final = 0.05
 """Below this p-value of "the same everywhere" the constant is out of the choice."""
 _PRINTED: Final = 1.05
-"""Ratio of single printed values that counts as a difference."""
+"""Ratio of single values that counts as a difference."""
+_FLAT: Final = 0.1
+"""A constant that misses more than this tells of too few repetitions to see a change, not of a value that stays."""
 _WORTH_A_PARAMETER: Final = 0.8
-"""Without repetitions, a richer model must cut the leave-one-out error to this share of the simpler one's."""
+"""A model must cut the leave-one-out error to this share of the constant's, without repetitions also of any simpler one's."""
+_TO_TEST: Final = 2
+"""Sizes that a model needs beyond its parameters: one to be left out, one that its remaining fit can miss."""
+_ONLY: Final = "{} is the only one that predicts a left-out size: to {}."
+_NONE: Final = "No model predicts a size that it has not seen: "
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """All fits of one metric, simplest first, and the chosen one."""
+    """All fits of one metric, simplest first, and the one that predicts; None where none does."""
 
     metric: str
     fits: tuple[Fit, ...]
-    chosen: Fit
+    chosen: Fit | None
     criterion: str
-    """AICc or leave-one-out error."""
+    """AICc, leave-one-out error, or equal means for a constant; empty where nothing is chosen."""
     reason: str
-    """One or two sentences for a reader: why this one, and where it misses."""
+    """One or two sentences for a reader: why this one and where it misses, or why none."""
 
     @property
     def best_size(self) -> float | None:
-        """Predicted best size of the chosen model; infinite where it never stops falling; None for a constant."""
-        return None if self.chosen.best_size is None else self.chosen.best_size.value
+        """Predicted best size of the chosen model; infinite where it never stops falling; None for a constant or no model."""
+        return None if self.chosen is None or self.chosen.best_size is None else self.chosen.best_size.value
 
     @property
     def extrapolated(self) -> bool:
         """The predicted best lies outside of the measured sizes."""
-        low, high = self.chosen.measured
+        low, high = self.fits[0].measured
         return self.best_size is not None and not low <= self.best_size <= high
 
     def fit(self, model: str) -> Fit | None:
@@ -54,8 +62,9 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
     """Fit every model that applies to the metric (None: the study's time) and choose; None where none can be fitted.
 
     Times get the constant, Amdahl (Gustafson in weak scaling), USL and PMNF; every other metric, packets, bytes,
-    retransmissions or round trips, the constant and PMNF. Repeated trials are judged by AICc; single values, and trials that
-    scatter less than the best model misses (then they are not independent evidence for it), by leave-one-out error.
+    retransmissions or round trips, the constant and PMNF. Chosen is only what predicts a left-out size. Repeated trials are
+    judged by AICc; single values, and trials that scatter less than the best model misses (then they are not independent
+    evidence for it), by leave-one-out error.
     """
     name = metric or study.time_metric
     laws = [CONSTANT]
@@ -68,24 +77,85 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
     fits = tuple(f for f in candidates if f is not None)
     if not fits:
         return None
-    eligible, why = _eligible(study, name, fits)
-    repeated = fits[0].values > len(study.sized(name))
-    chosen, criterion, reason = _by_aicc(eligible) if repeated else _by_cross_validation(eligible)
+    trial = _Trial(fits, list(values_by_size(study, name).values()), name == study.time_metric and _turns(study))
+    eligible = trial.predicting()
+    if not eligible:
+        return ModelChoice(name, fits, None, "", f"{_NONE}{trial.why_none(study.axis)}.")
+    if not trial.varies:
+        flat = eligible[0]
+        reason = (
+            f"No change with the {study.axis} can be told; the mean of all predicts a left-out size to {_error(flat)}."
+        )
+        return ModelChoice(name, fits, flat, "equal means", reason)
+    chosen, criterion, reason = _by_aicc(eligible) if trial.repeated else _by_cross_validation(eligible)
     if criterion == "AICc" and chosen.misfit.significant:
         chosen, criterion, reason = _by_cross_validation(eligible)
-    return ModelChoice(name, fits, chosen, criterion, f"{why}{reason}{_misfit(chosen, study.axis)}")
+    turns = "The time falls and then rises again, so only models with an optimum are compared. " if trial.turns else ""
+    return ModelChoice(name, fits, chosen, criterion, f"{turns}{reason}{_misfit(chosen, study.axis)}")
 
 
-def _eligible(study: Study, metric: str, fits: tuple[Fit, ...]) -> tuple[tuple[Fit, ...], str]:
-    """Leave out what the data contradict before any criterion: a constant where they vary, a slope where they turn."""
-    if metric == study.time_metric and _turns(study):
-        low, high = fits[0].measured
-        turning = tuple(f for f in fits if f.best_size is not None and low < f.best_size.value < high)
-        if turning:
-            return turning, "The time falls and then rises again, so only models with an optimum are compared. "
-    groups = [point.values[metric] for _, point in study.sized(metric)]
-    varies = len(fits) > 1 and differs_anywhere(groups) < _VARIES
-    return (fits[1:] if varies else fits), ""
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What the data contradict before any criterion: a constant where they vary, a slope where they turn, what cannot predict."""
+
+    fits: tuple[Fit, ...]
+    groups: Sequence[Floats] = field(repr=False)
+    """The values of every size."""
+    turns: bool
+
+    @property
+    def repeated(self) -> bool:
+        return sum(map(len, self.groups)) > len(self.groups)
+
+    @property
+    def change(self) -> float:
+        """How far the means of the sizes lie apart, in the measure of the leave-one-out error."""
+        means = [float(g.mean()) for g in self.groups]
+        return 2 * (max(means) - min(means)) / (max(means) + min(means))
+
+    def predicting(self) -> tuple[Fit, ...]:
+        return tuple(fit for fit in self._tested() if self._predicts(fit))
+
+    def _tested(self) -> list[Fit]:
+        """The fits with sizes enough to be wrong."""
+        return [f for f in self.fits if len(self.groups) >= len(f.coefficients) + _TO_TEST and f.cv_error is not None]
+
+    def _predicts(self, fit: Fit) -> bool:
+        error = float("inf") if fit.cv_error is None else fit.cv_error
+        if fit.model == "constant":
+            return not self.varies and error < _FLAT
+        if not self.turns:
+            return self.varies and error < min(self.change, _WORTH_A_PARAMETER * (self.fits[0].cv_error or 0.0))
+        return _has_turn(fit) and error < self.change
+
+    @property
+    def varies(self) -> bool:
+        """Whether the sizes differ: by their pooled scatter, or single values by more than a rerun could hide."""
+        if self.turns:
+            return True
+        same = equal_means(self.groups)
+        if same is not None:
+            return same < _VARIES
+        means = [float(g.mean()) for g in self.groups]
+        return max(means) > _PRINTED * min(means)
+
+    def why_none(self, axis: str) -> str:
+        """Why nothing predicts, as the rest of a sentence."""
+        sizes, growing = len(self.groups), [f for f in self._tested() if f.model != "constant"]
+        if not growing and (self.varies or not self._tested()):
+            return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be put to the test"
+        if self.turns and not any(map(_has_turn, growing)):
+            return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test a model that does"
+        best = min(growing if self.varies else self._tested()[:1], key=lambda f: f.cv_error or 0.0)
+        if not self.varies:
+            return f"no change with the {axis} can be told, and their mean misses a left-out one by {_error(best)}"
+        return f"{best.title}, the closest, misses a left-out one by {_error(best)} where all change by {amount(self.change, SHARE, 2)}"
+
+
+def _has_turn(fit: Fit) -> bool:
+    """Whether the fit has its optimum between the smallest and the largest size."""
+    low, high = fit.measured
+    return fit.best_size is not None and low < fit.best_size.value < high
 
 
 def _turns(study: Study) -> bool:
@@ -112,13 +182,14 @@ def _by_aicc(fits: tuple[Fit, ...]) -> tuple[Fit, str, str]:
         return _by_cross_validation(fits)
     best = ranked[0]
     if len(ranked) == 1:
-        return best, "AICc", f"{best.title} is the only one."
+        return best, "AICc", _ONLY.format(best.title, _error(best))
     behind = (ranked[1].aicc or 0.0) - (best.aicc or 0.0)
     weight = "clearly" if behind >= 4 else "barely"
     return (
         best,
         "AICc",
-        f"{best.title} has the lowest AICc of {len(fits)} models, {weight}: {ranked[1].title} is {significant(behind, 2)} behind.",
+        f"{best.title} has the lowest AICc of {len(fits)} models that predict, {weight}: "
+        f"{ranked[1].title} is {significant(behind, 2)} behind.",
     )
 
 
@@ -128,14 +199,16 @@ def _by_cross_validation(fits: tuple[Fit, ...]) -> tuple[Fit, str, str]:
         if fit.cv_error is not None and (best.cv_error is None or fit.cv_error < _WORTH_A_PARAMETER * best.cv_error):
             best = fit
     if len(fits) == 1:
-        return best, "leave-one-out error", f"{best.title} is the only one."
-    if best.cv_error is None:
-        return best, "leave-one-out error", f"{best.title}: too few sizes to compare models."
+        return best, "leave-one-out error", _ONLY.format(best.title, _error(best))
     return (
         best,
         "leave-one-out error",
-        f"{best.title} is the simplest that predicts a left-out size about as well as any: to {amount(best.cv_error, SHARE, 2)}.",
+        f"{best.title} is the simplest that predicts a left-out size about as well as any: to {_error(best)}.",
     )
+
+
+def _error(fit: Fit) -> str:
+    return amount(fit.cv_error, SHARE, 2)
 
 
 def _misfit(fit: Fit, axis: str) -> str:

@@ -54,13 +54,18 @@ class Sample:
         return Sample(self.metric, self.x[keep], self.y[keep], self.counts[keep], self.scale[keep], self.within)
 
 
+def values_by_size(study: Study, metric: str) -> dict[float, Floats]:
+    """The metric's values of all repetitions by size, smallest size first."""
+    merged: dict[float, list[Floats]] = {}
+    for size, point in study.sized(metric):
+        merged.setdefault(size, []).append(point.array(metric))
+    return {size: np.concatenate(arrays) for size, arrays in merged.items()}
+
+
 def sample(study: Study, metric: str, *, reciprocal: bool = False, errors: Errors = "relative") -> Sample | None:
     """The metric's values for fitting; None with fewer than two sizes or a value that is not positive."""
-    sized = study.sized(metric)
-    merged: dict[float, list[Floats]] = {}
-    for size, point in sized:
-        merged.setdefault(size, []).append(point.array(metric))
-    groups = [np.concatenate(g) for g in merged.values()]
+    by_size = values_by_size(study, metric)
+    groups = list(by_size.values())
     if len(groups) < 2 or min(float(g.min()) for g in groups) <= 0:
         return None
     if reciprocal:
@@ -73,7 +78,7 @@ def sample(study: Study, metric: str, *, reciprocal: bool = False, errors: Error
         for g, mean, unit in zip(groups, means, scale, strict=True)
         if len(g) > 1
     ]
-    x = np.array(list(merged))
+    x = np.array(list(by_size))
     return Sample(metric, x, means, counts, scale, np.concatenate(within) if within else np.zeros(0))
 
 

@@ -90,21 +90,28 @@ class Fit:
         return 1 / y if self.reciprocal else y
 
     def predict(self, sizes: Floats | list[float]) -> list[Prediction]:
-        """Predictions with 95 % intervals, extrapolations marked."""
+        """Predictions with 95 % intervals, extrapolations marked; draws of a value that cannot occur, below zero, are left out."""
         x = np.asarray(sizes, dtype=np.float64)
-        middle, low, high = self.at(x), None, None
-        if len(self.draws):
-            low, high = np.quantile(self.drawn(x), [0.025, 0.975], axis=0)
+        middle, drawn = self.at(x), self.drawn(x)
         first, last = self.measured
         return [
             Prediction(
                 float(size),
                 float(middle[i]),
-                None if low is None or high is None else Interval(float(low[i]), float(high[i]), 0.95, _METHOD),
+                _positive_interval(drawn[:, i]),
                 not first <= size <= last,
             )
             for i, size in enumerate(x)
         ]
+
+
+def _positive_interval(drawn: Floats) -> Interval | None:
+    """95 % percentiles of the draws that are positive; None without any."""
+    drawn = drawn[drawn > 0]
+    if not len(drawn):
+        return None
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(float(low), float(high), 0.95, _METHOD)
 
 
 def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:

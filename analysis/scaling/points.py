@@ -27,6 +27,10 @@ _WORTHWHILE: Final = 0.02
 _GUESSED_SPREAD: Final = 0.05
 """Relative spread of one trial, where there are no repetitions to tell."""
 
+_MISSES: Final = "next to the best measured size, where the models miss by more than trials scatter"
+_UNPREDICTED: Final = "next to the best measured size, where no model predicts"
+_BEYOND: Final = "beyond the measured sizes, as the largest is the best and no model predicts"
+
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
@@ -69,28 +73,48 @@ def suggest_points(
 
     ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. None takes
     every whole number up to one and a half times the largest measured.
-    "best_size" narrows the predicted best size, "model" the model over the measured range. A study without a model gets
-    repetitions of its measured sizes first, as nothing else can be told yet.
+    "best_size" narrows the predicted best size, "model" the model over the measured range. Where no model predicts, new sizes
+    next to the best measured one are suggested, and repetitions of those that have too few.
     """
     choice = fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]
     candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured) if measured else []
     if not measured or not candidates or budget_trials < 1:
         return []
-    beliefs = None if choice is None else _beliefs(study, choice, np.array(candidates), goal)
-    if beliefs is None:
+    if choice is not None and choice.chosen is None:
+        return _without_model(study, measured, candidates, budget_trials, most)
+    chosen = None if choice is None else choice.chosen
+    beliefs = None if choice is None or chosen is None else _beliefs(study, choice, chosen, np.array(candidates), goal)
+    if chosen is None or beliefs is None:
         return _repeat_first(study, sizes, budget_trials, most)
     suggestions: list[Suggestion] = []
-    if goal == "best_size" and choice is not None and choice.chosen.model_error > beliefs.noise:
-        suggestions = _bracket(study, measured, candidates, budget_trials, most)
+    if goal == "best_size" and chosen.model_error > beliefs.noise:
+        suggestions = _bracket(study, measured, candidates, budget_trials, most, _MISSES)
         budget_trials -= sum(s.repetitions for s in suggestions)
     return _merged(suggestions + _greedy(study, beliefs, budget_trials, most - len(suggestions), goal))
 
 
-def _bracket(
+def _without_model(
     study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int
 ) -> list[Suggestion]:
+    """What can be suggested where no model predicts: missing repetitions, then sizes around the best measured one or beyond it."""
+    repeated = _repeat_first(study, candidates, budget, most)
+    budget -= sum(s.repetitions for s in repeated)
+    suggestions = repeated + _bracket(study, measured, candidates, budget, most - len(repeated), _UNPREDICTED)
+    budget -= sum(s.repetitions for s in suggestions[len(repeated) :])
+    best = min(study.sized(study.time_metric), key=lambda sized: sized[1].median(study.time_metric) or 0.0)[0]
+    if best == measured[-1] < candidates[-1] and budget >= MINIMUM_REPETITIONS and len(suggestions) < most:
+        beyond = _at(study, candidates[-1])
+        suggestions.append(Suggestion(beyond, min(budget, max(MINIMUM_REPETITIONS, budget // most)), None, _BEYOND))
+    return suggestions
+
+
+def _bracket(
+    study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int, reason: str
+) -> list[Suggestion]:
     """Unmeasured sizes half-way from the best measured one to its neighbours: where no model fits, only measuring tells."""
+    if most < 1:
+        return []
     medians = [point.median(study.time_metric) or 0.0 for _, point in study.sized(study.time_metric)]
     best = medians.index(min(medians))
     suggestions: list[Suggestion] = []
@@ -104,7 +128,6 @@ def _bracket(
             size = min(between, key=lambda c: abs(c - sum(ends) / 2))
             repetitions = min(each, budget)
             budget -= repetitions
-            reason = "next to the best measured size, where the models miss by more than trials scatter"
             suggestions.append(Suggestion(_at(study, size), repetitions, None, reason))
     return suggestions
 
@@ -131,29 +154,29 @@ def _repeat_first(study: Study, sizes: Sequence[float] | None, budget: int, most
     return suggestions
 
 
-def _beliefs(study: Study, choice: ModelChoice, sizes: Floats, goal: Goal) -> _Beliefs | None:
+def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats, goal: Goal) -> _Beliefs | None:
     """Draws of the plausible models in proportion to their weights; None where no model has an error to draw from."""
     fits = [(f, w) for f, w in _weights(choice) if len(f.draws)]
     if not fits:
         return None
-    low, high = choice.chosen.measured
+    low, high = chosen.measured
     span = np.linspace(low, high, 25)
     values, targets = [], []
     for fit, weight in fits:
         count = max(round(weight * len(fit.draws)), 2)
         drawn = fit.drawn(sizes)[:count]
-        values.append(drawn / np.abs(choice.chosen.at(sizes)))
+        values.append(drawn / np.abs(chosen.at(sizes)))
         if goal == "model":
-            targets.append(fit.drawn(span)[:count] / np.abs(choice.chosen.at(span)))
+            targets.append(fit.drawn(span)[:count] / np.abs(chosen.at(span)))
         else:
             targets.append(np.log(sizes[drawn.argmin(axis=1)])[:, None])
-    return _Beliefs(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), choice.chosen.model_error)
+    return _Beliefs(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), chosen.model_error)
 
 
 def _weights(choice: ModelChoice) -> list[tuple[Fit, float]]:
     """Akaike weights (Burnham and Anderson 2002, section 2.9), or inverse squared leave-one-out errors without them."""
-    if choice.criterion == "AICc":
-        scored = [(f, f.aicc) for f in choice.fits if f.aicc is not None]
+    scored = [(f, f.aicc) for f in choice.fits if f.aicc is not None]
+    if scored and choice.criterion != "leave-one-out error":
         best = min(a for _, a in scored)
         raw = [(f, float(np.exp(-(a - best) / 2))) for f, a in scored]
     else:

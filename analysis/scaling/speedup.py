@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from analysis.scaling.study import Point, Study
-from analysis.statistics import Interval, SampleSummary, ratio_interval, summarise
+from analysis.statistics import Interval, PooledIntervals, SampleSummary, summarise
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +62,33 @@ class ScalingRow:
 
 
 def scaling_table(study: Study) -> list[ScalingRow]:
-    """Rows by size, smallest first; empty when no point has the time metric."""
+    """Rows by size, smallest first; empty when no point has the time metric.
+
+    Intervals are made on logarithms with the scatter of all sizes together, so that two repetitions each suffice for them.
+    """
     sized = study.sized(study.time_metric)
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    return [_row(study, size, point, sized[0], per_rank) for size, point in sized]
+    intervals = PooledIntervals([point.array(study.time_metric) for _, point in sized])
+    return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
 
 
-def _row(study: Study, size: float, point: Point, reference: tuple[float, Point], per_rank: bool) -> ScalingRow:
+def _row(
+    study: Study,
+    size: float,
+    point: Point,
+    reference: tuple[float, Point],
+    intervals: PooledIntervals,
+    per_rank: bool,
+) -> ScalingRow:
     base_size, base = reference
     here, there = point.array(study.time_metric), base.array(study.time_metric)
     ideal = size / base_size
     own = point is base
-    ratio = Estimate(float(np.median(there) / np.median(here)), None if own else ratio_interval(there, here))
+    ratio = Estimate(float(np.median(there) / np.median(here)), None if own else intervals.ratio(there, here))
     speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
-    summary = summarise(here.tolist())
+    summary = replace(summarise(here.tolist()), interval=intervals.value(here))
     units = float(point.ranks or 0) if per_rank else size
     return ScalingRow(
         size=size,

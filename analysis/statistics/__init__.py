@@ -11,6 +11,7 @@ from analysis.statistics.comparison import (
     hedges_g,
     permutation_test,
 )
+from analysis.statistics.spread import PooledIntervals, equal_means
 from analysis.statistics.summary import (
     MINIMUM_REPETITIONS,
     Interval,
@@ -18,6 +19,7 @@ from analysis.statistics.summary import (
     detectable_difference,
     mean_interval,
     median_interval,
+    moments_interval,
     outliers,
     ratio_interval,
     repetitions_needed,
@@ -32,6 +34,7 @@ __all__ = [
     "History",
     "HistoryPoint",
     "Interval",
+    "PooledIntervals",
     "SampleSummary",
     "adjust",
     "cliffs_delta",
@@ -40,9 +43,11 @@ __all__ = [
     "detectable_difference",
     "differs_anywhere",
     "effect_word",
+    "equal_means",
     "hedges_g",
     "mean_interval",
     "median_interval",
+    "moments_interval",
     "outliers",
     "permutation_test",
     "ratio_interval",

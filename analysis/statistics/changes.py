@@ -11,7 +11,15 @@ from typing import Any, Final, Literal
 import numpy as np
 from scipy import stats
 
-from analysis.statistics.summary import Floats, Interval, SampleSummary, checked, ratio_interval, summarise
+from analysis.statistics.summary import (
+    Floats,
+    Interval,
+    SampleSummary,
+    checked,
+    ratio_interval,
+    single_value_limits,
+    summarise,
+)
 
 _PERMUTATIONS: Final = 999
 _SEED: Final = 2007
@@ -209,8 +217,7 @@ def _change(
 def _limits(x: Floats) -> tuple[float | None, float | None]:
     if len(x) < SHORTEST:
         return None, None
-    half = float(stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) * np.sqrt(1 + 1 / len(x)))
-    return float(x.mean()) - half, float(x.mean()) + half
+    return single_value_limits(x) or (None, None)
 
 
 def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) -> Baseline:

@@ -85,12 +85,51 @@ def checked(values: Sequence[float] | Floats) -> Floats:
 
 
 def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:
-    """Student's t interval of the mean; None for fewer than two values."""
+    """Student's t interval of the mean; None for fewer than two values.
+
+    Of positive values it is made on logarithms, for the geometric mean: a time of -11 to 18 s cannot occur. Of values that are
+    not negative but may be zero (counts), it ends at zero.
+    """
     x = checked(values)
     if len(x) < 2:
         return None
-    half = float(special.stdtrit(len(x) - 1, (1 + level) / 2) * x.std(ddof=1) / np.sqrt(len(x)))
-    return Interval(float(x.mean()) - half, float(x.mean()) + half, level, "t interval of the mean")
+    low, high = _t_ends(x, float(special.stdtrit(len(x) - 1, (1 + level) / 2)) / float(np.sqrt(len(x))))
+    name = "t interval of the geometric mean" if x.min() > 0 else "t interval of the mean"
+    return Interval(low, high, level, name)
+
+
+def moments_interval(
+    mean: float, sd: float, n: int, *, smallest: float, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Student's t interval of a mean of which only the moments are at hand, as a database gives them; None below two values.
+
+    Where the ``smallest`` value is positive it is made on logarithms, whose standard deviation is about that of the values over
+    their mean; where it is zero, the interval ends there.
+    """
+    if n < 2:
+        return None
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * sd / float(np.sqrt(n))
+    if smallest > 0:
+        return mean * float(np.exp(-half / mean)), mean * float(np.exp(half / mean))
+    return (max(mean - half, 0.0) if smallest == 0 else mean - half), mean + half
+
+
+def single_value_limits(values: Sequence[float] | Floats, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Limits that one further value keeps to, on the scale of ``mean_interval``; None for fewer than two values."""
+    x = checked(values)
+    if len(x) < 2:
+        return None
+    return _t_ends(x, float(special.stdtrit(len(x) - 1, (1 + level) / 2)) * float(np.sqrt(1 + 1 / len(x))))
+
+
+def _t_ends(x: Floats, deviations: float) -> tuple[float, float]:
+    """The mean, less and more so many standard deviations; on logarithms where all values are positive."""
+    y = np.log(x) if x.min() > 0 else x
+    half = deviations * float(y.std(ddof=1))
+    low, high = float(y.mean()) - half, float(y.mean()) + half
+    if x.min() > 0:
+        return float(np.exp(low)), float(np.exp(high))
+    return (max(low, 0.0) if x.min() >= 0 else low), high
 
 
 def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> Interval | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.numbers import SHARE, amount, significant
+from analysis.findings.wording import whole_size
+from analysis.numbers import SHARE, amount
 from dashboard.charts.fits import Fitted, fit_traces
 from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, axis_title, hover, reference, spread
 from dashboard.charts.sweep import x_axis
@@ -99,7 +100,7 @@ def _predicted(best: Best, last: float) -> Figure:
     }
     if bounded:
         shape["fillcolor"] = "--mark/0.35"
-    text = f"&nbsp;predicted best: {significant(best.value, 2)}&nbsp;"
+    text = f"&nbsp;predicted best: {whole_size(best.value)}&nbsp;"
     right = best.value > 0.6 * last
     return {
         "shapes": [shape],

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import floor, isfinite
 from typing import Any, Final
 
 from analysis import numbers
 from analysis.answers import FOLDS, Cause, Fact, causes_of
 from analysis.findings import Diagnosis, FittedModel, Model
-from analysis.findings.wording import sizes
+from analysis.findings.wording import sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
@@ -150,19 +150,19 @@ def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
 def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
     if not isfinite(best.value):
         return f"more {axis} than were measured: the model has no optimum"
-    words = f"{numbers.significant(best.value, 2)} {axis}"
+    words = sizes(whole_size(best.value), axis)
     if best.low is not None and best.high is not None:
-        words += f", 95 % CI {numbers.between(best.low, best.high, digits=2)}"
+        words += f", 95 % CI {whole_sizes(best.low, best.high)}"
     elif best.low is not None:
-        words += f", at least {numbers.significant(best.low, 2)}"
+        words += f", at least {max(1, floor(best.low))}"
     return f"{words}; extrapolated" if extrapolated else words
 
 
 def _misfit(diagnosis: Diagnosis) -> str:
     """Where the chosen model of the time misses by more than the repetitions scatter."""
     for where, model in _time_models(diagnosis):
-        misfit = model.chosen.misfit
-        if misfit.significant:
+        misfit = None if model.chosen is None else model.chosen.misfit
+        if misfit is not None and misfit.significant:
             by = numbers.amount(abs(misfit.residual), "s")
             at = sizes(misfit.size, diagnosis.axis) + (f", {where}" if where else "")
             return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
@@ -182,7 +182,7 @@ def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
-    """One entry per slice and metric: the chosen model, why, and the others."""
+    """One entry per slice and metric: the chosen model and why, or why none, and the others."""
     entries = []
     for part in diagnosis.slices:
         for metric, model in part.models.items():
@@ -199,11 +199,13 @@ def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
-    best = fit.best_size if unit == "s" and model.metric == "elapsed_s" else None
-    extrapolated = model.extrapolated and fit.model == model.chosen.model
+    timed = unit == "s" and model.metric == "elapsed_s"
+    best = fit.best_size if timed and model.chosen is not None else None  # what does not predict has no best to tell
+    chosen = model.chosen is not None and fit.model == model.chosen.model
+    extrapolated = model.extrapolated and chosen
     return {
         "title": fit.title,
-        "chosen": fit.model == model.chosen.model,
+        "chosen": chosen,
         "formula": fit.formula,
         "unit": "" if unit in ("", "1", numbers.SHARE) else unit,
         # Read by their differences, whatever their size: one decimal for all.

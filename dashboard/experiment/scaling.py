@@ -30,9 +30,9 @@ def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
 
 
 def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:
-    """The chosen model of a metric as a curve; nothing where there are several slices, or only a constant was chosen."""
+    """The chosen model of a metric as a curve; nothing where there are several slices, or none or only a constant was chosen."""
     model = _model(diagnosis, metric)
-    if model is None:
+    if model is None or model.chosen is None:
         return []
     return [
         _fitted(curve, f"Model ({SHORT[curve.model]})")
@@ -128,7 +128,7 @@ class ScalingCharts:
     def _model_speed_ups(self) -> list[Fitted]:
         """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
         model = _model(self.diagnosis, TIME)
-        if model is None or not self.rows:
+        if model is None or model.chosen is None or not self.rows:
             return []
         rows = next(iter(self.groups.values()))
         base, smallest = median(rows[0].values[TIME]), rows[0].hosts
@@ -154,7 +154,7 @@ class ScalingCharts:
 
     def _best(self) -> Best | None:
         model = _model(self.diagnosis, TIME)
-        if model is None:
+        if model is None or model.chosen is None:
             return None
         best, drawn = model.chosen.best_size, max(model.curves[0].x)
         if best is None or best.value > drawn:  # an infinite one too

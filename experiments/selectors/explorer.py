@@ -30,8 +30,8 @@ from django.db.models import (
     Sum,
 )
 from django.db.models.fields.json import KeyTransform
-from scipy import special  # stdtrit is t.ppf without its checks
 
+from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
 from experiments.aggregates import Median
 from experiments.metrics import is_metric
@@ -162,7 +162,7 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
         low=row["low"],
         high=row["high"],
         mean=mean,
-        interval=_t_interval(mean, spread, n),
+        interval=None if spread is None else moments_interval(mean, spread, n, smallest=row["low"]),
         dots=tuple(dots),
     )
 
@@ -195,7 +195,7 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
                 low,
                 high,
                 mean,
-                _t_interval(mean, spread, len(samples)),
+                None if spread is None else moments_interval(mean, spread, len(samples), smallest=low),
                 tuple(samples),
                 repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
             )
@@ -205,13 +205,6 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
 
 _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
 """Parameters that a column is made of."""
-
-
-def _t_interval(mean: float, spread: float | None, n: int) -> tuple[float, float] | None:
-    if spread is None or n < 2:
-        return None
-    half = float(special.stdtrit(n - 1, 0.975)) * spread / n**0.5
-    return mean - half, mean + half
 
 
 def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analysis.findings import RULES, Finding, find
-from analysis.scaling import Study
+from analysis.scaling import Point, Study
 from tests.analysis.scaling.studies import simulated, usl_time
 from tests.words import plain
 
@@ -73,7 +73,30 @@ def test_more_hosts_that_never_help_are_said_to_never_help() -> None:
     study = _study(elapsed_s=lambda n: 100 + 5 * n)
     (best,) = _found(study, "best_size")
     assert "the fewest measured" in best.statement
+    assert best.next_step == "Measure fewer than 2 hosts, or a larger problem."
     assert find(study).verdict.sentence.startswith("More hosts never helped")
+
+
+def test_fewer_than_one_host_are_never_asked_for() -> None:
+    points = [Point({"hosts": n}, {"elapsed_s": [10 * n, 10.1 * n, 9.9 * n]}) for n in (1, 2, 4)]
+    (best,) = _found(Study(points), "best_size")
+    assert best.next_step == "Measure a larger problem."
+
+
+def test_a_predicted_best_size_is_an_integer_in_words_and_raw_in_numbers() -> None:
+    study = simulated({"elapsed_s": usl_time(100, 0.05, 0.02)}, noise=0.02)
+    (predicted,) = _found(study, "predicted_best")
+    assert predicted.statement.startswith(
+        "Universal Scalability Law predicts the best time at 7 hosts (95 % interval 6 to 7)."
+    )
+    assert predicted.evidence[0].value == pytest.approx(6.9, abs=0.5)
+    assert predicted.evidence[0].value != round(predicted.evidence[0].value)
+
+
+def test_nothing_is_predicted_from_fewer_sizes_than_test_a_model() -> None:
+    study = simulated({"elapsed_s": usl_time(100, 0.05, 0.05)}, hosts=(1, 2, 4, 8), noise=0.02)
+    assert find(study).verdict.verdict == "limited"
+    assert not _found(study, "predicted_best")
 
 
 def test_it_says_where_computing_falls_while_time_rises() -> None:

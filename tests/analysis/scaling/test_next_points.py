@@ -30,8 +30,8 @@ def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
 
 def test_it_suggests_no_measured_size_that_the_cluster_has_lost() -> None:
     single = Study([Point({"hosts": n}, {"elapsed_s": [10.0 / n]}) for n in (1, 4)])
-    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20)} == {1, 4}
-    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20, sizes=[1, 2, 3])} == {1}
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20)} == {1, 2, 4, 6}
+    assert {s.parameters["hosts"] for s in suggest_points(single, budget_trials=20, sizes=[1, 2, 3])} == {1, 2}
     for study in (single, simulated({"elapsed_s": _TRUTH}, repetitions=3)):
         assert suggest_points(study, budget_trials=20, sizes=[]) == []
 
@@ -68,6 +68,19 @@ def test_it_brackets_the_best_size_where_the_models_miss() -> None:
     assert [s.parameters["hosts"] for s in suggestions[:2]] == [3, 5]
     assert "models miss" in suggestions[0].reason
     assert suggestions[0].reduction is None
+
+
+def test_where_no_model_predicts_it_measures_beside_the_best_size() -> None:
+    turning = simulated({"elapsed_s": lambda n: 5 + abs(n - 6)}, hosts=(2, 6, 12), repetitions=5)
+    (below, above) = suggest_points(turning, budget_trials=25)
+    assert [below.parameters["hosts"], above.parameters["hosts"]] == [4, 9]
+    assert below.reason == "next to the best measured size, where no model predicts"
+
+
+def test_where_no_model_predicts_and_the_largest_size_is_the_best_it_measures_beyond() -> None:
+    falling = simulated({"elapsed_s": lambda n: 100 / n}, hosts=(1, 2, 4), repetitions=5)
+    assert [s.parameters["hosts"] for s in suggest_points(falling, budget_trials=25)] == [3, 6]
+    assert [s.parameters["hosts"] for s in suggest_points(falling, budget_trials=25, sizes=[1, 2, 3, 4])] == [3]
 
 
 def test_a_study_without_repetitions_to_fit_is_repeated_first() -> None:

@@ -49,6 +49,38 @@ def test_its_intervals_cover_the_true_speedup_efficiency_and_serial_fraction() -
     assert covered.max() <= 199
 
 
+def test_two_repetitions_of_each_size_share_their_scatter_and_times_stay_positive() -> None:
+    times = {1: [1.2, 1.3], 2: [1.4, 1.5], 4: [3.6, 3.9], 8: [5.0, 5.6]}
+    rows = scaling_table(Study([Point({"hosts": n}, {"elapsed_s": values}) for n, values in times.items()]))
+    for row in rows:
+        assert row.elapsed.interval is not None
+        low, high = row.elapsed.interval.low, row.elapsed.interval.high
+        assert low is not None
+        assert high is not None
+        assert 0.7 * row.elapsed.mean < low < high < 1.4 * row.elapsed.mean
+    share = rows[-1].efficiency
+    assert share.interval is not None
+    assert share.interval.low is not None
+    assert share.interval.high is not None
+    assert 0.02 < share.interval.low < share.value < share.interval.high < 0.04
+
+
+def test_an_interval_whose_ends_differ_by_more_than_ten_times_is_none() -> None:
+    wild = scaling_table(
+        Study([Point({"hosts": 1}, {"elapsed_s": [1.0, 9.0]}), Point({"hosts": 2}, {"elapsed_s": [5.0]})])
+    )
+    assert [row.elapsed.interval for row in wild] == [None, None]
+    assert wild[1].efficiency.interval is None
+
+
+def test_sizes_of_unlike_scatter_keep_their_own() -> None:
+    steady, noisy = [10.0, 10.01, 9.99, 10.0], [5.0, 8.0, 3.5, 6.0]
+    rows = scaling_table(Study([Point({"hosts": n}, {"elapsed_s": v}) for n, v in ((1, steady), (2, noisy))]))
+    assert rows[0].elapsed.interval is not None
+    assert rows[0].elapsed.interval.high == pytest.approx(10.01, rel=2e-3)
+    assert "own scatter" in rows[0].elapsed.interval.method
+
+
 def test_weak_scaling_counts_the_work_that_grows() -> None:
     study = simulated({"elapsed_s": lambda n: 100 + 2 * n}, noise=0.0, kind="weak")
     row = scaling_table(study)[-1]

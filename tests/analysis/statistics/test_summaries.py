@@ -9,6 +9,7 @@ from scipy import stats
 from analysis.statistics import (
     detectable_difference,
     median_interval,
+    moments_interval,
     outliers,
     ratio_interval,
     repetitions_needed,
@@ -18,14 +19,40 @@ from analysis.statistics.summary import _resampled_medians
 from tests.analysis.statistics.intervals import holds
 
 
-def test_it_gives_the_t_interval_of_the_mean_for_few_values() -> None:
+def test_it_gives_the_t_interval_of_the_geometric_mean_for_few_positive_values() -> None:
     values = [183.1, 180.6, 184.3, 178.8, 186.1]
     summary = summarise(values)
-    low, high = stats.t.interval(0.95, 4, loc=np.mean(values), scale=stats.sem(values))
+    low, high = stats.t.interval(0.95, 4, loc=np.mean(np.log(values)), scale=stats.sem(np.log(values)))
     assert summary.interval is not None
-    assert (summary.interval.low, summary.interval.high) == pytest.approx((low, high))
-    assert summary.interval.method == "t interval of the mean"
+    assert (summary.interval.low, summary.interval.high) == pytest.approx((np.exp(low), np.exp(high)))
+    assert summary.interval.method == "t interval of the geometric mean"
     assert (summary.n, summary.median, summary.minimum, summary.maximum) == (5, 183.1, 178.8, 186.1)
+
+
+def test_its_interval_of_a_positive_quantity_is_positive_and_of_a_count_ends_at_zero() -> None:
+    scattered, counts, signed = summarise([1.2, 5.8]), summarise([0.0, 0.0, 4.0]), summarise([-1.0, 0.0, 4.0])
+    assert scattered.interval is not None
+    assert scattered.interval.low is not None
+    assert 0 < scattered.interval.low < 1.2
+    assert counts.interval is not None
+    assert counts.interval.low == 0.0
+    assert counts.interval.method == "t interval of the mean"
+    assert signed.interval is not None
+    assert signed.interval.low is not None
+    assert signed.interval.low < -1.0
+
+
+def test_its_interval_of_moments_is_that_of_the_values_where_they_scatter_little_and_never_negative() -> None:
+    values = [10.0, 10.1, 9.9, 10.05]
+    whole = summarise(values).interval
+    assert whole is not None
+    ends = moments_interval(float(np.mean(values)), float(np.std(values, ddof=1)), 4, smallest=9.9)
+    assert ends == pytest.approx((whole.low, whole.high), rel=1e-3)
+    wide = moments_interval(3.5, 3.25, 2, smallest=1.2)
+    assert wide is not None
+    assert 0 < wide[0] < 3.5 < wide[1]
+    assert moments_interval(1.0, 2.0, 3, smallest=0.0) == pytest.approx((0.0, 1 + 2 * stats.t.ppf(0.975, 2) / 3**0.5))
+    assert moments_interval(1.0, 2.0, 1, smallest=1.0) is None
 
 
 def test_it_takes_the_bootstrap_of_the_median_from_ten_values_on_and_says_so() -> None:

@@ -96,10 +96,19 @@ def test_it_points_every_finding_to_something_on_the_page(page, measured, fragme
     assert all(f'id="{target}"' in html for target in targets)
 
 
-def test_it_brings_its_models_into_the_charts(fragment):
+def test_three_sizes_choose_no_model_and_draw_none(fragment):
     speed_up = fragment.partition('id="figure-speedup"')[2].partition("</script>")[0]
+    assert "USL" not in speed_up
+    assert "predicted best" not in speed_up
+    assert "No model predicts a size that it has not seen: from 3 sizes" in fragment
+    assert "Universal Scalability Law" in fragment  # the table keeps every fit
+
+
+def test_it_brings_a_model_that_predicts_into_the_charts(page, empty_redis):
+    html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
+    speed_up = html.partition('id="figure-speedup"')[2].partition("</script>")[0]
     assert "USL, chosen" in speed_up
-    assert "predicted best" in speed_up
+    assert "predicted best: 4&" in speed_up.replace("\\u0026", "&")
 
 
 def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fragment):
@@ -118,7 +127,9 @@ def test_it_gives_rest_the_numbers_behind_the_page(measured, person):
     (part,) = told["slices"]
     assert [row["size"] for row in part["rows"]] == [row["size"] for row in part["time"]] == [1, 2, 4]
     assert part["rows"][1]["speedup"]["value"] == pytest.approx(10.0 / 5.5, rel=0.01)
-    assert part["models"]["elapsed_s"]["chosen"]
+    model = part["models"]["elapsed_s"]
+    assert (model["chosen"], model["curves"], model["extrapolated"]) == (None, [], False)
+    assert [fit["model"] for fit in model["fits"]] == ["constant", "amdahl", "usl"]
     assert told["report"]["verdict"]["best_size"] == 2
 
 

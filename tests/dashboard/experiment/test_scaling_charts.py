@@ -38,7 +38,7 @@ def test_it_draws_the_band_of_a_model_only_where_the_data_give_one():
 def test_it_draws_the_predicted_best_as_wide_as_its_interval(best, kind):
     layout = speed_up([MEASURED], best=best)["layout"]
     assert layout["shapes"][0]["type"] == kind
-    assert "4.2" in layout["annotations"][0]["text"]
+    assert "predicted best: 4&" in layout["annotations"][0]["text"]
 
 
 def test_it_gives_efficiency_in_per_cent_of_every_trial():
