@@ -108,12 +108,18 @@ class Asked:
 
     def claims(self, points: Sequence[Point]) -> Claims:
         """What may be claimed of these points, with all that the experiment tells of its scatter."""
+        beside = [p for p in self.beside if len(self.values(p))]
+        everything = [*points, *beside]
+        levels = [[repr(p.parameters.get(factor.name)) for p in everything] for factor in self.factors]
+        if beside:  # the other slices may scatter otherwise
+            levels.append([*["here"] * len(points), *["beside"] * len(beside)])
         return Claims(
             [self.values(p) for p in points],
             printed=self.published,
             prior=self.prior,
-            beside=[values for p in self.beside if len(values := self.values(p))],
+            beside=[self.values(p) for p in beside],
             slices=self.slices,
+            levels=levels,
         )
 
     def measured(self) -> list[Point]:

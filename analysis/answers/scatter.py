@@ -1,7 +1,8 @@
 """How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
 
 Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
-their intervals are Tukey's (1949), in Kramer's form for unequal numbers; where scatters are not alike, Games and Howell's (1976).
+their intervals are Tukey's (1949), in Kramer's form for unequal numbers; where scatters are not alike, Games and Howell's (1976), with
+the scatter pooled within the levels of the factor that it follows.
 """
 
 from __future__ import annotations
@@ -15,19 +16,16 @@ from scipy import special, stats  # stdtrit is t.ppf without its checks
 
 from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
+from analysis.statistics.spread import SMALLEST_SPREAD, UNLIKE, equal_variances, log_variances
+from analysis.statistics.spread import pooled as pooled_variances
 
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
 LEVEL: Final = 0.97
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
-_UNLIKE: Final = 0.01
-"""P-value of the test of equal scatters below which they are not pooled."""
-_FEWEST_TO_TELL: Final = 3
-"""Repetitions per point from which the scatters of points can be compared at all."""
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
 _POWER: Final = 0.8
-SMALLEST: Final = 1e-4
-"""Clocks and counters repeat no better; values that repeat exactly would claim any difference."""
+SMALLEST: Final = SMALLEST_SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +53,53 @@ class Cell:
 
 def pooled(groups: Sequence[Sequence[float]]) -> Scatter | None:
     """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
-    logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) > 1]
-    freedom = sum(len(g) - 1 for g in logs)
-    if not freedom:
-        return None
-    squares = sum(float(((g - g.mean()) ** 2).sum()) for g in logs)
-    return Scatter(max(float(np.sqrt(squares / freedom)), SMALLEST), freedom)
+    variances, freedom = log_variances(groups)
+    return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
 
-def alike(groups: Sequence[Sequence[float]]) -> bool:
-    """Whether the groups may share one scatter (Bartlett 1937).
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own."""
 
-    Levene's test tells apart three repetitions of 1 % and of 20 % in no case of a hundred, and a false claim about the noisy point is worse
-    than a wide interval of it.
-    """
-    logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) >= _FEWEST_TO_TELL]
-    if len(logs) < 2:
-        return True
-    freedom = np.array([len(g) - 1 for g in logs])
-    variance = np.array([max(float(g.var(ddof=1)), SMALLEST**2) for g in logs])
-    together, k = float(freedom @ variance) / freedom.sum(), len(logs)
-    excess = freedom.sum() * np.log(together) - float(freedom @ np.log(variance))
-    correction = 1 + ((1 / freedom).sum() - 1 / freedom.sum()) / (3 * (k - 1))
-    return bool(stats.chi2.sf(excess / correction, k - 1) >= _UNLIKE)
+    of: Sequence[str]
+
+    @classmethod
+    def found(cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = ()) -> Division:
+        """All together where they scatter alike, else by the levels of the one factor within which they do, else each alone.
+
+        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
+        single one: four of 1 % and four of 20 % are told apart by what they have together.
+        """
+        tested = [cls._tested(groups, level) for level in levels]
+        if cls._within(groups, [""] * len(groups)) >= UNLIKE and all(p >= UNLIKE / len(levels) for p in tested):
+            return cls([""] * len(groups))
+        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
+        if within:
+            return cls(levels[max(within, key=lambda k: (-tested[k], within[k]))])
+        return cls([str(i) for i in range(len(groups))])
+
+    @staticmethod
+    def _tested(groups: Sequence[Sequence[float]], names: Sequence[str]) -> float:
+        """P-value of "the points of all names scatter alike", those of one name together."""
+        joined = [log_variances(own) for own in _by(groups, names).values()]
+        sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
+        return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
+
+    @staticmethod
+    def _within(groups: Sequence[Sequence[float]], names: Sequence[str]) -> float:
+        """Smallest p-value of "the points of one name scatter alike"."""
+        return min(equal_variances(*log_variances(own)) for own in _by(groups, names).values())
+
+    def scatters(self, groups: Sequence[Sequence[float]]) -> dict[str, Scatter | None]:
+        """The scatter of every group of points; None where none of it was repeated."""
+        return {name: pooled(own) for name, own in _by(groups, self.of).items()}
+
+
+def _by(groups: Sequence[Sequence[float]], names: Sequence[str]) -> dict[str, list[Sequence[float]]]:
+    named: dict[str, list[Sequence[float]]] = {}
+    for name, values in zip(names, groups, strict=True):
+        named.setdefault(name, []).append(values)
+    return named
 
 
 def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
@@ -98,6 +120,8 @@ class Claims:
     Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
     stand where they differ by more than rounding and a rerun could hide. ``beside`` are the points of the experiment's other
     ``slices - 1`` slices: they tell of the scatter, and the slices' claims hold together (Bonferroni).
+    ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters are not alike, they are
+    pooled within the levels of one factor, and only where that does not make them alike is each point's its own.
     """
 
     PRINTED: Final = 1.05
@@ -110,13 +134,17 @@ class Claims:
         prior: Scatter | None = None,
         beside: Sequence[Sequence[float]] = (),
         slices: int = 1,
+        levels: Sequence[Sequence[str]] = (),
     ) -> None:
         self.cells = [Cell.of(group) for group in groups]
         self.printed = printed
         everything = [*groups, *beside]
         own = None if printed else pooled(everything)
         self.scatter = known(own, prior)
-        self._pooled = own is None or alike(everything)
+        division = Division([""] * len(everything)) if own is None else Division.found(everything, levels)
+        self._pooled = len(set(division.of)) < 2
+        scatters = division.scatters(everything)
+        self._own = [scatters[name] for name in division.of[: len(groups)]]
         self._level = 1 - (1 - LEVEL) / slices
 
     def ratio(self, i: int, j: int) -> Interval | None:
@@ -135,9 +163,8 @@ class Claims:
         """Return the interval of one point's typical value; None without any knowledge of scatter."""
         if self.scatter is None or self.printed:
             return None
-        cell, scatter = self.cells[i], self.scatter
-        sd, freedom = (scatter.sd, scatter.freedom) if self._pooled or cell.n < 2 else (cell.sd, cell.n - 1)
-        width = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * max(sd, SMALLEST) / np.sqrt(cell.n)
+        cell, scatter = self.cells[i], self.scatter if self._pooled else self._own[i] or self.scatter
+        width = float(stats.t.ppf((1 + LEVEL) / 2, scatter.freedom)) * scatter.sd / np.sqrt(cell.n)
         return Interval(
             float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), LEVEL, "t, on logarithms, pooled"
         )
@@ -146,10 +173,13 @@ class Claims:
         a, b = self.cells[i], self.cells[j]
         if self.scatter is None or self.printed:
             return None
-        if self._pooled or min(a.n, b.n) < 2:
+        first, second = self._own[i], self._own[j]
+        if self._pooled or first is None or second is None:
             return self.scatter.sd * float(np.sqrt(1 / a.n + 1 / b.n)), self.scatter.freedom
-        own = [max(cell.sd, SMALLEST) ** 2 / cell.n for cell in (a, b)]
-        freedom = sum(own) ** 2 / sum(v**2 / (cell.n - 1) for v, cell in zip(own, (a, b), strict=True))
+        if first is second:
+            return first.sd * float(np.sqrt(1 / a.n + 1 / b.n)), first.freedom
+        own = [scatter.sd**2 / cell.n for scatter, cell in ((first, a), (second, b))]
+        freedom = sum(own) ** 2 / (own[0] ** 2 / first.freedom + own[1] ** 2 / second.freedom)
         return float(np.sqrt(sum(own))), freedom
 
     def larger(self, i: int, j: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
@@ -109,6 +110,57 @@ def test_a_noisy_point_among_steady_ones_is_rarely_told_from_them(repetitions):
         told += any(claims.differ(i, j) for i in range(12) for j in range(i))
 
     assert told <= 12
+
+
+NOISY_LEVEL = (*[0.01] * 8, *[0.2] * 4)
+"""Scatters of twelve points: three levels of one factor, four of another; the third level of the first is noisy."""
+LEVELS = [[name for name in "abc" for _ in range(4)], [name for _ in range(3) for name in "wxyz"]]
+
+
+def _unlike(random: np.random.Generator, scatters: Sequence[float], repetitions: int) -> list[list[float]]:
+    return [list(np.exp(random.normal(0, sd, repetitions))) for sd in scatters]
+
+
+@pytest.mark.parametrize("repetitions", [2, 3])
+def test_points_of_a_noisy_level_are_rarely_told_apart(repetitions):
+    random, told, trials = np.random.default_rng(8), 0, 200
+
+    for _ in range(trials):
+        claims = Claims(_unlike(random, NOISY_LEVEL, repetitions), levels=LEVELS)
+        told += any(claims.differ(i, j) for i in range(12) for j in range(i))
+
+    assert told <= stats.binom.ppf(0.999, trials, 0.05)
+
+
+def test_two_repetitions_are_pooled_within_the_level_that_they_scatter_by():
+    random, told, trials = np.random.default_rng(9), 0, 100
+
+    for _ in range(trials):
+        groups = _unlike(random, NOISY_LEVEL, 2)
+        groups[0] = [1.12 * value for value in groups[0]]
+        told += Claims(groups, levels=LEVELS).larger(0, 4)
+
+    assert told >= 90
+    assert Claims(_unlike(random, [0.01] * 12, 2), levels=LEVELS)._pooled
+
+
+def test_a_pair_that_scatters_far_more_than_the_others_is_not_pooled_with_them():
+    steady = [[1.0, 1.01], [1.0, 0.99], [1.005, 1.0], [1.0, 1.01], [1.0, 1.012], [0.99, 1.0]]
+    claims = Claims([*steady, [1.1, 1.9]])
+
+    assert not claims.differ(6, 0)
+    interval = claims.value(6)
+    assert interval is not None
+    assert interval.low is not None
+    assert interval.low < 1
+
+
+def test_pairs_that_repeat_exactly_by_rounding_are_pooled_with_the_others():
+    claims = Claims([[5.5, 5.5], [5.6, 5.7], [7.1, 7.0], [8.2, 8.2]])
+
+    assert claims.scatter is not None
+    assert claims.scatter.freedom == 4
+    assert claims.larger(3, 0)
 
 
 def test_two_repeated_points_of_twelve_tell_less_of_the_scatter_than_all_would():
