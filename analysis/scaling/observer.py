@@ -8,11 +8,12 @@ from statistics import median
 from typing import Any
 
 from analysis.statistics import ratio_interval
+from analysis.statistics.spread import told
 
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """Medians in seconds; ``relative`` is with / without - 1, its 95 % interval None where trials were not repeated."""
+    """Medians in seconds; ``relative`` is with / without - 1, its 95 % interval None where trials were not repeated or tell no number."""
 
     with_s: float
     without_s: float
@@ -29,7 +30,7 @@ class ObserverEffect:
 
 def observer_effect(captured: Sequence[float], control: Sequence[float]) -> ObserverEffect:
     """Compare times with capture with those without; both hold at least one."""
-    interval = ratio_interval(captured, control) if min(len(captured), len(control)) > 1 else None
+    interval = told(ratio_interval(captured, control)) if min(len(captured), len(control)) > 1 else None
     return ObserverEffect(
         with_s=median(captured),
         without_s=median(control),

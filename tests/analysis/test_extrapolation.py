@@ -92,3 +92,16 @@ def test_it_refuses_an_impossible_target(target):
     first, later = (fit_phase(study(PULL), name) for name in PULL)
     with pytest.raises(ValueError, match="at least one"):
         extrapolate(first, later, **target, measured_searches=3)
+
+
+def test_no_time_beyond_the_measured_nodes_has_an_interval_below_zero():
+    random = np.random.default_rng(3)
+    falling = [
+        Point({"nodes": n}, {"first": list((10 - n) * np.exp(random.normal(0, 0.1, 3)))}) for n in (1, 3, 5, 7, 8)
+    ]
+    fit = fit_phase(Study(falling, axis="nodes"), "first")
+    assert fit is not None
+    result = extrapolate(fit, fit, nodes=9.7, searches=2, measured_searches=2)
+    assert result.draws.min() < 0, "the line of some draws crosses zero"
+    assert result.total_s.low is not None
+    assert result.total_s.low > 0

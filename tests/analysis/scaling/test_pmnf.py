@@ -102,3 +102,14 @@ def test_it_searches_small_fractions_only_and_no_logarithm_of_a_falling_power() 
 
 def test_fewer_than_four_sizes_give_no_model() -> None:
     assert pmnf(simulated({"y": lambda n: n}, hosts=(2, 4, 6)), "y") is None
+
+
+def test_its_band_never_falls_below_zero() -> None:
+    study = simulated({"elapsed_s": lambda n: 14.0 - n}, noise=0.15, repetitions=3)
+    fit = pmnf(study, "elapsed_s")
+    assert fit is not None
+    assert fit.drawn([14.2]).min() < 0, "the line of some draws crosses zero"
+    (beyond,) = fit.predict([14.2])
+    assert beyond.interval is not None
+    assert beyond.interval.low is not None
+    assert beyond.interval.low > 0

@@ -65,6 +65,13 @@ def test_it_flags_a_newest_trial_outside_of_its_baseline() -> None:
     assert history.flagged
 
 
+def test_the_limits_of_a_time_are_positive() -> None:
+    history = detect_changes([HistoryPoint(value) for value in (1.2, 5.8, 0.9)])
+    assert history.baseline is not None
+    assert history.baseline.low is not None
+    assert history.baseline.low > 0
+
+
 def test_one_far_trial_is_no_step() -> None:
     points = _history([(10.0, 30)])
     points[14] = HistoryPoint(60.0)
