@@ -36,9 +36,8 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
         spec = ExperimentSpec.model_validate(dict(data))
     except ValidationError as error:
         raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()) from None
-    errors = list(_check(spec))
-    if not errors:
-        errors = design.problems(spec, max_trials=max_trials)
+    # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
+    errors = list(_check(spec)) or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
     if errors:
         raise InvalidSpec(errors)
     return spec
@@ -131,6 +130,14 @@ def _check_value(
             canonical(spec.workload, name, value, spec.parameters)
         except ValueError as error:
             yield FieldError(path, str(error))
+
+
+def _check_use(spec: ExperimentSpec) -> Iterator[FieldError]:
+    """What is asked for and reaches nothing would be told as the condition of a trial that never had it."""
+    unused = workloads.get(spec.workload, spec.parameters).unused
+    for part, given in (("parameters", spec.parameters), ("sweep", spec.sweep)):
+        for name in unused.intersection(given):
+            yield FieldError(f"{part}.{name}", f"changes nothing: neither program nor inputs have {{{name}}}")
 
 
 def _check_distinct(spec: ExperimentSpec, name: str, values: list[Any]) -> Iterator[FieldError]:

@@ -128,6 +128,8 @@ class Workload(ABC):
 
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""
+    unused: frozenset[str] = frozenset()
+    """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return this workload as the constants of a specification define it: most are the same for all."""

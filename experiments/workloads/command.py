@@ -16,7 +16,16 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.extractors import FILE_NAME, Extractor
-from experiments.workloads.template import RANKS, Definition, Placeholder, fill, names_in, with_placeholders
+from experiments.workloads.template import (
+    RANKS,
+    Definition,
+    Placeholder,
+    fill,
+    fill_text,
+    names_in,
+    names_in_text,
+    with_placeholders,
+)
 
 __all__ = ["Command", "CommandParameters", "Extractor", "Placeholder"]
 
@@ -51,7 +60,7 @@ class CommandParameters(Parameters):
         {},
         max_length=50,
         title="Input files",
-        description="Texts by file name, written to the working directory as they are.",
+        description="Texts by file name, written to the working directory; {name} of a placeholder is filled there too.",
         json_schema_extra={"unit": ""},
     )
 
@@ -122,6 +131,8 @@ class Command(Workload):
         placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
         self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
+        used = {name for item in definition.program for name in names_in(item)}
+        self.unused = frozenset(placeholders).difference(used, *map(names_in_text, definition.inputs.values()))
         self.figures = tuple(extractor.figure(self.slug) for extractor in self._extractors)
         self.decides = next((figure.id for figure in self.figures if figure.direction != "neutral"), "elapsed_s")
         self.outputs = tuple(dict.fromkeys(e.file for e in self._extractors if e.file is not None))
@@ -134,10 +145,15 @@ class Command(Workload):
         return _bound(type(self), json.dumps(definition, sort_keys=True, default=str)) or self
 
     def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
-        return fill(parameters.program, {**parameters.model_dump(), RANKS: ranks})
+        return fill(parameters.program, self._values(parameters, ranks))
 
     def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
-        return dict(parameters.inputs)
+        values = self._values(parameters, ranks)
+        return {name: fill_text(text, values) for name, text in parameters.inputs.items()}
+
+    @staticmethod
+    def _values(parameters: Any, ranks: int) -> dict[str, Any]:
+        return {**{name: getattr(parameters, name) for name in parameters.placeholders}, RANKS: ranks}
 
     def check(self, parameters: Any, *, ranks: int) -> None:
         known = {*parameters.placeholders, RANKS}

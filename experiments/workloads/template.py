@@ -1,4 +1,4 @@
-"""The argv template of a command: typed placeholders, put into argv items and nowhere else. No shell is ever involved."""
+"""The templates of a command: typed placeholders, put into argv items and input files and nowhere else. No shell is ever involved."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ PLAIN_TEXT: Final = r"[A-Za-z0-9_][A-Za-z0-9_.,+=@%-]*"
 """What a text placeholder may hold unless its definition says otherwise: no leading dash, no slash, nothing a program might expand."""
 
 _NAME: Final = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
+_IN_TEXT: Final = re.compile(r"\{\{(?P<literal>[a-z][a-z0-9_]{0,39})\}\}|(?<!\$)\{(?P<name>[a-z][a-z0-9_]{0,39})\}")
 
 
 class Placeholder(BaseModel):
@@ -156,6 +157,27 @@ def fill(program: Sequence[str], values: Mapping[str, Any]) -> tuple[str, ...]:
         if names_in(template) and item.startswith("-") and not template.startswith("-"):
             raise Mismatch(names_in(template)[0], f"{item!r} would be read as an option")
     return argv
+
+
+def fill_text(text: str, values: Mapping[str, Any]) -> str:
+    """Return an input file with the placeholders that ``values`` has; all other braces stay as they are.
+
+    Input files of programs are full of braces, so only names that mean a value are replaced. ``{{steps}}`` gives ``{steps}``, and
+    ``${steps}`` is left alone: it is a variable of the program itself, as in LAMMPS.
+    """
+
+    def filled(match: re.Match[str]) -> str:
+        name = match["name"] or match["literal"]
+        if name not in values:
+            return match[0]
+        return f"{{{name}}}" if match["literal"] else _printed(values[name])
+
+    return _IN_TEXT.sub(filled, text)
+
+
+def names_in_text(text: str) -> set[str]:
+    """Return the names in braces of an input file that ``fill_text`` would replace."""
+    return {match["name"] for match in _IN_TEXT.finditer(text) if match["name"]}
 
 
 def _printed(value: Any) -> str:
