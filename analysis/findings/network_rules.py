@@ -49,11 +49,11 @@ def link_load(reading: Reading) -> Iterator[Finding]:
             for bandwidth in dict.fromkeys(r.bandwidth_bps or 0.0 for r in rows)
         ),
     )
-    asked = (
-        ""
-        if reading.study.link_certified
-        else "The bandwidth is the one asked for; no certificate says what the link reached."
-    )
+    asked = ""
+    if not reading.study.link_made:
+        asked = "The bandwidth is what the cluster's facts or its network cards say; what the link reaches was not measured."
+    elif not reading.study.link_certified:
+        asked = "The bandwidth is the one asked for; no certificate says what the link reached."
     upper = "" if known else "All captured bytes are set against one link, so the true load is at most this."
     caveat = " ".join(filter(None, (asked, upper)))
     yield _load_finding(reading, busiest, bursts, known, evidence, caveat)

@@ -74,6 +74,8 @@ class Study:
     link_bandwidth_bps: float | None = None
     link_certified: bool = False
     """``link_bandwidth_bps`` was measured by a certificate, not only asked for."""
+    link_made: bool = True
+    """The network was made as the points' `link.bandwidth` asks; of a real one ``link_bandwidth_bps`` alone tells, where it is known."""
     ranks_alike: bool = True
     """All ranks have the same work to do; False for a server and its clients, whose times and traffic differ by design."""
     capture_at: Literal["", "bridge", "host"] = ""
@@ -114,12 +116,14 @@ class Study:
 
     def _slice(self, points: list[Point], varying: list[str]) -> Study:
         where = {n: points[0].parameters.get(n) for n in varying}
-        bandwidth = where.get("link.bandwidth", self.link_bandwidth_bps)
+        swept = where.get("link.bandwidth", self.link_bandwidth_bps)
+        bandwidth = swept if self.link_made else self.link_bandwidth_bps
         return replace(self, points=points, where=where, link_bandwidth_bps=bandwidth)
 
     def bandwidth_of(self, point: Point) -> float | None:
-        """Return the rate of the link at one point, bit/s: where it is swept, the point's own."""
-        return self.link_bandwidth_bps or point.parameters.get("link.bandwidth")
+        """Return the rate of the link at one point, bit/s: where it is swept, the point's own; None where it is not known."""
+        asked = point.parameters.get("link.bandwidth") if self.link_made else None
+        return self.link_bandwidth_bps or asked
 
     def may_claim(self, *points: Point, metric: str) -> bool:
         """Whether these points support a claim: print is taken as it is, own trials must be repeated."""

@@ -92,7 +92,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         recording=dry.recording.place if dry and spec.capture.enabled else "",
         capture_filter=(dry.recording.capture_filter or "") if dry else "",
         chosen=chosen + 1,
-        link=design.link_of(plan.configurations[chosen].parameters).describe(),
+        link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters)),
         notes=[*problems, *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)],
     )
 

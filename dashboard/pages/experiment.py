@@ -248,5 +248,6 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     own = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
     setup["constants"] = parameters_sentence(point, own)
     if not any(name.startswith("link.") for name in spec.sweep):
-        setup["link"] = design.link_of(point).describe()
+        link = design.link_of(point)
+        setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()
     return setup | {"spec": spec, "known": known_parameters(experiment.workload)}

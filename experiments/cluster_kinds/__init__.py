@@ -5,16 +5,18 @@ The launcher is the class in the module of ``workers.launchers`` that is called 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from experiments.cluster_kinds.base import ClusterKind
-from experiments.cluster_kinds.links import AskedLink, asked_parts
+from experiments.cluster_kinds.links import AskedLink, asked_parts, part_of, written_parts
 from experiments.cluster_kinds.local import Local
 from experiments.cluster_kinds.slurm import Slurm
 from experiments.cluster_kinds.ssh import Ssh
 from experiments.cluster_kinds.testbed import Testbed
+from experiments.spec.parameters import LINK_PARAMETERS, Link
 
-__all__ = ["AskedLink", "ClusterKind", "choices", "get", "refusals", "registry"]
+__all__ = ["AskedLink", "ClusterKind", "choices", "get", "refusals", "refused_settings", "registry"]
 
 _KINDS: Final[dict[str, ClusterKind]] = {kind.name: kind for kind in (Testbed(), Local(), Ssh(), Slurm())}
 
@@ -39,5 +41,24 @@ def refusals(kind: ClusterKind, link: AskedLink) -> list[str]:
     wanted = [part for part in asked_parts(link) if part not in kind.emulates]
     if not wanted:
         return []
-    able = " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))
-    return [f"Only {able} can set these properties of a link; here the network is taken as it is: {', '.join(wanted)}."]
+    return [
+        f"Only {_able(wanted)} can set these properties of a link; here the network is taken as it is: {', '.join(wanted)}."
+    ]
+
+
+def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> dict[str, str]:
+    """Return why ``kind`` cannot make what a specification writes of its link, by the field; {} where it can.
+
+    ``swept`` are the names of all swept parameters.
+    """
+    parts = {f"link.{name}": part for name, part in written_parts(link).items()}
+    parts |= {f"sweep.{name}": part_of(name.removeprefix("link.")) for name in swept if name in LINK_PARAMETERS}
+    return {
+        field: f"only {_able([part])} can set it; the network of {kind.noun} is taken as it is"
+        for field, part in parts.items()
+        if part not in kind.emulates
+    }
+
+
+def _able(wanted: Collection[str]) -> str:
+    return " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))

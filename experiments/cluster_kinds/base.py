@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
+from experiments.spec.parameters import Link
 
 
 class StoredCluster(Protocol):
@@ -62,6 +63,10 @@ class ClusterKind(ABC):
             raise InvalidSettings(
                 f"The settings of this {self.name} cluster are wrong: {'; '.join(problems)}."
             ) from None
+
+    def link_in_words(self, link: Link) -> str:
+        """Return what the hosts of a trial are joined by."""
+        return link.describe() if self.emulates else "the network as it is"
 
     @abstractmethod
     def most_hosts(self, cluster: StoredCluster) -> int | None:

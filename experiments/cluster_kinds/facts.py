@@ -10,10 +10,10 @@ from pydantic.fields import FieldInfo
 
 from analysis.economics import ClusterFacts
 from experiments.errors import FieldError, InvalidSpec
-from experiments.quantities import CLOCK, POWER, Dimension
+from experiments.quantities import BANDWIDTH, CLOCK, POWER, Dimension
 from experiments.spec.parameters import sentence
 
-_DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER}
+_DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
 
 
 def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
@@ -59,6 +59,9 @@ class StatedFacts(BaseModel):
         None, title="Price of a host-hour", description="Rent; it takes precedence over the price."
     )
     price_per_kwh: Positive | None = Field(None, title="Price of a kWh", description="Of electrical energy.")
+    link_bandwidth_bps: Annotated[Positive, BeforeValidator(_quantity(BANDWIDTH))] | None = Field(
+        None, title="Bandwidth", description="Of a host's link, with its unit: 10 Gbit/s."
+    )
 
     @field_validator("currency")
     @classmethod

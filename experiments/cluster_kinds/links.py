@@ -1,14 +1,20 @@
-"""What an experiment may ask of a network beside the rate and the MTU that every network has. Pure."""
+"""What an experiment may ask of a network, and what of it a kind of cluster must be able to set. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
+from experiments.spec.parameters import Link
+
 
 class AskedLink(Protocol):
     """What must be known of `experiments.spec.parameters.Link` to judge who can make it."""
 
+    @property
+    def bandwidth_bps(self) -> float | None: ...
+    @property
+    def mtu(self) -> int | None: ...
     @property
     def delay_s(self) -> float: ...
     @property
@@ -27,7 +33,11 @@ class AskedLink(Protocol):
     def tcp_buffer_bytes(self) -> int | None: ...
 
 
+_UNASKED_BPS: Final = Link.model_fields["bandwidth"].default
+_UNASKED_MTU: Final = Link.model_fields["mtu"].default
 _ASKED: Final[Mapping[str, Callable[[AskedLink], Any]]] = {
+    "bandwidth": lambda link: link.bandwidth_bps not in (None, _UNASKED_BPS),
+    "MTU": lambda link: link.mtu not in (None, _UNASKED_MTU),
     "delay": lambda link: link.delay_s,
     "jitter": lambda link: link.jitter_s,
     "loss": lambda link: link.loss,
@@ -42,8 +52,35 @@ EVERYTHING: Final = frozenset(_ASKED)
 
 
 def asked_parts(link: AskedLink) -> list[str]:
-    """Return what the link asks of the network, in words.
-
-    Bandwidth and MTU are not told: every link has them, and they may just say what the network is.
-    """
+    """Return what the link asks of the network, in words. The default of a rate or an MTU asks for nothing: every link has one."""
     return [part for part, value_of in _ASKED.items() if value_of(link)]
+
+
+_PARTS: Final[Mapping[str, str]] = {
+    "distribution": "jitter",
+    "loss_burst": "loss",
+    "congestion_control": "TCP congestion control",
+    "tcp_buffer": "TCP buffer",
+    "mtu": "MTU",
+    "emulator": "delay",
+}
+"""Parameters of the link whose part of the network is called differently."""
+
+
+def written_parts(link: Link) -> dict[str, str]:
+    """Return parameter -> part of the network for what somebody wrote down of a link and that asks for something.
+
+    A rate that is written asks for that rate, even where it is the default; delay, loss and jitter of 0 ask for nothing.
+    """
+    written = {name: getattr(link, name) for name in link.model_fields_set}
+    asks = {"bandwidth", "mtu"}
+    return {
+        name: part_of(name)
+        for name, value in written.items()
+        if value is not None and (name in asks or value != Link.model_fields[name].default)
+    }
+
+
+def part_of(parameter: str) -> str:
+    """Return the part of the network that a parameter of the link is about."""
+    return _PARTS.get(parameter, parameter)

@@ -11,6 +11,7 @@ from analysis.numbers import plural
 from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
 from experiments.errors import FieldError, InvalidSpec
+from experiments.spec import ExperimentSpec
 
 
 class Cluster(models.Model):
@@ -74,6 +75,12 @@ class Cluster(models.Model):
         if self.most_hosts is not None and wanted > self.most_hosts:
             has = plural(self.most_hosts, "host")
             raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
+
+    def require_link(self, spec: ExperimentSpec) -> None:
+        """Raise InvalidSpec at every setting of the link that cannot be made here."""
+        refused = cluster_kinds.refused_settings(self.traits, spec.link, spec.sweep)
+        if refused:
+            raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
 
     def resources(self) -> list[str]:
         """Return what a trial here must have for itself.

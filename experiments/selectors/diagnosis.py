@@ -162,7 +162,7 @@ def _answer_key(experiment: Experiment) -> str:
 
 
 def _stamp(experiment: Experiment) -> str:
-    """Return a hash of the trials of all complete configurations and of the hosts that the cluster has for more.
+    """Return a hash of the trials of all complete configurations and of what the cluster has: hosts for more, the stated rate of its links.
 
     While a configuration is being measured, the last word stands.
     """
@@ -170,7 +170,8 @@ def _stamp(experiment: Experiment) -> str:
     trials = list(rows.values_list("configuration_id", "pk", "state"))
     open_ones = {configuration for configuration, _, state in trials if state in UNFINISHED}
     ended = [row for row in trials if row[0] not in open_ones]
-    has = experiment.cluster.hosts_to_suggest if experiment.cluster is not None else None
+    cluster = experiment.cluster
+    has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
 from analysis.scaling import Point, Study
 from analysis.trust_level import FLAGGED
 from experiments import workloads
+from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analysis
-from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
 
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 
@@ -21,7 +22,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
     ``with_traffic`` adds flows and matrices of one typical trial (median elapsed time) per configuration; they lie in files.
     """
-    trials = list(Trial.objects.current().filter(experiment=experiment).select_related("configuration"))
+    trials = list(Trial.objects.current().filter(experiment=experiment).select_related("configuration", "environment"))
     values = _values(experiment)
     by_configuration: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -39,7 +40,8 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         kind=experiment.specification.get("scaling", "strong"),
         cores=conditions.get("cores") if traits and traits.hosts_share_cores else None,
         most_hosts=most_hosts,
-        link_bandwidth_bps=_only(c.parameters.get("link.bandwidth") for c in configurations),
+        link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, trials),
+        link_made=_makes_links(experiment.cluster),
         link_certified=_kept(trials),
         ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
@@ -103,6 +105,23 @@ def _kept(trials: Sequence[Trial]) -> bool:
     counted = [t for t in trials if t.state == State.FINISHED and t.kind == Kind.MEASURED]
     certificates = [t.certificate for t in counted if t.configuration.hosts > 1]
     return bool(certificates) and all(c and c.get("kept") for c in certificates)
+
+
+def _makes_links(cluster: Cluster | None) -> bool:
+    """Whether the network was made with the bandwidth of the specification. Published results name that of theirs."""
+    return cluster is None or "bandwidth" in cluster.traits.emulates
+
+
+def _bandwidth_bps(
+    cluster: Cluster | None, configurations: Iterable[Configuration], trials: Sequence[Trial]
+) -> float | None:
+    """Return the rate of every link: as asked where it is made; of real hosts as stated, else as their cards tell."""
+    if cluster is None or _makes_links(cluster):
+        return _only(c.parameters.get("link.bandwidth") for c in configurations)
+    stated = cluster.facts.get("link_bandwidth_bps")
+    if isinstance(stated, int | float) and stated > 0:
+        return float(stated)
+    return _only(port_speed_bps(t.environment.facts) for t in trials if t.environment and t.configuration.hosts > 1)
 
 
 def _only(values: Any) -> Any:

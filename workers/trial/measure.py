@@ -92,7 +92,7 @@ class TrialRun:
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
             others, unseen = self._capture_elsewhere(session, stack) if capture is not None else ({}, ())
-            conditions = {**session.facts, "link_asked": self.link.describe()}
+            conditions = {**session.facts, "link_asked": session.launcher.kind.link_in_words(self.link)}
             patiently(
                 lambda: self.trial.start_running(
                     command=session.argv(job), conditions=conditions, environment=environment

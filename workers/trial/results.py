@@ -12,9 +12,11 @@ from analysis.catalogue import METRICS
 from analysis.numbers import plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
+from experiments import cluster_kinds
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, write_measured
 from experiments.models import Artifact, TrialResult
+from experiments.spec import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
@@ -96,7 +98,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
             measured.capture_file,
             mpi_ports=(first, first + count - 1),
             drops=analysis.DropCounters(report.captured, report.received, report.dropped),
-            mtu=run.link.mtu,
+            mtu=mtu_of(run.launcher_kind, run.link, measured.environment),
         )
     except analysis.CaptureError as error:
         raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
@@ -119,6 +121,17 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
     return _Packets(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons))
+
+
+def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
+    """Return the largest datagram between the hosts: as asked where the network is made, else that of the hosts' interface.
+
+    The loopback interface hands over what no network carries.
+    """
+    interface = environment.get("interface") or {}
+    found = interface.get("mtu")
+    made = "MTU" in cluster_kinds.get(kind).emulates
+    return link.mtu if made or not isinstance(found, int) or interface.get("name") == "lo" else found
 
 
 def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:

@@ -41,6 +41,8 @@ FORM = {
     "retries": "1",
     "scaling": "strong",
 }
+UNASKED = {"link.bandwidth": "1 Gbit/s"}
+"""As the form stands, which asks nothing of the network: the only way on real hosts."""
 
 
 def posted(**changes) -> QueryDict:
@@ -83,7 +85,7 @@ def test_it_writes_the_draft_as_yaml_that_means_the_same():
 
 def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     definition = {
-        "program": ["program", "--build={build}", "{version}"],
+        "program": ["program", "--build={build}", "{version}", "{steps}"],
         "placeholders": {"build": {"type": "text"}, "version": {"type": "text"}, "steps": {"default": 100}},
     }
     draft = {
@@ -101,7 +103,7 @@ def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     for spec in (parse(again), parse_yaml(as_yaml(again))):
         plan = expand(spec)
         given = [program(spec.workload, point.parameters) for point in plan.configurations]
-        assert given == [("program", "--build=007", version) for version in ("007", "1.10", "1..3")]
+        assert given == [("program", "--build=007", version, "50") for version in ("007", "1.10", "1..3")]
 
 
 def test_it_writes_all_zipped_rows_as_one_group():
@@ -188,14 +190,14 @@ def test_it_shows_the_dry_run_with_input_files_and_what_is_recorded(page):
 def test_it_shows_what_slurm_is_asked_for_and_what_only_its_nodes_can_tell(page):
     settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
     Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
-    text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"])
+    text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"], **UNASKED)
     shown = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
     shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
     assert [words for words in shown if words not in text] == []
 
 
 def test_it_shows_the_filter_of_a_capture(page):
-    text = preview(page, cluster="local", sweep_name=["link.mtu"], sweep_values=["1500, 9000"])
+    text = preview(page, cluster="local", sweep_name=["ranks_per_host"], sweep_values=["1, 2"], **UNASKED)
     assert '<span class="mono">tcp portrange 20000-20999</span> on the loopback interface (lo).' in text
 
 
