@@ -127,13 +127,11 @@ def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[Fie
 def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes.
 
-    A link parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials.
+    A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials.
     """
-    said = {
-        name: _plain(value)
-        for name, value in parameters.items()
-        if name not in _LATER_DEFAULTS or value != _LATER_DEFAULTS[name]
-    }
+    known = workloads.find(workload)
+    later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
+    said = {name: _plain(value) for name, value in parameters.items() if name not in later or value != later[name]}
     canonical_form = {"workload": workload, "parameters": said}
     return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

@@ -128,6 +128,8 @@ class Workload(ABC):
 
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""
+    later_defaults: ClassVar[Mapping[str, Any]] = {}
+    """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
     unused: frozenset[str] = frozenset()
     """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.extractors import FILE_NAME, Extractor
+from experiments.workloads.extractors import FILE_NAME, MAX_LINE, Extractor
 from experiments.workloads.template import (
     RANKS,
     Definition,
@@ -61,6 +61,20 @@ class CommandParameters(Parameters):
         max_length=50,
         title="Input files",
         description="Texts by file name, written to the working directory; {name} of a placeholder is filled there too.",
+        json_schema_extra={"unit": ""},
+    )
+    success: str = Field(
+        "",
+        max_length=500,
+        title="Success",
+        description="Regular expression that a line of a good run's output matches; without such a line the trial has failed.",
+        json_schema_extra={"unit": ""},
+    )
+    failure: str = Field(
+        "",
+        max_length=500,
+        title="Failure",
+        description="Regular expression of what a bad run says: the first line of the output that matches fails the trial.",
         json_schema_extra={"unit": ""},
     )
 
@@ -111,6 +125,15 @@ class CommandParameters(Parameters):
                 raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
         return inputs
 
+    @field_validator("success", "failure")
+    @classmethod
+    def _is_expression(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
+        return pattern
+
 
 class Command(Workload):
     """A program that the specification defines. Unbound it has no placeholders; ``bind`` gives it those of a specification."""
@@ -121,15 +144,18 @@ class Command(Workload):
     programs: ClassVar[Mapping[str, str]] = {}
     restricted = True
     constants = tuple(CommandParameters.model_fields)
+    later_defaults: ClassVar[Mapping[str, Any]] = {"success": "", "failure": ""}
     parameters_type: type[Parameters] = CommandParameters
     figures: tuple[FigureOfMerit, ...] = ()
 
     def __init__(self, definition: CommandParameters | None = None) -> None:
         self._extractors: tuple[Extractor, ...] = ()
+        self._success = self._failure = ""
         if definition is None:
             return
         placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
         self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
+        self._success, self._failure = definition.success, definition.failure
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
         used = {name for item in definition.program for name in names_in(item)}
         self.unused = frozenset(placeholders).difference(used, *map(names_in_text, definition.inputs.values()))
@@ -163,6 +189,7 @@ class Command(Workload):
         self.command(parameters, ranks=ranks)
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        self._require_good_words(output)
         figures: dict[str, float] = {}
         for extractor in self._extractors:
             text = output if extractor.file is None else files.get(extractor.file, "")
@@ -173,6 +200,14 @@ class Command(Workload):
                 where = extractor.file or "the output"
                 raise OutputError(f"{extractor.name} is not in {where}")
         return Parsed(figures)
+
+    def _require_good_words(self, output: str) -> None:
+        """Raise OutputError for a program that says that it failed and returns 0 all the same."""
+        failed = _first_line(self._failure, output) if self._failure else None
+        if failed is not None:
+            raise OutputError(f"the program said that it failed: {failed.strip().rstrip('.')}")
+        if self._success and _first_line(self._success, output) is None:
+            raise OutputError(f"no line of the output matches /{self._success}/, which a good run prints")
 
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:
         return 10.0  # nothing is known of the program before its first trial
@@ -186,6 +221,12 @@ def _bound(kind: type[_Kind], definition: str) -> _Kind | None:
         return kind(CommandParameters.model_validate_json(definition))
     except ValidationError:
         return None  # each wrong constant is told at its own field
+
+
+def _first_line(pattern: str, output: str) -> str | None:
+    expression = re.compile(pattern)
+    lines = (line[:MAX_LINE] for line in output.splitlines())
+    return next((line for line in lines if expression.search(line)), None)
 
 
 def _judge(model: type[BaseModel], data: Any) -> None:

@@ -28,6 +28,9 @@ _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "median": median,
     "sum": sum,
 }
+_FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
+"""``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
+_SEPARATED: Final = re.compile(r"[+-]?\d+(?:[,'_\u2019\u202f\xa0 ]\d+)+(?:\.\d*)?|[+-]?\d+(?:\.\d{3})+,\d+")
 FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
 """Files lie in the working directory of the trial, so a name has no slash and starts with no dot."""
 
@@ -88,7 +91,7 @@ class Extractor(BaseModel):
     def read(self, text: str) -> float | None:
         """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is not a number."""
         try:
-            values = [float(value) for value in self._raw_values(text)]
+            values = [number_in(value) for value in self._raw_values(text)]
         except (ValueError, TypeError, csv.Error) as error:
             raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
         if not values:
@@ -114,6 +117,21 @@ class Extractor(BaseModel):
         if self.regex is not None:
             return f"/{self.regex}/ {where}"
         return f"{self.json_pointer!r} {where}" if self.json_pointer is not None else f"{self.csv_column!r} {where}"
+
+
+def number_in(printed: Any) -> float:
+    """Return the number that a program printed, in Fortran's notation too. Raise ValueError with what else it is."""
+    if not isinstance(printed, str):
+        return float(printed)
+    word = printed.strip()
+    if (fortran := _FORTRAN.fullmatch(word)) is not None:
+        return float(f"{fortran[1]}e{fortran[2] or fortran[3]}")
+    if _SEPARATED.fullmatch(word):
+        raise ValueError(f"{word!r} has separators, or a comma for a point; make the program print plain numbers")
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"{word!r} is text; what a good run must say belongs under success") from None
 
 
 def _resolve(text: str, pointer: str) -> Any:

@@ -110,7 +110,10 @@ class Definition(Parameters):
         return placeholders
 
 
-RESERVED: Final = {RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs"}
+RESERVED: Final = {RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs"} | {
+    "success",
+    "failure",
+}
 
 
 def names_in(item: str) -> list[str]:
