@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -48,18 +49,20 @@ def role_in(user: Any, project: Project) -> str | None:
     return project.memberships.filter(user=user).values_list("role", flat=True).first()
 
 
-def may_submit(user: Any, project: Project, workload: str | None = None) -> bool:
-    """Return whether ``user`` may add an experiment, and (when it is known) one of this workload."""
+def may_submit(
+    user: Any, project: Project, workload: str | None = None, parameters: Mapping[str, Any] | None = None
+) -> bool:
+    """Return whether ``user`` may add an experiment, and (when it is known) one of this workload with these constants."""
     role = role_in(user, project)
-    restricted = workload is not None and getattr(workloads.get(workload), "restricted", False)
+    restricted = workload is not None and workloads.get(workload, parameters).restricted
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
 
 
-def project_for(user: Any, workload: str) -> Project | None:
-    """Return the first project that ``user`` may start this workload in, the default one before others."""
+def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None = None) -> Project | None:
+    """Return the first project that ``user`` may start this workload with these constants in, the default one before others."""
     visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
     projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return next((project for project in projects if may_submit(user, project, workload)), None)
+    return next((project for project in projects if may_submit(user, project, workload, parameters)), None)
 
 
 def may_describe_clusters(user: Any) -> bool:

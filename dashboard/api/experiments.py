@@ -69,7 +69,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Submit a specification: all its trials are queued at once, or nothing is stored."""
         project = self._project(request)
         spec = _specification(request.data)
-        if not access.may_submit(request.user, project, spec.workload):
+        if not access.may_submit(request.user, project, spec.workload, spec.parameters):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
         experiment = queue.submit(spec, project=project, owner=request.user)
         shown = self._shown(experiment)
@@ -89,7 +89,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Make a specification the current version: only what it adds is queued, and nothing measured is lost."""
         experiment = self._editable(request)
         spec = _specification(request.data)
-        if not access.may_submit(request.user, experiment.project, spec.workload):
+        if not access.may_submit(request.user, experiment.project, spec.workload, spec.parameters):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 

@@ -120,7 +120,7 @@ def _notes(spec: ExperimentSpec) -> list[str]:
         notes.append("Fewer than 5 repetitions: the spread will be shown, intervals will not.")
     if not spec.capture.enabled:
         notes.append("Nothing is captured: the trials will have no network metrics.")
-    missing = workloads.missing_packages(workloads.get(spec.workload))
+    missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))
     if missing:
         notes.append(
             f"This machine lacks {', '.join(missing)}: trials on it would fail until the package is installed."

@@ -68,7 +68,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     draft = draft_from_post(request.POST)
     try:
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        if not may_submit(request.user, experiment.project, spec.workload):
+        if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
             raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
         count = queue.revise(experiment, spec, author=request.user)
     except InvalidSpec as error:

@@ -118,7 +118,7 @@ def _clusters() -> list[Cluster]:
 
 
 def _project(user: Any, spec: ExperimentSpec) -> Project:
-    project = project_for(user, spec.workload)
+    project = project_for(user, spec.workload, spec.parameters)
     if project is None:
         raise InvalidSpec([FieldError("workload", "you may not start this workload in any of your projects")])
     return project

@@ -86,7 +86,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
-    project = project_for(request.user, chosen.spec.workload)
+    project = project_for(request.user, chosen.spec.workload, chosen.spec.parameters)
     if project is None:
         raise PermissionDenied
     try:

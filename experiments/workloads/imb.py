@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self, cast
 
 from pydantic import Field
 
@@ -80,6 +80,15 @@ class ImbParameters(Parameters):
         json_schema_extra={"unit": ""},
     )
 
+    program: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
+        max_length=300,
+        title="Program",
+        description="Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers.",
+        json_schema_extra={"unit": ""},
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -119,11 +128,18 @@ class Imb(Workload):
         FigureOfMerit("imb.time_max_s", "Time, slowest rank", "s", "lower", "t_max[usec] of the largest message."),
     )
 
+    constants = ("program",)
+    later_defaults: ClassVar[Mapping[str, Any]] = {"program": ""}
+
+    def bind(self, parameters: Mapping[str, Any]) -> Self:
+        """Return the workload that runs the binary of this specification, which only maintainers may name."""
+        return cast("Self", _OWN_BINARY) if parameters.get("program") else self
+
     def command(self, parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
         sizes = () if parameters.benchmark == "Barrier" else ("-msglen", "lengths.txt")
         # -npmin: only the full number of ranks; IMB would go through 2, 4, 8 ... as well, which is another configuration.
         return (
-            "IMB-MPI1",
+            parameters.program or "IMB-MPI1",
             parameters.benchmark,
             *sizes,
             "-iter",
@@ -163,6 +179,16 @@ class Imb(Workload):
     @staticmethod
     def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
         return 2 if parameters.benchmark in _HALF_ROUND_TRIPS else ranks
+
+
+class OwnImb(Imb):
+    """IMB-MPI1 by its path: whether it is there, the hosts tell, and its specification says what is executed."""
+
+    programs: ClassVar[Mapping[str, str]] = {}
+    restricted = True
+
+
+_OWN_BINARY: Final = OwnImb()
 
 
 def sections(output: str) -> Iterator[Section]:

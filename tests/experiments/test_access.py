@@ -59,3 +59,9 @@ def test_it_lets_only_maintainers_submit_what_says_itself_what_is_executed() -> 
     project = Project.objects.get(slug="default")
     assert not access.may_submit(submitter, project, "command")
     assert access.may_submit(maintainer, project, "command")
+    own = {"program": "/opt/imb/IMB-MPI1"}
+    assert access.may_submit(submitter, project, "imb", {"benchmark": "Bcast"})
+    assert not access.may_submit(submitter, project, "imb", own)
+    assert access.may_submit(maintainer, project, "imb", own)
+    assert access.project_for(submitter, "imb", own) is None
+    assert access.project_for(submitter, "imb") == project

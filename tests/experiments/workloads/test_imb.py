@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from experiments import workloads
 from experiments.errors import OutputError
+from experiments.spec.design import configuration_hash
 from experiments.workloads import Mismatch, get
 from experiments.workloads.imb import ImbParameters, megabyte_bytes, sections
 
@@ -85,3 +87,23 @@ def test_it_writes_its_command_with_the_lengths_in_a_file():
 def test_it_refuses_one_rank():
     with pytest.raises(Mismatch, match="two ranks"):
         IMB.check(ImbParameters(), ranks=1)
+
+
+def test_it_runs_the_binary_that_it_is_pointed_at_and_asks_no_path_for_it(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    own = {"benchmark": "Bcast", "program": "/opt/imb/IMB-MPI1"}
+    workload = workloads.get("imb", own)
+    assert workload.command(ImbParameters(**own), ranks=2)[:2] == ("/opt/imb/IMB-MPI1", "Bcast")
+    assert workloads.missing_packages(workload) == ()
+    assert workloads.missing_packages(workloads.get("imb", {"benchmark": "Bcast"})) != ()
+
+
+@pytest.mark.parametrize("program", ["IMB-MPI1", "/opt/a b", "/opt/$X", "-x", "/opt/imb/"])
+def test_it_takes_nothing_but_a_plain_path_for_a_binary(program):
+    with pytest.raises(ValueError, match="program"):
+        ImbParameters(program=program)
+
+
+def test_a_stored_configuration_without_a_binary_keeps_its_hash():
+    stored = {"benchmark": "Bcast", "hosts": 2}
+    assert configuration_hash("imb", {**stored, "program": ""}) == configuration_hash("imb", stored)
