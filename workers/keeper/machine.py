@@ -160,9 +160,13 @@ def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
-    """The shared libraries by the names of their files, which have the version: libmpi.so.40.30.4."""
+    """The shared libraries by the names of their files, which have the version: libmpi.so.40.30.4.
+
+    One that is not found here, but where a job's variables lead to, by the name that the program asks for: libmpi.so.40.
+    """
     words = [line.split() for line in _output("ldd", str(path)).splitlines()]
-    return tuple(sorted(Path(fields[2]).resolve().name for fields in words if len(fields) > 3 and fields[1] == "=>"))
+    needed = [fields for fields in words if len(fields) > 3 and fields[1] == "=>"]
+    return tuple(sorted(f[0] if f[2] == "not" else Path(f[2]).resolve().name for f in needed))
 
 
 def _git_commit(directory: Path) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from workers.trial.heartbeat import Heart
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_traffic import LiveTraffic
+from workers.trial.mpi_family import why_singletons
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 TERM_GRACE_S: Final = 5.0
@@ -87,6 +88,7 @@ class TrialRun:
         link_reasons = self._certify(session)
         job = job_for(self.spec.workload, self.parameters, hosts=session.hosts, directory=self.directory)
         environment = session.environment(Path(job.program[0]), job.program[1:])
+        self._require_one_world(session, environment, job.program[0])
         with ExitStack() as stack:
             capture, no_capture = self._start_capture(session, stack)
             if capture is not None and session.blind_spot:
@@ -138,6 +140,12 @@ class TrialRun:
         if reasons and self.spec.certificate == "require":
             raise TrialFailed(f"The link is not what was asked for: {'; '.join(reasons)}.")
         return reasons
+
+    def _require_one_world(self, session: Session, environment: Mapping[str, Any], program: str) -> None:
+        """Raise TrialFailed for a program whose ranks would not find each other: each would run alone, and end well."""
+        chosen = hasattr(session.launcher.settings, "mpi")
+        if reason := why_singletons(environment, program=program, ranks=self.ranks, setting=chosen):
+            raise TrialFailed(reason)
 
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""

@@ -1,0 +1,100 @@
+"""A program that would run as n programs of one rank each fails before it starts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.models import State, Trial
+from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, why_singletons
+
+LIBMPICH = Path("/usr/lib/x86_64-linux-gnu/libmpich.so.12")
+SOURCE = """
+int MPI_Init(int *, char ***);
+int MPI_Finalize(void);
+int printf(const char *, ...);
+int main(int count, char **words) { MPI_Init(&count, &words); printf("alive\\n"); return MPI_Finalize(); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("libraries", "family"),
+    [
+        (["libc.so.6", "libmpi.so.40.30.4", "libopen-rte.so.40.30.2"], OPEN_MPI),
+        (["libmpi.so.40"], OPEN_MPI),
+        (["libmpi.so.20.10.1"], OPEN_MPI),
+        (["libmpi.so.12.0.3", "libopen-pal.so.13.0.3"], OPEN_MPI),
+        (["libmpi.so.12.1.8", "libmpifort.so.12.1.8"], MPICH),
+        (["libmpi.so.12"], MPICH),
+        (["libmpich.so.12.2.2"], MPICH),
+        (["libmpichfort.so.12"], MPICH),
+        (["libc.so.6", "libm.so.6"], None),
+        ([], None),
+    ],
+)
+def test_it_knows_a_library_by_the_files_that_a_program_loads(libraries: list[str], family: str | None) -> None:
+    known = library_of(libraries)
+    assert (known and known[0]) == family
+
+
+@pytest.mark.parametrize(
+    ("version", "family"),
+    [
+        ("mpirun (Open MPI) 4.1.4", OPEN_MPI),
+        ("Hydra 4.0.2", MPICH),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307", MPICH),
+        ("prterun 3.0", None),
+        (None, None),
+    ],
+)
+def test_it_knows_a_launcher_by_its_version(version: str | None, family: str | None) -> None:
+    assert launcher_of(version) == family
+
+
+def sentence(libraries: list[str], mpi: str | None, ranks: int = 3, *, setting: bool = True) -> str | None:
+    environment: dict[str, Any] = {"mpi": mpi, "program": {"libraries": libraries}}
+    return why_singletons(environment, program="solver", ranks=ranks, setting=setting)
+
+
+def test_it_says_what_would_happen_and_what_mends_it() -> None:
+    said = sentence(["libmpi.so.40.30.4"], "Hydra 4.0.2") or ""
+    assert said.startswith("solver is built with Open MPI (libmpi.so.40.30.4), and the launch command is that of MPICH")
+    assert "as 3 programs of one rank each" in said
+    assert "set “mpi” of the cluster to openmpi, or build it with" in said
+    fixed = sentence(["libmpich.so.12.2.2"], "mpirun (Open MPI) 4.1.4", setting=False) or ""
+    assert fixed.endswith("To mend it, build it with the compiler of Open MPI.")
+
+
+def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
+    assert sentence(["libmpi.so.40.30.4"], "mpirun (Open MPI) 4.1.4") is None
+    assert sentence(["libmpi.so.12.1.8"], "Hydra 4.0.2") is None
+    assert sentence(["libmpi.so.40.30.4"], "Hydra 4.0.2", ranks=1) is None
+    assert sentence([], "Hydra 4.0.2") is None
+    assert sentence(["libmpi.so.40"], None) is None
+    assert why_singletons({"mpi": None, "program": None}, program="x", ranks=2, setting=False) is None
+
+
+@pytest.fixture
+def mpich_program(tmp_path: Path) -> Path:
+    compiler = shutil.which("gcc")
+    if compiler is None or not LIBMPICH.exists():
+        pytest.skip("needs gcc and MPICH's library to build a program with")
+    source, program = tmp_path / "alone.c", tmp_path / "alone"
+    source.write_text(SOURCE)
+    subprocess.run([compiler, "-o", str(program), str(source), str(LIBMPICH)], check=True)
+    return program
+
+
+def test_a_program_of_mpich_does_not_count_as_ranks_of_open_mpi(
+    run_all: Callable[..., list[Trial]], mpich_program: Path
+) -> None:
+    asked = {"parameters": {"program": [str(mpich_program)]}, "certificate": "skip", "retries": 0}
+    (one, two) = run_all(workload="command", sweep={"hosts": [1, 2]}, **asked)
+    assert (one.state, two.state) == (State.FINISHED, State.FAILED), one.message + two.message
+    assert "it would run as 2 programs of one rank each" in two.message
+    assert two.command == []
