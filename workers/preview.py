@@ -70,10 +70,16 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,
-        notes=rehearsal.notes,
+        notes=[*rehearsal.notes, *_on_threads(design.threads_of(spec.workload, point.parameters), point.ranks)],
         files={name: len(text.encode()) for name, text in texts.items()},
         recording=launcher.recording(),
     )
+
+
+def _on_threads(threads: int, ranks: int) -> list[str]:
+    if threads == 1:
+        return []
+    return [f"{plural(ranks, 'rank')} with {threads} threads each (OMP_NUM_THREADS): {ranks * threads} threads in all."]
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:

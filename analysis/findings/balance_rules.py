@@ -41,11 +41,19 @@ def _waiting_share(worst: Place) -> float | None:
     return min(1.0, worst.median * cpu / elapsed) if cpu and elapsed else None
 
 
+def _with_threads(reading: Reading) -> str:
+    """The threads of a rank in words, where any has more than one: " with 4 threads each", " with 1 to 4 threads each"."""
+    threads = sorted({t.point.threads for t in reading.times})
+    if threads[-1] == 1:
+        return ""
+    return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
+
+
 @rule
 def oversubscribed(reading: Reading) -> Iterator[Finding]:
-    """More ranks than cores on a virtual test-bed."""
+    """More ranks, or threads of them, than cores on a virtual test-bed."""
     cores = reading.study.cores
-    over = [(t.size, t.point.ranks) for t in reading.times if cores and t.point.ranks and t.point.ranks > cores]
+    over = [(t.size, t.point.ranks) for t in reading.times if t.point.outnumbers(cores)]
     if not cores or not over:
         return
     first, last = over[0], over[-1]
@@ -56,7 +64,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "oversubscribed",
         "trust",
-        f"{where}{ranks} ranks share {plural(cores, 'core')}: they also have to take turns.",
+        f"{where}{ranks} ranks{_with_threads(reading)} share {plural(cores, 'core')}: they also have to take turns.",
         "strong",
         (
             Evidence("Cores", cores, "1"),

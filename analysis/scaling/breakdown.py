@@ -85,7 +85,7 @@ def _row(
         communication_efficiency=largest / elapsed if largest else None,
         parallel_efficiency=cpu / elapsed,
         computation_scaling=scaling,
-        oversubscribed=bool(study.cores and point.ranks and point.ranks > study.cores),
+        oversubscribed=point.outnumbers(study.cores),
         parts_s={p: value for p in parts if (value := point.median(p)) is not None},
     )
 

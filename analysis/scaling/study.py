@@ -32,6 +32,8 @@ class Point:
     parameters: Mapping[str, Any]
     values: Mapping[str, Sequence[float]]
     ranks: int | None = None
+    threads: int = 1
+    """Of each rank."""
     excluded: Mapping[str, int] = field(default_factory=dict)
     trust: Mapping[str, int] = field(default_factory=dict)
     """Captures by TrustLevel."""
@@ -46,6 +48,10 @@ class Point:
     def lost(self) -> int:
         """Trials that should have counted: all excluded ones but warm-ups and uncaptured controls, which never do."""
         return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
+
+    def outnumbers(self, cores: int | None) -> bool:
+        """Whether the threads of all ranks are more than these cores; False where either is not known."""
+        return bool(cores and self.ranks and self.ranks * self.threads > cores)
 
     def array(self, metric: str) -> Floats:
         """Shape (repetitions,); empty where the metric is absent."""

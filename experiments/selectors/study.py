@@ -13,6 +13,7 @@ from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analysis
 from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.spec.design import threads_of
 
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
 
@@ -28,7 +29,10 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     for trial in trials:
         by_configuration[trial.configuration_id].append(trial)
     configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
-    points = [_point(c, by_configuration[c.pk], values, with_traffic=with_traffic) for c in configurations]
+    points = [
+        _point(c, by_configuration[c.pk], values, workload=experiment.workload, with_traffic=with_traffic)
+        for c in configurations
+    ]
     conditions = next((t.conditions for t in trials if t.conditions), {})
     traits = experiment.cluster.traits if experiment.cluster else None
     most_hosts = experiment.cluster.hosts_to_suggest if experiment.cluster else None
@@ -62,6 +66,7 @@ def _point(
     trials: Sequence[Trial],
     values: Mapping[int, dict[str, float]],
     *,
+    workload: str,
     with_traffic: bool,
 ) -> Point:
     counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
@@ -74,6 +79,7 @@ def _point(
         parameters=configuration.parameters,
         values=by_metric,
         ranks=configuration.ranks,
+        threads=threads_of(workload, configuration.parameters),
         excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
@@ -117,11 +123,15 @@ def _bandwidth_bps(
 ) -> float | None:
     """Return the rate of every link: as asked where it is made; of real hosts as stated, else as their cards tell."""
     if cluster is None or _makes_links(cluster):
-        return _only(c.parameters.get("link.bandwidth") for c in configurations)
+        asked: float | None = _only(c.parameters.get("link.bandwidth") for c in configurations)
+        return asked
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
-    return _only(port_speed_bps(t.environment.facts) for t in trials if t.environment and t.configuration.hosts > 1)
+    told: float | None = _only(
+        port_speed_bps(t.environment.facts) for t in trials if t.environment and t.configuration.hosts > 1
+    )
+    return told
 
 
 def _only(values: Any) -> Any:

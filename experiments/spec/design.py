@@ -129,7 +129,7 @@ def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
 
     A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials.
     """
-    known = workloads.find(workload)
+    known = workloads.find(workload, parameters)
     later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
     said = {name: _plain(value) for name, value in parameters.items() if name not in later or value != later[name]}
     canonical_form = {"workload": workload, "parameters": said}
@@ -151,6 +151,15 @@ def program(workload: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the argv of one rank of a configuration."""
     own = workload_parameters(workload, parameters)
     return workloads.get(workload, parameters).command(own, ranks=ranks_of(parameters))
+
+
+def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
+    """Return how many threads each rank of a configuration has; 1 for a workload or parameters of another time."""
+    known = workloads.find(workload, parameters)
+    try:
+        return 1 if known is None else known.threads(workload_parameters(workload, parameters))
+    except ValidationError:
+        return 1
 
 
 def input_files(workload: str, parameters: Mapping[str, Any]) -> Mapping[str, str]:

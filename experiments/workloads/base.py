@@ -128,14 +128,17 @@ class Workload(ABC):
 
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""
-    later_defaults: ClassVar[Mapping[str, Any]] = {}
-    """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
     unused: frozenset[str] = frozenset()
     """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return this workload as the constants of a specification define it: most are the same for all."""
         return self
+
+    @property
+    def later_defaults(self) -> Mapping[str, Any]:
+        """Defaults of the parameters that came when configurations were already stored: each means what ran before it existed."""
+        return {}
 
     def check(self, parameters: Any, *, ranks: int) -> None:  # noqa: B027 (most run on any number of ranks)
         """Raise Mismatch when these parameters cannot run on ``ranks`` ranks."""
@@ -147,6 +150,10 @@ class Workload(ABC):
     def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         """Return the input files by name."""
         return {}
+
+    def threads(self, parameters: Any) -> int:
+        """Return how many threads each rank has."""
+        return 1
 
     @abstractmethod
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:

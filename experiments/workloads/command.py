@@ -63,6 +63,14 @@ class CommandParameters(Parameters):
         description="Texts by file name, written to the working directory; {name} of a placeholder is filled there too.",
         json_schema_extra={"unit": ""},
     )
+    threads: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        title="Threads",
+        description="Threads of each rank, as OMP_NUM_THREADS tells the program; can be swept.",
+        json_schema_extra={"unit": ""},
+    )
     success: str = Field(
         "",
         max_length=500,
@@ -143,18 +151,19 @@ class Command(Workload):
     summary = "A program of your own with placeholders and figures of merit; for maintainers"
     programs: ClassVar[Mapping[str, str]] = {}
     restricted = True
-    constants = tuple(CommandParameters.model_fields)
-    later_defaults: ClassVar[Mapping[str, Any]] = {"success": "", "failure": ""}
+    constants = tuple(name for name in CommandParameters.model_fields if name != "threads")
     parameters_type: type[Parameters] = CommandParameters
     figures: tuple[FigureOfMerit, ...] = ()
 
     def __init__(self, definition: CommandParameters | None = None) -> None:
         self._extractors: tuple[Extractor, ...] = ()
         self._success = self._failure = ""
+        self._own_threads = False
         if definition is None:
             return
         placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
         self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
+        self._own_threads = "threads" in placeholders
         self._success, self._failure = definition.success, definition.failure
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
         used = {name for item in definition.program for name in names_in(item)}
@@ -170,6 +179,11 @@ class Command(Workload):
             return self
         return _bound(type(self), json.dumps(definition, sort_keys=True, default=str)) or self
 
+    @property
+    def later_defaults(self) -> Mapping[str, Any]:
+        words = {"success": "", "failure": ""}
+        return words if self._own_threads else {**words, "threads": 1}
+
     def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
         return fill(parameters.program, self._values(parameters, ranks))
 
@@ -180,6 +194,10 @@ class Command(Workload):
     @staticmethod
     def _values(parameters: Any, ranks: int) -> dict[str, Any]:
         return {**{name: getattr(parameters, name) for name in parameters.placeholders}, RANKS: ranks}
+
+    def threads(self, parameters: Any) -> int:
+        # A placeholder of this name takes the place of the parameter: what the program is told is what counts.
+        return max(parameters.threads, 1) if isinstance(parameters.threads, int) else 1
 
     def check(self, parameters: Any, *, ranks: int) -> None:
         known = {*parameters.placeholders, RANKS}

@@ -129,7 +129,10 @@ class Imb(Workload):
     )
 
     constants = ("program",)
-    later_defaults: ClassVar[Mapping[str, Any]] = {"program": ""}
+
+    @property
+    def later_defaults(self) -> Mapping[str, Any]:
+        return {"program": ""}
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return the workload that runs the binary of this specification, which only maintainers may name."""

@@ -68,7 +68,7 @@ class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
     `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise.
+    version of the hosts' Open MPI, likewise. `threads`: of each rank.
     """
 
     program: tuple[str, ...]
@@ -82,6 +82,7 @@ class Job:
     wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
     interface: str | None = None
     open_mpi: int | None = None
+    threads: int = 1
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""

@@ -27,7 +27,7 @@ def open_mpi(job: Job, place: Place) -> list[str]:
     return [
         *(place.program, "--allow-run-as-root"),
         *openmpi.placement(job),
-        *(openmpi.shared_cores() if place.shared_cores else ()),
+        *(openmpi.shared_cores() if place.shared_cores else openmpi.unbound(job)),
         *openmpi.daemons(place.agent, version, slurm=False),
         *openmpi.transport(job, place.interface, version),
         *openmpi.exports(job),

@@ -100,6 +100,11 @@ def shared_cores() -> list[str]:
     return ["--bind-to", "none", *parameters({"mpi_yield_when_idle": "1"})]
 
 
+def unbound(job: Job) -> list[str]:
+    """A rank with several threads is not bound, or all of them would share the one core that the library gives it."""
+    return ["--bind-to", "none"] if job.threads > 1 else []
+
+
 def placement(job: Job) -> list[str]:
     """Number of ranks and the slots of each host, filled in order."""
     slots = ",".join(f"{host}:{job.ranks_per_host}" for host in job.hosts)

@@ -12,6 +12,7 @@ from workers.launchers import Job
 
 def job_for(workload: str, parameters: Mapping[str, Any], *, hosts: Sequence[str], directory: Path) -> Job:
     """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts``."""
+    threads = design.threads_of(workload, parameters)
     return Job(
         program=design.program(workload, parameters),
         ranks=design.ranks_of(parameters),
@@ -19,5 +20,6 @@ def job_for(workload: str, parameters: Mapping[str, Any], *, hosts: Sequence[str
         hosts=tuple(hosts[: int(parameters["hosts"])]),
         workdir=directory / "work",
         report_dir=directory / "ranks",
-        environment={"OMP_NUM_THREADS": "1"},
+        environment={"OMP_NUM_THREADS": str(threads)},
+        threads=threads,
     )

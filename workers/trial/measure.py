@@ -94,7 +94,7 @@ class TrialRun:
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
             others, unseen = self._capture_elsewhere(session, stack) if capture is not None else ({}, ())
-            conditions = {**session.facts, "link_asked": session.launcher.kind.link_in_words(self.link)}
+            conditions = self._conditions(session, job.threads)
             patiently(
                 lambda: self.trial.start_running(
                     command=session.argv(job), conditions=conditions, environment=environment
@@ -140,6 +140,14 @@ class TrialRun:
         if reasons and self.spec.certificate == "require":
             raise TrialFailed(f"The link is not what was asked for: {'; '.join(reasons)}.")
         return reasons
+
+    def _conditions(self, session: Session, threads: int) -> dict[str, Any]:
+        """What a page must say beside the times: the link, and how many threads share the cores of virtual hosts."""
+        shared = session.facts.get("oversubscription")
+        if shared and threads > 1:
+            shared = f"{shared}, {plural(self.ranks, 'rank')} with {threads} threads each"
+        told = {"oversubscription": shared, "link_asked": session.launcher.kind.link_in_words(self.link)}
+        return {**session.facts, **told}
 
     def _require_one_world(self, session: Session, environment: Mapping[str, Any], program: str) -> None:
         """Raise TrialFailed for a program whose ranks would not find each other: each would run alone, and end well."""

@@ -229,6 +229,8 @@ def test_ranks_that_share_cores_are_said_to() -> None:
     (finding,) = _found(_study(cores=16), "oversubscribed")
     assert finding.statement.startswith("From 10 hosts on, 20 to 24 ranks share 16 cores")
     assert not _found(_study(cores=24), "oversubscribed")
+    (finding,) = _found(_study(cores=48, point={"threads": 4}), "oversubscribed")
+    assert "24 ranks with 4 threads each share 48 cores" in finding.statement
 
 
 def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> None:
