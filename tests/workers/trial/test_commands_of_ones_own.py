@@ -1,0 +1,27 @@
+"""A command with threads and with patterns of success, run for real on the test-bed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from experiments.models import State, Trial
+
+THREADS = {"name": "threads", "regex": r"^(\d+)$"}
+ECHO = {"program": ["/usr/bin/printenv", "OMP_NUM_THREADS"], "extract": [THREADS]}
+
+
+def test_its_ranks_have_the_threads_that_were_asked_for(run_all: Callable[..., list[Trial]]) -> None:
+    asked = {"parameters": {**ECHO, "hosts": 2}, "certificate": "skip"}
+    one, three = run_all(workload="command", sweep={"threads": [1, 3]}, **asked)
+    assert (one.state, three.state) == (State.FINISHED, State.FINISHED), one.message + three.message
+    told = [trial.measurements.get(metric="command.threads").value for trial in (one, three)]
+    assert told == [1.0, 3.0]
+    assert one.conditions["oversubscription"].startswith("2 virtual hosts on ")
+    assert three.conditions["oversubscription"].endswith(", 2 ranks with 3 threads each")
+
+
+def test_a_program_that_says_that_it_failed_and_returns_0_has_failed(run_all: Callable[..., list[Trial]]) -> None:
+    parameters = {"program": ["/usr/bin/echo", "Verification = FAILED"], "failure": "FAILED"}
+    (trial,) = run_all(workload="command", parameters=parameters, sweep={"hosts": [1]}, certificate="skip")
+    assert trial.state == State.FAILED
+    assert trial.message.startswith("the program said that it failed: Verification = FAILED.")
