@@ -16,6 +16,7 @@ from analysis.capture.tables import DecoderName, Progress, tables_of
 from analysis.kernels.rates import ALL, MPI
 from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.traffic import legacy, trust
+from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.concurrency import Alongside, ahead, side_by_side
 from analysis.traffic.flows import Limits
 from analysis.traffic.matrices import MatrixAccumulator
@@ -94,15 +95,17 @@ def analyse(
     rank_map: Mapping[tuple[str, int], int] | None = None,
     progress: Progress | None = None,
     bootstrap: int = 0,
+    link_rate_bps: float | None = None,
 ) -> CaptureAnalysis:
     """Every metric of the catalogue that the capture ``path`` holds.
 
     ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
     links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
-    with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates.
+    with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates;
+    ``link_rate_bps`` is the rate of every host's link.
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
-    reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports))
+    reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
     reading.read(path, decoder, progress)
     (everything, only_mpi), connected = side_by_side(
         functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
@@ -111,6 +114,7 @@ def analyse(
     whole, rates = everything
     _add_tcp(whole, rates, connected.everything)
     _add(whole, reading.ports.metrics(rates.duration_ns))
+    _add(whole, reading.chains.metrics())
     mpi = _absent(whole)
     if only_mpi is not None:
         mpi, mpi_rates = only_mpi
@@ -151,6 +155,7 @@ class _Reading:
 
     signs: TrustAccumulator
     mpi_flows: MpiFlows
+    chains: ChainAccumulator
     facts: dict[str, Any] = field(default_factory=dict)
     arrivals: Arrivals = field(default_factory=Arrivals)
     tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
@@ -165,6 +170,7 @@ class _Reading:
                 self.arrivals.update(table, self.mpi_flows.update(table))
                 self.matrices.update(table, duplicate)
                 self.ports.update(table, duplicate)
+                self.chains.update(table, duplicate)
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):

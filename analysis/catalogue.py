@@ -52,6 +52,7 @@ def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = 
 
 _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
 _WIRE = "frames of the capture, original length"
+_CHAIN = "time stamps and lengths of TCP data, handshakes"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
 
 # fmt: off
@@ -156,6 +157,10 @@ _STRUCTURES: Final[list[Metric]] = [
     Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
     Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", "METRICS.md section 4", "interarrival", shape="table"),
     Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
+    Metric("chain_volume_s", "Volume in a row", "s", "lower", "Time that the links need, at the rate asked for, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
+    Metric("chain_latency_s", "Latency in a row", "s", "lower", "Sum over the same chain of the unloaded path from the capture point to the host that answers and back; at most this: a host may have had no need to wait.", _CHAIN, "matrices"),
+    Metric("chain_messages", "Messages in a row", "1", "lower", "Times that a host on the same chain had waited for a message, or for the ACK of a full window.", _CHAIN, "matrices"),
+    Metric("chain_retransmission_s", "Retransmissions in a row", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
     Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),

@@ -186,14 +186,10 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
         return
     rows = [row for _, row in seen]
     place, worst = max(seen, key=lambda each: each[1].retransmitted_share or 0.0)
-    share, elapsed, cost, explains = worst.retransmitted_share or 0.0, place.median, "", None
+    share, cost, explains, caveat = worst.retransmitted_share or 0.0, "", None, ""
     if worst.retransmission_s is not None:
-        low, high = (min(each, elapsed) for each in worst.retransmission_s)
-        # A connection cannot lose more than the run takes: where the bounds reach it, only the lower one says anything.
-        costs = (
-            f"between {amount(low, 's')} and {amount(high, 's')}" if high < elapsed else f"{amount(low, 's')} or more"
-        )
-        cost, explains = f", which costs each connection {costs}", low / elapsed
+        cost, caveat = _retransmission_cost(*worst.retransmission_s, place.median)
+        explains = min(worst.retransmission_s[0] / place.median, 1.0)
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield Finding(
         "retransmissions",
@@ -209,9 +205,23 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
         ),
         "packets",
         "Look for the loss: the link's certificate, queue length, and drops on the hosts.",
-        "One round trip each at least, a time-out of 200 ms each at most." if cost else "",
+        caveat,
         explains=explains,
     )
+
+
+def _retransmission_cost(low: float, high: float, elapsed: float) -> tuple[str, str]:
+    """How the sentence goes on, and its caveat: waits that were seen, or bounds."""
+    if low == high:
+        return (
+            f", and the run waits {amount(low, 's')} for it",
+            "Waits on the longest chain of messages in the capture.",
+        )
+    low, high = min(low, elapsed), min(high, elapsed)
+    # A connection cannot lose more than the run takes: where the bounds reach it, only the lower one says anything.
+    costs = f"between {amount(low, 's')} and {amount(high, 's')}" if high < elapsed else f"{amount(low, 's')} or more"
+    caveat = "One round trip each at least, a time-out of 200 ms each at most."
+    return f", which costs each connection {costs}", caveat
 
 
 @rule
@@ -222,22 +232,33 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
         return
     last = reading.breakdown[-1]
     wire = rows.get(last.size)
-    if wire is None or wire.link_busy_s is None or last.off_cpu_share < 0.5:
+    if wire is None or last.off_cpu_share < 0.5:
         return
-    part = wire.link_busy_s / last.off_cpu_s
+    moving_s = wire.volume_s if wire.volume_s is not None else wire.link_busy_s
+    if moving_s is None:
+        return
+    part = moving_s / last.off_cpu_s
     if part > 0.25:
         return
     yield Finding(
         "waiting_explained",
         "network",
         f"Moving the bytes explains at most {percent(part)} of the time off the CPU at {sizes(last.size, reading.axis)} "
-        f"({amount(wire.link_busy_s, 's')} of {amount(last.off_cpu_s, 's')}).",
+        f"({amount(moving_s, 's')} of {amount(last.off_cpu_s, 's')}).",
         reading.strength(doubtful=not reading.study.link_certified),
         (
-            Evidence("Time the link needs for the bytes", wire.link_busy_s, "s", "", last.size),
+            Evidence("Time the link needs for the bytes", moving_s, "s", "", last.size),
             Evidence("Time off the CPU", last.off_cpu_s, "s", "", last.size),
             *(
-                (Evidence("Half round trips, one after the other", wire.latency_s, "s", "", last.size),)
+                (
+                    Evidence(
+                        "Latency of messages that wait for each other",
+                        wire.latency_s,
+                        "s",
+                        "chain_latency_s",
+                        last.size,
+                    ),
+                )
                 if wire.latency_s
                 else ()
             ),

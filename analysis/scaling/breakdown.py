@@ -102,15 +102,24 @@ class WireRow:
     link_busy_s: float | None
     """Time that the busiest link needs for its bytes at full rate. Without a host matrix: all bytes over one link, at most."""
     busiest_link_known: bool
+    volume_s: float | None
     latency_s: float | None
-    """If the data packets of a connection went one after the other, half a round trip each: an order of magnitude."""
+    """With ``volume_s`` and ``retransmission_s`` the parts of the longest chain of messages (analysis.traffic.chains): they
+    follow one another. Latency is that of the unloaded path, and at most this: a host may have had no need to wait."""
     retransmission_s: tuple[float, float] | None
-    """Per connection: every retransmission costs one round trip at least, a time-out at most."""
+    """What the chain waited for, twice. Without a chain, per connection: one round trip each at least, a time-out at most."""
     retransmitted_share: float | None
     """Retransmitted / all payload bytes."""
     retransmission_rate_bound: float | None
     """Where none was seen: 95 % upper bound of the rate per packet (rule of three, Hanley and Lippman-Hand 1983)."""
     small_packet_share: float | None
+
+    @property
+    def explained_s(self) -> float | None:
+        """Volume, latency and retransmissions together; None where one of the first two is not known."""
+        if self.volume_s is None or self.latency_s is None:
+            return None
+        return self.volume_s + self.latency_s + (self.retransmission_s or (0.0, 0.0))[0]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -142,7 +151,8 @@ def _wire(study: Study, size: float, point: Point) -> WireRow:
         bandwidth_bps=bandwidth,
         link_busy_s=busy,
         busiest_link_known=share is not None,
-        latency_s=_latency_s(point),
+        volume_s=point.median("chain_volume_s"),
+        latency_s=point.median("chain_latency_s"),
         retransmission_s=_retransmission_s(point),
         retransmitted_share=retransmitted / payload if retransmitted is not None and payload else None,
         retransmission_rate_bound=3 / packets if segments == 0 and packets else None,
@@ -151,18 +161,15 @@ def _wire(study: Study, size: float, point: Point) -> WireRow:
 
 
 def _round_trip_s(point: Point) -> float | None:
-    median = point.median("rtt_median_s")
-    return median if median is not None else point.median("rtt_handshake_s")
-
-
-def _latency_s(point: Point) -> float | None:
-    round_trip, packets, connections = _round_trip_s(point), point.median("packets"), point.median("connections")
-    if not round_trip or not packets or not connections:
-        return None
-    return packets * (1 - (point.median("pure_ack_share") or 0.0)) / connections * round_trip / 2
+    """Of the unloaded path: the median of all holds what queues added."""
+    handshake = point.median("rtt_handshake_s")
+    return handshake if handshake is not None else point.median("rtt_min_s")
 
 
 def _retransmission_s(point: Point) -> tuple[float, float] | None:
+    seen = point.median("chain_retransmission_s")
+    if seen is not None:
+        return seen, seen
     segments, connections, round_trip = (
         point.median("retransmitted_segments"),
         point.median("connections"),

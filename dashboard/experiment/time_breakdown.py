@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from analysis import numbers
@@ -22,13 +23,25 @@ def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
         }
 
     times = [head(part, row) | _time(row) for part in parts for row in part.time]
-    wires = [head(part, row) | _wire(row) for part in parts for row in part.wire if _explains(row)]
+    wires = [
+        head(part, row) | _wire(row) | {"beyond": _is_beyond(row, part.time)}
+        for part in parts
+        for row in part.wire
+        if _explains(row)
+    ]
     return {
         "names": [parameter_label(name) for name in names],
         "times": times,
         "wires": wires,
         "oversubscribed": any(row["oversubscribed"] for row in times),
+        "beyond": any(row["beyond"] for row in wires),
     }
+
+
+def _is_beyond(row: WireRow, times: Sequence[TimeRow]) -> bool:
+    """Whether the parts together are more than the time off the CPU of that size."""
+    off_cpu_s = next((time.off_cpu_s for time in times if time.size == row.size), None)
+    return row.explained_s is not None and off_cpu_s is not None and row.explained_s > off_cpu_s
 
 
 def _time(row: TimeRow) -> dict[str, Any]:
@@ -50,8 +63,9 @@ def _explains(row: WireRow) -> bool:
 
 
 def _wire(row: WireRow) -> dict[str, str]:
-    bandwidth, busy = row.bandwidth_bps, numbers.amount(row.link_busy_s, "s")
-    if row.link_busy_s is not None and not row.busiest_link_known:
+    bandwidth, volume = row.bandwidth_bps, row.volume_s if row.volume_s is not None else row.link_busy_s
+    busy = numbers.amount(volume, "s")
+    if row.volume_s is None and row.link_busy_s is not None and not row.busiest_link_known:
         busy = f"at most {busy}"
     return {
         "mean": _rate(row.mean_bps, None),  # of all hosts together: no share of one link
@@ -64,11 +78,13 @@ def _wire(row: WireRow) -> dict[str, str]:
 
 
 def _retransmissions(row: WireRow) -> str:
-    """Seconds from one round trip to one time-out each; where there was none, what the packets rule out."""
+    """Seconds waited, or from one round trip to one time-out each; where there was none, what the packets rule out."""
     ends = row.retransmission_s
     if row.retransmission_rate_bound is not None:
         return f"none, below {numbers.amount(row.retransmission_rate_bound, numbers.SHARE, 1)} of packets"
-    return numbers.NOTHING if ends is None else numbers.between(ends[0], ends[1], "s")
+    if ends is None:
+        return numbers.NOTHING
+    return numbers.amount(ends[0], "s") if ends[0] == ends[1] else numbers.between(ends[0], ends[1], "s")
 
 
 def _rate(value: float | None, bandwidth: float | None) -> str:

@@ -99,6 +99,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
             mpi_ports=(first, first + count - 1),
             drops=analysis.DropCounters(report.captured, report.received, report.dropped),
             mtu=mtu_of(run.launcher_kind, run.link, measured.environment),
+            link_rate_bps=_rate_of_every_host(run.launcher_kind, run.link),
         )
     except analysis.CaptureError as error:
         raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None
@@ -132,6 +133,13 @@ def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
     found = interface.get("mtu")
     made = "MTU" in cluster_kinds.get(kind).emulates
     return link.mtu if made or not isinstance(found, int) or interface.get("name") == "lo" else found
+
+
+def _rate_of_every_host(kind: str, link: Link) -> float | None:
+    """None where hosts differ, only the line between two sites has the rate, or nothing makes the network what was asked."""
+    if "bandwidth" not in cluster_kinds.get(kind).emulates:
+        return None
+    return None if link.rates_bps or link.topology == "two sites" else link.bandwidth_bps
 
 
 def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:

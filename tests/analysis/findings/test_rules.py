@@ -193,9 +193,11 @@ def test_it_tells_window_bound_from_latency_bound_flows() -> None:
 
 def test_retransmissions_come_with_what_they_cost() -> None:
     lossy = {"retransmitted_bytes": 8e5, "payload_bytes": 1e8, "retransmitted_segments": 600.0, "connections": 12.0}
-    (finding,) = _found(_study(rtt_median_s=0.0002, **lossy), "retransmissions")
+    (finding,) = _found(_study(rtt_handshake_s=0.0002, **lossy), "retransmissions")
     assert "% of the payload is sent again" in finding.statement
     assert "costs each connection between" in finding.statement
+    (finding,) = _found(_study(rtt_handshake_s=0.0002, chain_retransmission_s=1.5, **lossy), "retransmissions")
+    assert ", and the run waits 1." in finding.statement
     assert not _found(_study(**lossy | {"retransmitted_bytes": 1e3}), "retransmissions")
 
 
@@ -203,6 +205,10 @@ def test_the_wires_part_of_waiting_is_bounded() -> None:
     study = _study(cpu_mean_rank_s=lambda n: 100 / n, throughput_bps=1e6, link_bandwidth_bps=1e8, link_certified=True)
     (finding,) = _found(study, "waiting_explained")
     assert finding.statement.startswith("Moving the bytes explains at most")
+    in_a_row = _study(
+        cpu_mean_rank_s=lambda n: 100 / n, throughput_bps=1e6, link_bandwidth_bps=1e8, chain_volume_s=90.0
+    )
+    assert not _found(in_a_row, "waiting_explained"), "one host after the other moves more than one port does"
 
 
 _EVEN = [[0 if i == j else 100 for j in range(4)] for i in range(4)]

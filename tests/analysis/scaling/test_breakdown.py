@@ -55,23 +55,29 @@ def test_cpu_time_beyond_the_elapsed_time_is_no_negative_waiting() -> None:
     assert (row.off_cpu_s, row.off_cpu_share) == (0.0, 0.0)
 
 
-def test_it_bounds_what_bytes_round_trips_and_retransmissions_explain() -> None:
-    point = Point(
-        {"hosts": 4},
-        {
-            "elapsed_s": [100.0], "duration_s": [100.0], "throughput_bps": [1e7], "line_rate_bps": [1.1e7],
-            "packets": [1e6], "connections": [10], "pure_ack_share": [0.25], "rtt_median_s": [0.0004],
-            "retransmitted_segments": [50], "retransmitted_bytes": [5e4], "payload_bytes": [1e8],
-        },
-        host_matrix=_STAR,
-    )  # fmt: skip
+_CAPTURED = {
+    "elapsed_s": 100.0, "duration_s": 100.0, "throughput_bps": 1e7, "line_rate_bps": 1.1e7, "packets": 1e6, "connections": 10,
+    "pure_ack_share": 0.25, "rtt_median_s": 0.05, "rtt_handshake_s": 0.0004, "retransmitted_segments": 50,
+    "retransmitted_bytes": 5e4, "payload_bytes": 1e8,
+}  # fmt: skip
+
+
+def test_without_a_chain_it_bounds_bytes_and_retransmissions_and_says_no_latency() -> None:
+    point = Point({"hosts": 4}, {name: [value] for name, value in _CAPTURED.items()}, host_matrix=_STAR)
     (row,) = wire_part(Study([point], link_bandwidth_bps=1e8))
     assert row.link_busy_s == pytest.approx(1.1e7 * 100 * 0.8 / 1e8)
     assert row.busiest_link_known
-    assert row.latency_s == pytest.approx(1e6 * 0.75 / 10 * 0.0002)
-    assert row.retransmission_s == pytest.approx((5 * 0.0004, 5 * 0.2))
+    assert (row.volume_s, row.latency_s, row.explained_s) == (None, None, None)
+    assert row.retransmission_s == pytest.approx((5 * 0.0004, 5 * 0.2)), "of the path, not of its queues"
     assert row.retransmitted_share == pytest.approx(5e-4)
     assert row.retransmission_rate_bound is None
+
+
+def test_the_parts_of_the_chain_may_be_added_up() -> None:
+    chain = {"chain_volume_s": 20.0, "chain_latency_s": 3.0, "chain_retransmission_s": 0.4}
+    (row,) = wire_part(Study([_point(**_CAPTURED | chain)], link_bandwidth_bps=1e8))
+    assert (row.volume_s, row.latency_s, row.retransmission_s) == (20.0, 3.0, (0.4, 0.4))
+    assert row.explained_s == pytest.approx(23.4)
 
 
 def test_zero_losses_are_given_with_their_upper_bound() -> None:

@@ -72,7 +72,7 @@ def test_it_splits_the_time_of_every_size_as_pop_does(fragment):
 
 def test_it_tells_what_the_wire_can_explain(page, measured):
     for trial in measured.trials.filter(kind="measured").select_related("configuration"):
-        wire = {"throughput_bps": 2e8, "rtt_median_s": 2e-4, "connections": 2.0, "pure_ack_share": 0.5}
+        wire = {"throughput_bps": 2e8, "chain_volume_s": 0.7, "chain_latency_s": 0.025, "chain_retransmission_s": 0.4}
         wire |= {
             "retransmitted_segments": 4.0,
             "small_packet_share": 0.4,
@@ -83,10 +83,10 @@ def test_it_tells_what_the_wire_can_explain(page, measured):
     html = page.get(reverse("experiment-diagnosis", args=[measured.slug])).content.decode()
     table = html.partition('id="c-wire"')[2].partition("</section>")[0]
     cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", table)]
-    # 1000 packets, half of them pure ACKs, on two connections: 250 in a row at half of 200 us; two retransmissions each
     assert [cell.replace("\u202f", " ") for cell in cells[:7]] == [
-        *("1", "200 Mbit/s", "–", "at most 2 s", "25 ms", "400 µs to 400 ms", "40 %")
+        *("1", "200 Mbit/s", "–", "700 ms†", "25 ms", "400 ms", "40 %")
     ]
+    assert "Together more than the time off the CPU" in table, "1.1 s, where 10 % of 10 s are off the CPU"
 
 
 def test_it_points_every_finding_to_something_on_the_page(page, measured, fragment):

@@ -1,0 +1,111 @@
+"""The longest chain of messages that wait for each other: what latency, volume and retransmissions add to a run, one after the other.
+
+Every data packet continues a chain: of what its host sent before, or of what its host has heard, whichever explains more time.
+
+latency
+    a host that has been silent on a connection for a turn (capture point - host - capture point, smallest of its handshakes:
+    the unloaded path, no queue) is taken to have waited for what it has heard; the turn is added. Heard is what was
+    recorded a turn ago or earlier, of any connection; a pure ACK counts where data follow it at once (the sender's window
+    was what it waited for). A packet right behind another of its host has queued behind it, and waited for nothing else.
+volume
+    the time that the link needs for the bytes of the packets on the chain: one port sends them one after the other, and one
+    port receives them so. A link that was idle may hand two frames over at once and rest afterwards.
+retransmissions
+    a segment below the highest byte, no sooner than one round trip after the last segment of its direction, adds the
+    silence before it, as it was. Sooner is reordering. A loss before the capture point whose segment was the last of its
+    burst leaves only a silence, which nothing tells from computing.
+
+Every part is cut where it would end behind the packet that it explains, and the parts follow one another: they add up to no
+more than the run. Whether a message really had to wait for the one before, no capture tells: a host that computed meanwhile, or had
+ranks that do not need each other, makes the latency an upper bound.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import chains as kernel
+from analysis.packets import NO_TIME, PacketTable
+
+IDS: Final = ("chain_latency_s", "chain_messages", "chain_volume_s", "chain_retransmission_s")
+MOST_HOSTS: Final = 4096
+MOST_FLOWS: Final = 1 << 17
+"""Beyond them packets are left out; memory stays bounded."""
+_USUAL_RATE_BPS: Final = 1e9
+"""Weighs bytes against waits where the rate of the links is not known."""
+_BURST_BYTES: Final = 2 * 1514
+"""What a link may hand over at once."""
+_NO_SKIP: Final = np.zeros(0, np.bool_)
+Integers = npt.NDArray[np.int64]
+
+
+def _grown(old: Integers, rows: int, fresh: tuple[int, ...] = ()) -> Integers:
+    """``rows`` rows at least; new ones are zero, but for the first columns, which are ``fresh``."""
+    more = max(rows - len(old), len(old))
+    new = np.zeros((more, *old.shape[1:]), np.int64)
+    if fresh:
+        new[:, : len(fresh)] = fresh
+    return np.concatenate([old, new])
+
+
+class ChainAccumulator:
+    """Follows the chains of all hosts over successive tables whose host and flow numbers mean the same."""
+
+    def __init__(self, link_rate_bps: float | None = None) -> None:
+        """``link_rate_bps`` is the rate of every host's link."""
+        self._rate_known = link_rate_bps is not None
+        self._ns_per_byte = 8e9 / (link_rate_bps or _USUAL_RATE_BPS)
+        self._hosts = np.zeros((0, kernel.HOST_COLUMNS), np.int64)
+        self._chains = np.zeros((0, 3, kernel.PARTS), np.int64)
+        self._pending = np.zeros((0, kernel.PENDING, kernel.PARTS + 1), np.int64)
+        self._hands = np.zeros((0, 3), np.int64)
+        self._ways = np.zeros((0, kernel.WAY_COLUMNS), np.int64)
+        self._way_chains = np.zeros((0, 2, kernel.PARTS), np.int64)
+        self._seen = [0, 0]
+
+    def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
+        """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
+        self._seen = [len(table.hosts), len(table.flow_endpoints)]
+        self._make_room(min(self._seen[0], MOST_HOSTS), min(self._seen[1], MOST_FLOWS))
+        kernel.follow_chains(
+            table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
+            table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._chains, self._pending, self._hands,
+            self._ways, self._way_chains, self._ns_per_byte,
+            round(_BURST_BYTES * self._ns_per_byte), np.zeros(kernel.PARTS, np.int64),
+        )  # fmt: skip
+
+    def metrics(self) -> tuple[dict[str, float], dict[str, str]]:
+        """(metrics, not_available) of the chain that explains most."""
+        if self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS:
+            return {}, dict.fromkeys(IDS, f"more than {MOST_HOSTS} addresses or {MOST_FLOWS} connections")
+        chains = self._chains[:, (kernel.SENT, kernel.INTO)].reshape(-1, kernel.PARTS)
+        if not chains.any():
+            return {}, dict.fromkeys(IDS, "no TCP data with a time stamp")
+        longest = max(chains, key=kernel.explained_ns).tolist()
+        measured: dict[str, float] = {"chain_retransmission_s": longest[kernel.RETRANSMISSION_NS] / 1e9}
+        missing: dict[str, str] = {}
+        if self._rate_known:
+            measured["chain_volume_s"] = longest[kernel.VOLUME_NS] / 1e9
+        else:
+            missing["chain_volume_s"] = "the rate of the links was not given"
+        if (self._hosts[:, kernel.TURN_NS] == kernel.UNKNOWN).all():
+            reason = "no handshake captured, so the unloaded path is not known"
+            missing |= dict.fromkeys(("chain_latency_s", "chain_messages"), reason)
+        else:
+            measured["chain_latency_s"] = longest[kernel.LATENCY_NS] / 1e9
+            measured["chain_messages"] = longest[kernel.MESSAGES]
+        return measured, missing
+
+    def _make_room(self, hosts: int, flows: int) -> None:
+        never = int(NO_TIME)
+        if hosts > len(self._hosts):
+            self._hosts = _grown(self._hosts, hosts, (kernel.UNKNOWN, never, never))
+            self._chains = _grown(self._chains, hosts)
+            self._pending = _grown(self._pending, hosts)
+        if flows > len(self._hands):
+            self._hands = _grown(self._hands, flows, (never, never))
+            self._ways = _grown(self._ways, 2 * flows, (never, never, kernel.UNKNOWN))
+            self._way_chains = _grown(self._way_chains, 2 * flows)
