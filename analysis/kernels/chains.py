@@ -4,50 +4,45 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from analysis.kernels import jit
 from analysis.kernels.raw import signed
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
-# Columns of a chain
-LATENCY_NS: Final = 0
-VOLUME_NS: Final = 1
-RETRANSMISSION_NS: Final = 2
-MESSAGES: Final = 3
-END_NS: Final = 4
-"""When all that the chain explains is over: a part that would end behind the packet that it explains is cut there."""
-OWED_NS: Final = 5
-"""Volume that came sooner than the rate of the link allows: a link that was idle hands a burst over, and rests afterwards."""
-PARTS: Final = 6
+CHAIN: Final = np.dtype(
+    [
+        ("latency_ns", np.int64), ("volume_ns", np.int64), ("retransmission_ns", np.int64), ("messages", np.int64),
+        ("end_ns", np.int64), ("owed_ns", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+"""``end_ns``: when all that the chain explains is over; a part that would end behind the packet that it explains is cut there.
+``owed_ns``: volume that came sooner than the link's rate allows: one that was idle hands a burst over, and rests afterwards."""
 
-# Chains of a host: behind what it sent last, behind what it has heard, behind what its port received
-SENT: Final = 0
-HEARD: Final = 1
-INTO: Final = 2
+HOST: Final = np.dtype(
+    [
+        ("sent", CHAIN), ("heard", CHAIN), ("into", CHAIN),
+        ("turn_ns", np.int64), ("sent_ns", np.int64), ("heard_ns", np.int64),
+        ("first", np.int64), ("count", np.int64), ("began_ns", np.int64),
+    ],
+    align=True,
+)  # fmt: skip
+"""Chains behind what the host sent last, behind what it has heard, behind what its port received; ``turn_ns`` from the capture
+point to the host and back, smallest of its handshakes, UNKNOWN before the first. Arrivals on their way to it: the place of the
+oldest in its ring, how many, when the newest of them began."""
 
-# Columns of a host's times
-TURN_NS: Final = 0
-"""From the capture point to the host and back, smallest of its handshakes; UNKNOWN before the first."""
-SENT_NS: Final = 1
-HEARD_NS: Final = 2
-FIRST: Final = 3
-COUNT: Final = 4
-BEGAN_NS: Final = 5
-"""Arrivals on their way to the host: the place of the oldest in its ring, how many, when the newest of them began."""
-HOST_COLUMNS: Final = 6
+ARRIVAL: Final = np.dtype([("chain", CHAIN), ("time_ns", np.int64)], align=True)
 PENDING: Final = 32
+"""Arrivals on their way to one host."""
 
-# Columns of a direction of a flow, and its chains
-LAST_NS: Final = 0
-ACK_NS: Final = 1
-HIGHEST: Final = 2
-WAY_COLUMNS: Final = 3
-DATA: Final = 0
-ACKED: Final = 1
+WAY: Final = np.dtype(
+    [("data", CHAIN), ("acked", CHAIN), ("last_ns", np.int64), ("ack_ns", np.int64), ("highest", np.int64)], align=True
+)
+"""One direction of a flow: the chain of its last data, and of the first pure ACK behind them."""
 
-# Columns of a flow's handshake
-SYN_NS: Final = 0
-SYN_ACK_NS: Final = 1
-INITIATOR: Final = 2
+HAND: Final = np.dtype([("syn_ns", np.int64), ("syn_ack_ns", np.int64), ("initiator", np.int64)], align=True)
+"""A flow's handshake."""
 
 UNKNOWN: Final = -1
 _NEVER = NO_TIME
@@ -65,84 +60,85 @@ _MASK = (1 << 32) - 1
 
 @jit
 def explained_ns(chain: Any) -> int:
-    return signed(chain[LATENCY_NS] + chain[VOLUME_NS] + chain[RETRANSMISSION_NS])
+    return signed(chain.latency_ns + chain.volume_ns + chain.retransmission_ns)
 
 
 @jit
 def _copy(source: Any, target: Any) -> None:
-    for part in range(PARTS):
-        target[part] = source[part]
-
-
-@jit
-def _extend(chain: Any, part: int, length_ns: int, now: int) -> None:
-    """``length_ns`` more of ``part``, as far as that ends by now."""
-    length_ns = max(min(length_ns, now - chain[END_NS]), 0)
-    chain[part] += length_ns
-    chain[END_NS] += length_ns
+    target.latency_ns = source.latency_ns
+    target.volume_ns = source.volume_ns
+    target.retransmission_ns = source.retransmission_ns
+    target.messages = source.messages
+    target.end_ns = source.end_ns
+    target.owed_ns = source.owed_ns
 
 
 @jit
 def _carry(chain: Any, needs_ns: int, burst_ns: int, now: int) -> None:
     """A packet more, as far as the time since the one before holds it; what it does not hold is owed, ``burst_ns`` at most."""
-    due_ns = needs_ns + chain[OWED_NS]
-    paid_ns = max(min(due_ns, now - chain[END_NS]), 0)
-    chain[VOLUME_NS] += paid_ns
-    chain[OWED_NS] = min(due_ns - paid_ns, burst_ns)
-    chain[END_NS] = now
+    due_ns = needs_ns + chain.owed_ns
+    paid_ns = max(min(due_ns, now - chain.end_ns), 0)
+    chain.volume_ns += paid_ns
+    chain.owed_ns = min(due_ns - paid_ns, burst_ns)
+    chain.end_ns = now
 
 
 @jit
-def _adopt(source: Any, target: Any, part: int, wait_ns: int, worth_ns: float, now: int) -> None:
-    """``target`` becomes ``source`` and a wait more, where that explains ``worth_ns`` more.
+def _wait(source: Any, target: Any, heard: bool, wait_ns: int, now: int) -> None:
+    """``target`` becomes ``source`` and a wait until ``now``: for what was ``heard``, else for a time-out.
 
-    What a port was still to receive is taken back: the host went on without it, so it came sooner.
+    What a port was still to receive when the wait began is taken back: the host went on without it, so it came sooner.
     """
-    too_long_ns = max(source[END_NS] - now, 0)
-    wait_ns = max(min(wait_ns, now - source[END_NS]), 0)
-    if explained_ns(source) - too_long_ns + wait_ns <= explained_ns(target) + worth_ns:
-        return
     _copy(source, target)
-    target[OWED_NS] = 0
-    target[VOLUME_NS] -= too_long_ns
-    target[END_NS] -= too_long_ns
-    _extend(target, part, wait_ns, now)
-    if part == LATENCY_NS:
-        target[MESSAGES] += 1
+    target.owed_ns = 0
+    target.volume_ns -= max(source.end_ns - (now - wait_ns), 0)
+    target.end_ns = min(source.end_ns + wait_ns, now)
+    if heard:
+        target.latency_ns += wait_ns
+        target.messages += 1
+    else:
+        target.retransmission_ns += wait_ns
 
 
 @jit
-def _hear(host: Any, chains: Any, pending: Any, now: int) -> None:
-    """Move what has reached the host by ``now`` from the ring to its chain HEARD."""
-    wait_ns = _NEARLY * host[TURN_NS]
-    while host[COUNT] > 0:
-        arrival = pending[host[FIRST]]
-        if host[COUNT] < PENDING and now - arrival[PARTS] < wait_ns:
+def _adopt(source: Any, target: Any, heard: bool, wait_ns: int, worth_ns: float, now: int) -> None:
+    """Wait for ``source``, where that explains ``worth_ns`` more than ``target`` does."""
+    too_long_ns = max(source.end_ns - (now - wait_ns), 0)
+    if explained_ns(source) - too_long_ns + wait_ns > explained_ns(target) + worth_ns:
+        _wait(source, target, heard, wait_ns, now)
+
+
+@jit
+def _hear(host: Any, pending: Any, s: int, now: int) -> None:
+    """Move what has reached host ``s`` by ``now`` from its ring to its chain ``heard``."""
+    wait_ns = _NEARLY * host.turn_ns
+    while host.count > 0:
+        arrival = pending[s, host.first]
+        if host.count < PENDING and now - arrival.time_ns < wait_ns:
             return
-        if host[HEARD_NS] == _NEVER or explained_ns(arrival) >= explained_ns(chains[HEARD]):
-            _copy(arrival, chains[HEARD])
-            host[HEARD_NS] = arrival[PARTS]
-        host[FIRST] = (host[FIRST] + 1) % PENDING
-        host[COUNT] -= 1
+        if host.heard_ns == _NEVER or explained_ns(arrival.chain) >= explained_ns(host.heard):
+            _copy(arrival.chain, host.heard)
+            host.heard_ns = arrival.time_ns
+        host.first = (host.first + 1) % PENDING
+        host.count -= 1
 
 
 @jit
-def _arrive(host: Any, chains: Any, pending: Any, chain: Any, needs_ns: int, now: int) -> None:
-    """A packet with ``chain`` goes to the host: behind what its port received before, or as it comes."""
-    into = chains[INTO]
-    into[END_NS] = max(into[END_NS], now - needs_ns)
-    into[VOLUME_NS] += needs_ns
-    into[END_NS] += needs_ns
+def _arrive(host: Any, pending: Any, d: int, chain: Any, needs_ns: int, now: int) -> None:
+    """A packet with ``chain`` goes to host ``d``: behind what its port received before, or as it comes."""
+    into = host.into
+    into.end_ns = max(into.end_ns, now - needs_ns) + needs_ns
+    into.volume_ns += needs_ns
     if explained_ns(chain) >= explained_ns(into):
         _copy(chain, into)
-    if host[COUNT] == 0 or (now - host[BEGAN_NS]) * _KEPT_APART >= max(host[TURN_NS], 0):
-        if host[COUNT] == PENDING:
-            _hear(host, chains, pending, now)
-        host[COUNT] += 1
-        host[BEGAN_NS] = now
-    newest = pending[(host[FIRST] + host[COUNT] - 1) % PENDING]
-    _copy(into, newest)
-    newest[PARTS] = now
+    if host.count == 0 or (now - host.began_ns) * _KEPT_APART >= max(host.turn_ns, 0):
+        if host.count == PENDING:
+            _hear(host, pending, d, now)
+        host.count += 1
+        host.began_ns = now
+    newest = pending[d, (host.first + host.count - 1) % PENDING]
+    _copy(into, newest.chain)
+    newest.time_ns = now
 
 
 @jit
@@ -151,83 +147,79 @@ def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: fl
 
     One byte just below the highest is a keep-alive, or a probe of a closed window.
     """
-    if way[HIGHEST] == UNKNOWN or way[LAST_NS] == _NEVER or now - way[LAST_NS] < round_trip_ns:
+    if way.highest == UNKNOWN or way.last_ns == _NEVER or now - way.last_ns < round_trip_ns:
         return False
-    beyond = ((end - way[HIGHEST] + _HALF) & _MASK) - _HALF
+    beyond = ((end - way.highest + _HALF) & _MASK) - _HALF
     return bool(beyond <= 0 and not (payload <= 1 and beyond == 0))
 
 
 @jit
-def _send(
-    host: Any, chains: Any, way: Any, way_chains: Any, chain: Any, needs_ns: int, burst_ns: int, again: bool, now: int
-) -> None:
+def _send(host: Any, way: Any, chain: Any, needs_ns: int, burst_ns: int, again: bool, now: int) -> None:
     """The chain of a data packet: the longest of those that it can have waited for, and its own bytes."""
-    _copy(chains[SENT], chain)
-    turn_ns, worth_ns = host[TURN_NS], _WORTH * host[TURN_NS]
-    waited = turn_ns != UNKNOWN and (way[LAST_NS] == _NEVER or now - way[LAST_NS] >= _NEARLY * turn_ns)
-    if waited and (host[SENT_NS] == _NEVER or now - host[SENT_NS] > _BEHIND * needs_ns):
-        if host[HEARD_NS] != _NEVER:
-            _adopt(chains[HEARD], chain, LATENCY_NS, min(turn_ns, now - host[HEARD_NS]), worth_ns, now)
-        since = now - way[ACK_NS] if way[ACK_NS] != _NEVER else 0
-        if since > 0 and _NEARLY * turn_ns <= since <= _PROMPTLY * turn_ns + needs_ns:
-            _adopt(way_chains[ACKED], chain, LATENCY_NS, min(turn_ns, since), worth_ns, now)
+    _copy(host.sent, chain)
+    turn_ns, worth_ns = host.turn_ns, _WORTH * host.turn_ns
+    waited = turn_ns != UNKNOWN and (way.last_ns == _NEVER or now - way.last_ns >= _NEARLY * turn_ns)
+    if waited and (host.sent_ns == _NEVER or now - host.sent_ns > _BEHIND * needs_ns):
+        if host.heard_ns != _NEVER:
+            _adopt(host.heard, chain, True, min(turn_ns, now - host.heard_ns), worth_ns, now)
+        since = now - way.ack_ns if way.ack_ns != _NEVER else UNKNOWN
+        stalled = now - host.sent_ns > turn_ns + 2 * _BEHIND * needs_ns
+        if stalled and _NEARLY * turn_ns <= since <= _PROMPTLY * turn_ns + needs_ns:
+            _adopt(way.acked, chain, True, min(turn_ns, since), worth_ns, now)
     if again:
-        _adopt(way_chains[DATA], chain, RETRANSMISSION_NS, now - way[LAST_NS], 0, now)
+        _adopt(way.data, chain, False, now - way.last_ns, 0.0, now)
     _carry(chain, needs_ns, burst_ns, now)
-    _copy(chain, chains[SENT])
-    _copy(chain, way_chains[DATA])
-    host[SENT_NS] = now
-    way[LAST_NS] = now
+    _copy(chain, host.sent)
+    _copy(chain, way.data)
+    host.sent_ns = now
+    way.last_ns = now
 
 
 @jit
-def _acknowledge(host: Any, chains: Any, peer: Any, peer_chains: Any, now: int) -> None:
+def _acknowledge(host: Any, peer: Any, now: int) -> None:
     """Keep the first pure ACK behind the peer's last data: it may be what the peer waits for."""
-    waits = peer[LAST_NS] != _NEVER and (peer[ACK_NS] == _NEVER or peer[ACK_NS] < peer[LAST_NS])
-    if waits and host[HEARD_NS] != _NEVER and host[TURN_NS] != UNKNOWN:
-        peer[ACK_NS] = now
-        _copy(chains[HEARD], peer_chains[ACKED])
-        _extend(peer_chains[ACKED], LATENCY_NS, min(host[TURN_NS], now - host[HEARD_NS]), now)
-        peer_chains[ACKED][MESSAGES] += 1
+    waits = peer.last_ns != _NEVER and (peer.ack_ns == _NEVER or peer.ack_ns < peer.last_ns)
+    if waits and host.heard_ns != _NEVER and host.turn_ns != UNKNOWN:
+        peer.ack_ns = now
+        _wait(host.heard, peer.acked, True, min(host.turn_ns, now - host.heard_ns), now)
 
 
 @jit
 def _measure_turn(host: Any, since_ns: int, now: int) -> None:
     turn_ns = max(now - since_ns, 0)
-    if host[TURN_NS] == UNKNOWN or turn_ns < host[TURN_NS]:
-        host[TURN_NS] = turn_ns
+    if host.turn_ns == UNKNOWN or turn_ns < host.turn_ns:
+        host.turn_ns = turn_ns
 
 
 @jit
 def _shake_hands(hand: Any, sender: Any, direction: int, flags: int, now: int) -> None:
     """Times of the handshake, while nothing is repeated: to the accepting host and back, to the opening one and back."""
     if flags & SYN and not flags & ACK:
-        first = hand[SYN_NS] == _NEVER or hand[SYN_ACK_NS] != _NEVER
-        hand[SYN_NS] = now if first else _NEVER
-        hand[SYN_ACK_NS] = _NEVER
-        hand[INITIATOR] = direction
+        first = hand.syn_ns == _NEVER or hand.syn_ack_ns != _NEVER
+        hand.syn_ns = now if first else _NEVER
+        hand.syn_ack_ns = _NEVER
+        hand.initiator = direction
     elif flags & SYN:
-        if hand[SYN_NS] != _NEVER and hand[INITIATOR] != direction:
-            _measure_turn(sender, hand[SYN_NS], now)
-            hand[SYN_ACK_NS] = now
-        hand[SYN_NS] = _NEVER
-    elif hand[SYN_ACK_NS] != _NEVER and hand[INITIATOR] == direction:
-        _measure_turn(sender, hand[SYN_ACK_NS], now)
-        hand[SYN_ACK_NS] = _NEVER
+        if hand.syn_ns != _NEVER and hand.initiator != direction:
+            _measure_turn(sender, hand.syn_ns, now)
+            hand.syn_ack_ns = now
+        hand.syn_ns = _NEVER
+    elif hand.syn_ack_ns != _NEVER and hand.initiator == direction:
+        _measure_turn(sender, hand.syn_ack_ns, now)
+        hand.syn_ack_ns = _NEVER
 
 
 @jit
 def follow_chains(
     kind: Any, time_ns: Any, src: Any, dst: Any, flow: Any, orig_len: Any, payload: Any, seq: Any, tcp_flags: Any, skip: Any,
-    hosts: Any, chains: Any, pending: Any, hands: Any, ways: Any, way_chains: Any,
-    ns_per_byte: float, burst_ns: int, chain: Any,
+    hosts: Any, pending: Any, hands: Any, ways: Any, ns_per_byte: float, burst_ns: int, chains: Any,
 ) -> None:  # fmt: skip
-    """Follow packets of hosts and flows that the arrays have room for; ``chain`` (PARTS,) is room to work in.
+    """Follow packets of hosts and flows that the arrays have room for.
 
-    ``hosts`` (H, HOST_COLUMNS), ``chains`` (H, 3, PARTS), ``pending`` (H, PENDING, PARTS + 1), ``hands`` (F, 3),
-    ``ways`` (2 F, WAY_COLUMNS), ``way_chains`` (2 F, 2, PARTS). ``burst_ns`` is how much sooner than its rate allows a link
-    that was idle may hand packets over.
+    ``hosts`` (H,), ``pending`` (H, PENDING), ``hands`` (F,), ``ways`` (2 F,); ``chains`` (1,) is room to work in. ``burst_ns`` is
+    how much sooner than its rate allows a link that was idle may hand packets over.
     """
+    chain = chains[0]
     for i in range(len(kind)):
         now, s, d, f = time_ns[i], signed(src[i]), signed(dst[i]), signed(flow[i])
         if not kind[i] & TCP or kind[i] & (FRAGMENT | CUT) or (len(skip) and skip[i]) or now == NO_TIME:
@@ -235,21 +227,22 @@ def follow_chains(
         if flow[i] == NO_FLOW or f >= len(hands) or max(s, d) >= len(hosts):
             continue
         direction = 1 if kind[i] & REVERSE else 0
-        flags, mine, peer = signed(tcp_flags[i]), 2 * f + direction, 2 * f + 1 - direction
+        flags, length = signed(tcp_flags[i]), signed(payload[i])
         if flags & RST:
             continue
-        _shake_hands(hands[f], hosts[s], direction, flags, now)
+        host, way = hosts[s], ways[2 * f + direction]
+        _shake_hands(hands[f], host, direction, flags, now)
         if flags & SYN:
-            ways[mine, HIGHEST] = UNKNOWN
+            way.highest = UNKNOWN
             continue
-        _hear(hosts[s], chains[s], pending[s], now)
-        if payload[i] > 0:
-            needs_ns, end = signed(orig_len[i] * ns_per_byte), (signed(seq[i]) + signed(payload[i])) & _MASK
-            round_trip_ns = _NEARLY * (max(hosts[s, TURN_NS], 0) + max(hosts[d, TURN_NS], 0))
-            again = _is_sent_again(ways[mine], end, signed(payload[i]), now, round_trip_ns)
-            _send(hosts[s], chains[s], ways[mine], way_chains[mine], chain, needs_ns, burst_ns, again, now)
-            if ways[mine, HIGHEST] == UNKNOWN or ((end - ways[mine, HIGHEST]) & _MASK) < _HALF:
-                ways[mine, HIGHEST] = end
-            _arrive(hosts[d], chains[d], pending[d], chain, needs_ns, now)
+        _hear(host, pending, s, now)
+        if length > 0:
+            needs_ns, end = signed(orig_len[i] * ns_per_byte), (signed(seq[i]) + length) & _MASK
+            round_trip_ns = _NEARLY * (max(host.turn_ns, 0) + max(hosts[d].turn_ns, 0))
+            again = _is_sent_again(way, end, length, now, round_trip_ns)
+            _send(host, way, chain, needs_ns, burst_ns, again, now)
+            if way.highest == UNKNOWN or ((end - way.highest) & _MASK) < _HALF:
+                way.highest = end
+            _arrive(hosts[d], pending, d, chain, needs_ns, now)
         elif not flags & FIN:
-            _acknowledge(hosts[s], chains[s], ways[peer], way_chains[peer], now)
+            _acknowledge(host, ways[2 * f + 1 - direction], now)

@@ -39,15 +39,14 @@ _USUAL_RATE_BPS: Final = 1e9
 _BURST_BYTES: Final = 2 * 1514
 """What a link may hand over at once."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
-Integers = npt.NDArray[np.int64]
+Records = npt.NDArray[np.void]
 
 
-def _grown(old: Integers, rows: int, fresh: tuple[int, ...] = ()) -> Integers:
-    """``rows`` rows at least; new ones are zero, but for the first columns, which are ``fresh``."""
-    more = max(rows - len(old), len(old))
-    new = np.zeros((more, *old.shape[1:]), np.int64)
-    if fresh:
-        new[:, : len(fresh)] = fresh
+def _grown(old: Records, rows: int, **fresh: int) -> Records:
+    """``rows`` rows at least; new ones are zero, but for the fields ``fresh``."""
+    new = np.zeros((max(rows - len(old), len(old)), *old.shape[1:]), old.dtype)
+    for name, value in fresh.items():
+        new[name] = value
     return np.concatenate([old, new])
 
 
@@ -58,12 +57,10 @@ class ChainAccumulator:
         """``link_rate_bps`` is the rate of every host's link."""
         self._rate_known = link_rate_bps is not None
         self._ns_per_byte = 8e9 / (link_rate_bps or _USUAL_RATE_BPS)
-        self._hosts = np.zeros((0, kernel.HOST_COLUMNS), np.int64)
-        self._chains = np.zeros((0, 3, kernel.PARTS), np.int64)
-        self._pending = np.zeros((0, kernel.PENDING, kernel.PARTS + 1), np.int64)
-        self._hands = np.zeros((0, 3), np.int64)
-        self._ways = np.zeros((0, kernel.WAY_COLUMNS), np.int64)
-        self._way_chains = np.zeros((0, 2, kernel.PARTS), np.int64)
+        self._hosts = np.zeros(0, kernel.HOST)
+        self._pending = np.zeros((0, kernel.PENDING), kernel.ARRIVAL)
+        self._hands = np.zeros(0, kernel.HAND)
+        self._ways = np.zeros(0, kernel.WAY)
         self._seen = [0, 0]
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
@@ -72,40 +69,38 @@ class ChainAccumulator:
         self._make_room(min(self._seen[0], MOST_HOSTS), min(self._seen[1], MOST_FLOWS))
         kernel.follow_chains(
             table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
-            table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._chains, self._pending, self._hands,
-            self._ways, self._way_chains, self._ns_per_byte,
-            round(_BURST_BYTES * self._ns_per_byte), np.zeros(kernel.PARTS, np.int64),
+            table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending, self._hands, self._ways,
+            self._ns_per_byte, round(_BURST_BYTES * self._ns_per_byte), np.zeros(1, kernel.CHAIN),
         )  # fmt: skip
 
     def metrics(self) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available) of the chain that explains most."""
         if self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS:
             return {}, dict.fromkeys(IDS, f"more than {MOST_HOSTS} addresses or {MOST_FLOWS} connections")
-        chains = self._chains[:, (kernel.SENT, kernel.INTO)].reshape(-1, kernel.PARTS)
-        if not chains.any():
+        chains = np.concatenate([self._hosts["sent"], self._hosts["into"]])
+        explained = chains["latency_ns"] + chains["volume_ns"] + chains["retransmission_ns"]
+        if not explained.any():
             return {}, dict.fromkeys(IDS, "no TCP data with a time stamp")
-        longest = max(chains, key=kernel.explained_ns).tolist()
-        measured: dict[str, float] = {"chain_retransmission_s": longest[kernel.RETRANSMISSION_NS] / 1e9}
+        longest = chains[int(explained.argmax())]
+        measured: dict[str, float] = {"chain_retransmission_s": int(longest["retransmission_ns"]) / 1e9}
         missing: dict[str, str] = {}
         if self._rate_known:
-            measured["chain_volume_s"] = longest[kernel.VOLUME_NS] / 1e9
+            measured["chain_volume_s"] = int(longest["volume_ns"]) / 1e9
         else:
             missing["chain_volume_s"] = "the rate of the links was not given"
-        if (self._hosts[:, kernel.TURN_NS] == kernel.UNKNOWN).all():
+        if (self._hosts["turn_ns"] == kernel.UNKNOWN).all():
             reason = "no handshake captured, so the unloaded path is not known"
             missing |= dict.fromkeys(("chain_latency_s", "chain_messages"), reason)
         else:
-            measured["chain_latency_s"] = longest[kernel.LATENCY_NS] / 1e9
-            measured["chain_messages"] = longest[kernel.MESSAGES]
+            measured["chain_latency_s"] = int(longest["latency_ns"]) / 1e9
+            measured["chain_messages"] = int(longest["messages"])
         return measured, missing
 
     def _make_room(self, hosts: int, flows: int) -> None:
         never = int(NO_TIME)
         if hosts > len(self._hosts):
-            self._hosts = _grown(self._hosts, hosts, (kernel.UNKNOWN, never, never))
-            self._chains = _grown(self._chains, hosts)
+            self._hosts = _grown(self._hosts, hosts, turn_ns=kernel.UNKNOWN, sent_ns=never, heard_ns=never)
             self._pending = _grown(self._pending, hosts)
         if flows > len(self._hands):
-            self._hands = _grown(self._hands, flows, (never, never))
-            self._ways = _grown(self._ways, 2 * flows, (never, never, kernel.UNKNOWN))
-            self._way_chains = _grown(self._way_chains, 2 * flows)
+            self._hands = _grown(self._hands, flows, syn_ns=never, syn_ack_ns=never)
+            self._ways = _grown(self._ways, 2 * flows, last_ns=never, ack_ns=never, highest=kernel.UNKNOWN)
