@@ -235,11 +235,10 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
     if wire is None or last.off_cpu_share < 0.5:
         return
     moving_s = wire.volume_s if wire.volume_s is not None else wire.link_busy_s
-    if moving_s is None:
+    if moving_s is None or (part := moving_s / last.off_cpu_s) > 0.25:
         return
-    part = moving_s / last.off_cpu_s
-    if part > 0.25:
-        return
+    name, latency_s = "Latency of messages that wait for each other", wire.latency_s
+    latency = (Evidence(name, latency_s, "s", "chain_latency_s", last.size),) if latency_s else ()
     yield Finding(
         "waiting_explained",
         "network",
@@ -249,19 +248,7 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
         (
             Evidence("Time the link needs for the bytes", moving_s, "s", "", last.size),
             Evidence("Time off the CPU", last.off_cpu_s, "s", "", last.size),
-            *(
-                (
-                    Evidence(
-                        "Latency of messages that wait for each other",
-                        wire.latency_s,
-                        "s",
-                        "chain_latency_s",
-                        last.size,
-                    ),
-                )
-                if wire.latency_s
-                else ()
-            ),
+            *latency,
         ),
         "where-time-goes",
         "The rest points to waiting for messages one by one, for slower ranks, or for a core: compare delay 0 with the present one.",
