@@ -8,10 +8,12 @@ falls silent, everything that runs here is ended.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
 import socket
+import stat
 import time
 from pathlib import Path
 from typing import Any
@@ -87,17 +89,24 @@ class RemoteKeeper(loop.Keeper):
         if message["path"] in self.memories:
             descriptor, ours = self.memories[message["path"]], False
         else:
-            descriptor, ours = os.open(message["path"], os.O_RDONLY | os.O_CLOEXEC), True
+            # A job may have put a pipe where its output was: that must not hold the keeper.
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor, ours = os.open(message["path"], flags), True
         try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "Not a plain file")
             return {"size": os.fstat(descriptor).st_size}, os.pread(descriptor, message["limit"], message["offset"])
         finally:
             if ours:
                 os.close(descriptor)
 
     def files(self, message: wire.Message, _beside: Any) -> loop.Answer:
-        """The plain files below a directory, by relative path."""
-        top = Path(message["path"])
-        return {"files": sorted(str(path.relative_to(top)) for path in top.rglob("*") if path.is_file())}, b""
+        """The names of the plain files that lie in a directory; what a link points to is none of them."""
+        try:
+            with os.scandir(message["path"]) as entries:
+                return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
+        except FileNotFoundError:
+            return {"files": []}, b""  # the program removed its own directory
 
     def clear(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""

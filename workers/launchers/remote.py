@@ -22,6 +22,7 @@ from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.hosts.environment import describe, unlike
+from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
@@ -29,7 +30,6 @@ from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
 
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
-OUTPUT_LIMIT_BYTES = 256 << 20  # of one file that a run wrote
 
 
 class HostsLauncher(Launcher):
@@ -213,8 +213,8 @@ class RemoteSession(Session):
                 raise ClusterUnavailable(f"{left} programs of the trial do not end on host {keeper.host}.")
         self.follow_outputs()
         for keeper in self.keepers.values():
-            self._fetch(keeper, there.report_dir, job.report_dir)
-        self._fetch(self.first, there.workdir, job.workdir)
+            fetch(keeper, there.report_dir, job.report_dir)
+        fetch(self.first, there.workdir, job.workdir)
 
     def why_lost(self, error: ClusterUnavailable) -> str:
         """What to tell when a connection ended in the middle of a job."""
@@ -247,15 +247,6 @@ class RemoteSession(Session):
                     keeper.write(there.workdir / path.relative_to(job.workdir), path.read_bytes(), mode)
             except OSError as error:
                 raise LaunchFailed(f"The trial cannot be prepared on host {keeper.host}: {error.strerror}.") from error
-
-    def _fetch(self, keeper: RemoteKeeper, source: Path, target: Path) -> None:
-        for name in keeper.ask("files", path=str(source))[0]["files"]:
-            path = target / name
-            if keeper.size(str(source / name)) > OUTPUT_LIMIT_BYTES:
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as stream:
-                stream.writelines(keeper.read(str(source / name)))
 
     # The network
 

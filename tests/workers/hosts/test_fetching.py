@@ -1,0 +1,83 @@
+"""What hosts send of a run's files: plain names into the trial's directory, and nothing anywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.workers.hosts.strange_host import StrangeHost
+from workers.errors import ClusterUnavailable, TrialFailed
+from workers.hosts import fetching
+from workers.hosts.fetching import fetch
+from workers.hosts.remote_keeper import RemoteKeeper, start_argv
+
+WORK = Path("/scratch/work")
+
+
+def test_it_writes_the_files_that_a_host_names(tmp_path: Path) -> None:
+    fetch(StrangeHost({"rates.csv": [b"1,", b"2"]}), WORK, tmp_path / "work")
+    assert (tmp_path / "work" / "rates.csv").read_bytes() == b"1,2"
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "/var/rankwire-outside", "sub/file", "..", ".", "", "nul\0byte", "x" * 256, 7]
+)
+def test_it_fails_the_trial_whose_host_names_another_place(tmp_path: Path, name: object) -> None:
+    target = tmp_path / "trial" / "work"
+    host = StrangeHost({str(name): [b"stolen"]}, names=[name])
+    with pytest.raises(TrialFailed, match="Host node7 sends a file under the name") as failure:
+        fetch(host, WORK, target)
+    # A host that is lost makes a new attempt; this one would do the same again.
+    assert not isinstance(failure.value, ClusterUnavailable)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_it_does_not_follow_a_link_that_lies_where_a_file_shall_go(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("as it was")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "rates.csv").symlink_to(tmp_path / "outside")
+    with pytest.raises(OSError, match="symbolic links"):
+        fetch(StrangeHost({"rates.csv": [b"1"]}), WORK, tmp_path / "work")
+    assert (tmp_path / "outside").read_text() == "as it was"
+
+
+def test_it_stops_where_a_host_sends_more_than_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "OUTPUT_LIMIT_BYTES", 10)
+    with pytest.raises(TrialFailed, match=r"more of rates\.csv than"):
+        fetch(StrangeHost({"rates.csv": [b"12345678", b"12345678"]}), WORK, tmp_path)
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[RemoteKeeper]:
+    """The keeper that travels to hosts, on this machine."""
+    keeper = RemoteKeeper("here", start_argv(sys.executable))
+    keeper.connect(tmp_path / "scratch")
+    yield keeper
+    keeper.close()
+
+
+def test_it_brings_plain_files_over_and_nothing_that_a_link_points_to(keeper: RemoteKeeper, tmp_path: Path) -> None:
+    work = tmp_path / "scratch" / "work"
+    (work / "sub").mkdir(parents=True)
+    (work / "sub" / "below").write_text("below")
+    (work / "rates.csv").write_text("1,2")
+    (work / "link").symlink_to("/etc/passwd")
+    os.mkfifo(work / "pipe")
+    fetch(keeper, work, tmp_path / "here")
+    assert {path.name: path.read_text() for path in (tmp_path / "here").iterdir()} == {"rates.csv": "1,2"}
+
+
+def test_it_brings_nothing_over_where_the_program_removed_its_directory(keeper: RemoteKeeper, tmp_path: Path) -> None:
+    fetch(keeper, tmp_path / "scratch" / "gone", tmp_path / "here")
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_pipe_in_the_place_of_an_output_does_not_hold_the_keeper(keeper: RemoteKeeper, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "scratch" / "stdout")
+    with pytest.raises(OSError, match="Not a plain file"):
+        next(keeper.read(str(tmp_path / "scratch" / "stdout")))
+    assert keeper.alive()
