@@ -7,7 +7,8 @@ RepositoryError
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
 ├── StaleTrial         the trial is no longer in the state that the caller believes
-└── OutputError        a workload's output does not hold what its parser needs
+├── OutputError        a workload's output does not hold what its parser needs
+└── NotPlain           what lies in the place of a trial's file is none that may be read
 """
 
 from __future__ import annotations
@@ -74,3 +75,7 @@ class StaleTrial(RepositoryError):
 
 class OutputError(RepositoryError):
     """The workload ended well but its output lacks what the parser needs."""
+
+
+class NotPlain(RepositoryError):
+    """A link, a pipe, a directory or a device in the place of a file, or a file that is too long."""

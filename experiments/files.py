@@ -9,6 +9,7 @@ from typing import Any, Final
 import zstandard
 from django.conf import settings
 
+from experiments import plain_files
 from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
@@ -24,7 +25,7 @@ def trial_directory(trial: Trial) -> Path:
 
 def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
     """Write the analysis of a capture as compressed JSON."""
-    file.write_bytes(zstandard.compress(json.dumps(analysis, separators=(",", ":")).encode()))
+    plain_files.write(file, zstandard.compress(json.dumps(analysis, separators=(",", ":")).encode()))
 
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
@@ -38,7 +39,7 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
 
 def write_measured(file: Path, result: TrialResult) -> None:
     """Write everything of a result but what the output says: no figures of merit, no tables."""
-    file.write_text(json.dumps({name: getattr(result, name) for name in _MEASURED}))
+    plain_files.write(file, json.dumps({name: getattr(result, name) for name in _MEASURED}).encode())
 
 
 def read_measured(trial: Trial) -> TrialResult | None:

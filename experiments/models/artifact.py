@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
+from experiments import plain_files
+
 
 class Artifact(models.Model):
     """One file of a trial. ``path`` is relative to the storage directory; ``removed_at`` tells that retention took the file."""
@@ -48,16 +50,17 @@ class Artifact(models.Model):
 
     @classmethod
     def describe(cls, trial_id: int, kind: str, file: Path) -> Artifact:
-        """Return an unsaved row for an existing file below the storage directory."""
+        """Return an unsaved row for an existing file below the storage directory. Raise NotPlain for anything but a plain one."""
         digest = hashlib.sha256()
-        with file.open("rb") as stream:
+        with plain_files.opened(file) as stream:
             while chunk := stream.read(1 << 20):
                 digest.update(chunk)
+            size_bytes = stream.tell()
         return cls(
             trial_id=trial_id,
             kind=kind,
             name=file.name,
             path=str(file.relative_to(settings.VAR)),
-            size_bytes=file.stat().st_size,
+            size_bytes=size_bytes,
             sha256=digest.hexdigest(),
         )

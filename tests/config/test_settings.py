@@ -26,6 +26,7 @@ def test_it_documents_every_setting_that_is_read_and_no_other(document: str) -> 
 def test_it_documents_the_true_defaults() -> None:
     shown = dict(re.findall(r"^#([A-Z_]+)=(.*)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert shown["RANKWIRE_MAX_TRIALS"] == str(settings.MAX_TRIALS)
+    assert shown["RANKWIRE_OUTPUT_LIMIT_MIB"] == str(settings.OUTPUT_LIMIT_BYTES >> 20)
     assert shown["RANKWIRE_CAPTURE_RETENTION_DAYS"] == str(settings.CAPTURE_RETENTION_DAYS)
     assert shown["RANKWIRE_WEB_PROCESSES"] == str(settings.WEB_PROCESSES)
     assert shown["RANKWIRE_WORKER_PROCESSES"] == str(settings.CELERY_WORKER_CONCURRENCY)

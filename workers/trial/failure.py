@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from analysis.numbers import amount
+from experiments import plain_files
+from experiments.errors import NotPlain
 from workers.trial.rank_usage import RankUsage
 
 TAIL_LINES: Final = 12
@@ -23,13 +25,15 @@ _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.
 
 
 def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
-    """Return the last lines of a text file; empty when there is none."""
+    """Return the last lines of a text file; empty when there is none, a remark where the trial put something else there."""
     try:
-        with file.open("rb") as stream:
+        with plain_files.opened(file) as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL_BYTES))
-            text = stream.read().decode(errors="replace")
+            text = stream.read(TAIL_BYTES).decode(errors="replace")
     except FileNotFoundError:
         return ""
+    except NotPlain as error:
+        return f"({error})"
     return "\n".join(text.splitlines()[-lines:])
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from typing import Final
 
+from django.conf import settings
+
+from experiments import plain_files
+from experiments.errors import NotPlain
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 
@@ -18,14 +23,16 @@ SCRATCH: Final = ("work", "ranks")
 
 
 def describe(trial: Trial) -> list[Artifact]:
-    """Return unsaved rows for the files of an unfinished trial that are worth keeping."""
+    """Return unsaved rows for the plain files of an unfinished trial that are worth keeping; long output is shortened."""
     directory = trial_directory(trial)
-    return [
-        Artifact.describe(trial.pk, kind, file)
-        for pattern, kind in _KEPT.items()
-        for file in sorted(directory.glob(pattern))
-        if file.is_file()
-    ]
+    rows = []
+    for pattern, kind in _KEPT.items():
+        for file in sorted(directory.glob(pattern)):
+            with contextlib.suppress(NotPlain):
+                if kind in (Artifact.Kind.STDOUT, Artifact.Kind.STDERR):
+                    plain_files.shorten(file, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
+                rows.append(Artifact.describe(trial.pk, kind, file))
+    return rows
 
 
 def remove_scratch(trial: Trial) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from experiments.errors import StaleTrial
+from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
 from workers.errors import HostsLost, TrialFailed
@@ -68,6 +68,9 @@ def execute(trial: Trial) -> None:
         except RefusedOutput as error:
             message, artifacts = str(error), error.artifacts or leftovers.describe(trial)
             _store(lambda: trial.fail(message, artifacts))
+        except NotPlain as error:
+            message = f"The trial's own files cannot be read: {error}."
+            _store(lambda: trial.fail(message, leftovers.describe(trial)))
         except TrialFailed as error:
             message = str(error)
             _store(lambda: trial.fail(message, leftovers.describe(trial)))

@@ -8,6 +8,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Final
+
+from experiments import plain_files
+
+REPORT_LIMIT_BYTES: Final = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,11 @@ class RankUsage:
 
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
-    """The reports found, by rank; a rank that was killed with its wrapper has left none."""
+    """The reports found, by rank; a rank that was killed with its wrapper has left none. Raises NotPlain."""
     names = [field.name for field in fields(RankUsage)]
     usages = []
     for path in report_dir.glob("rank-*.json"):
-        report = json.loads(path.read_text())
+        report = json.loads(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES))
         usages.append(RankUsage(**{name: report[name] for name in names}))
     return sorted(usages, key=lambda usage: usage.rank)
 

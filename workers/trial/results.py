@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from django.conf import settings
+
 import analysis
 from analysis.catalogue import METRICS
 from analysis.numbers import plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
-from experiments import cluster_kinds
+from experiments import cluster_kinds, plain_files
 from experiments.errors import OutputError
 from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, write_measured
 from experiments.models import Artifact, TrialResult
@@ -25,6 +27,8 @@ from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 
+FILE_LIMIT_BYTES: Final = 256 << 20
+"""Of one file that a run wrote and its parser reads; a table without its middle would be another one."""
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -49,14 +53,23 @@ class RefusedOutput(OutputError):
 
 
 def collect(run: TrialRun, measured: Measured) -> TrialResult:
-    """Decode, compute and parse; return everything for one transaction. Raise RefusedOutput or TrialFailed."""
-    output = run.stdout.read_text(errors="replace")
+    """Decode, compute and parse; return everything for one transaction. Raise RefusedOutput, NotPlain or TrialFailed."""
+    _shorten_output(run)
+    output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
         parsed = run.workload.parse(output, _written_files(run))
     except OutputError as error:
         message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None
     return _result(run, measured, parsed)
+
+
+def _shorten_output(run: TrialRun) -> None:
+    for printed in (run.stdout, run.stderr):
+        try:
+            plain_files.shorten(printed, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
+        except FileNotFoundError:
+            raise TrialFailed(f"{printed.name} was removed while the trial ran.") from None
 
 
 def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
@@ -152,25 +165,25 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
 
 def _written_files(run: TrialRun) -> dict[str, str]:
     work = run.directory / "work"
-    return {name: (work / name).read_text(errors="replace") for name in run.workload.outputs if (work / name).is_file()}
+    names = [name for name in run.workload.outputs if plain_files.is_there(work / name)]
+    return {name: plain_files.read_text(work / name, limit_bytes=FILE_LIMIT_BYTES) for name in names}
 
 
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
-    samples.write_text(json.dumps(shares(measured.samples)))
-    ranks.write_text(json.dumps([asdict(usage) for usage in measured.usages]))
+    plain_files.write(samples, json.dumps(shares(measured.samples)).encode())
+    plain_files.write(ranks, json.dumps([asdict(usage) for usage in measured.usages]).encode())
     files: list[tuple[str, Any]] = [
         ("stdout", run.stdout),
         ("stderr", run.stderr),
         ("samples", samples),
         ("other", ranks),
     ]
-    for written in measured.inputs:
-        files.append(("input", written.rename(run.directory / written.name)))
-    for written in (run.directory / "work" / name for name in run.workload.outputs):
-        if written.is_file():
-            files.append(("other", written.rename(run.directory / written.name)))
+    outputs = [("other", run.directory / "work" / name) for name in run.workload.outputs]
+    for kind, written in [*(("input", file) for file in measured.inputs), *outputs]:
+        if plain_files.is_there(written):
+            files.append((kind, plain_files.move(written, run.directory / written.name)))
     if measured.capture_file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:

@@ -1,0 +1,125 @@
+"""Files of a directory that somebody else's program could write to: read, written and moved as plain files or not at all. Pure.
+
+A link would lead out of the trial, a pipe would hold its reader for ever, and a device is no result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from experiments.errors import NotPlain
+
+_KINDS: Final = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+FILE_MODE: Final = 0o640
+DIRECTORY_MODE: Final = 0o750
+
+
+@contextlib.contextmanager
+def opened(file: Path) -> Iterator[IO[bytes]]:
+    """Open a plain file for reading, without following a link and without waiting. Raise NotPlain, or OSError where it is gone."""
+    with _folder(file) as folder:
+        # Looked at first, because to open a device may already do something; opened without trust in that look.
+        _require_plain(file, os.stat(file.name, dir_fd=folder, follow_symlinks=False))
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(file.name, flags, dir_fd=folder), "rb") as stream:
+            _require_plain(file, os.fstat(stream.fileno()))
+            yield stream
+
+
+def is_there(file: Path) -> bool:
+    """Return whether there is a plain file; False where there is nothing. Raise NotPlain where there is anything else."""
+    try:
+        with opened(file):
+            return True
+    except FileNotFoundError:
+        return False
+
+
+def read_text(file: Path, *, limit_bytes: int) -> str:
+    """Return the text of a plain file; odd bytes become U+FFFD. Raise NotPlain, also where it is longer, or OSError."""
+    with opened(file) as stream:
+        content = stream.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise NotPlain(f"{file.name} is longer than the {limit_bytes} bytes that are read of it")
+    return content.decode(errors="replace")
+
+
+def write(file: Path, content: bytes) -> None:
+    """Write a new plain file in the place of whatever is there."""
+    remove(file)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(file, flags, FILE_MODE), "wb") as stream:
+        stream.write(content)
+
+
+def move(file: Path, target: Path) -> Path:
+    """Move a plain file into the place of whatever is there; return its new place. Raise NotPlain, or OSError where it is gone."""
+    with opened(file):
+        remove(target)
+    return file.rename(target)
+
+
+def remove(file: Path) -> None:
+    """Remove what has this name, and nothing that it leads to."""
+    if file.is_dir() and not file.is_symlink():
+        shutil.rmtree(file)
+    else:
+        file.unlink(missing_ok=True)
+
+
+def shorten(file: Path, *, limit_bytes: int) -> None:
+    """Leave of a long text its first and its last lines, and between them a line that says what was left out.
+
+    Raise NotPlain, or OSError where it is gone.
+    """
+    with opened(file) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size <= limit_bytes:
+            return
+        half = limit_bytes // 2
+        head = _whole_lines(stream.read(half))
+        stream.seek(size - half)
+        last = stream.read(half)
+        tail = last[last.find(b"\n") + 1 :]
+    left_out = size - len(head) - len(tail)
+    note = f"[{left_out} bytes are left out here: of this output the first and last {half} bytes are kept]\n"
+    write(file, head + (b"" if head.endswith(b"\n") else b"\n") + note.encode() + tail)
+
+
+def _whole_lines(head: bytes) -> bytes:
+    return head[: head.rfind(b"\n") + 1] or head
+
+
+@contextlib.contextmanager
+def _folder(file: Path) -> Iterator[int]:
+    """The directory of a file, which may have been replaced by a link as well."""
+    try:
+        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise NotPlain(f"{file.parent.name} is no longer a directory") from None
+        raise
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _require_plain(file: Path, status: os.stat_result) -> None:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind != stat.S_IFREG:
+        raise NotPlain(f"{file.name} is {_KINDS.get(kind, 'something else')}, not a plain file")
