@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.extractors import FILE_NAME, MAX_LINE, Extractor
+from experiments.workloads.extractors import FILE_NAME, MAX_LINE, Extractor, is_reserved
+from experiments.workloads.patterns import compiled, first_line
 from experiments.workloads.template import (
     RANKS,
     Definition,
@@ -127,7 +128,7 @@ class CommandParameters(Parameters):
     @classmethod
     def _are_files(cls, inputs: dict[str, str]) -> dict[str, str]:
         for name, text in inputs.items():
-            if not re.match(FILE_NAME, name):
+            if not re.match(FILE_NAME, name) or is_reserved(name):
                 raise ValueError(f"{name!r} cannot be the name of an input file")
             if len(text) > MAX_INPUT_CHARACTERS:
                 raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
@@ -136,10 +137,7 @@ class CommandParameters(Parameters):
     @field_validator("success", "failure")
     @classmethod
     def _is_expression(cls, pattern: str) -> str:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
+        compiled(pattern)
         return pattern
 
 
@@ -242,9 +240,10 @@ def _bound(kind: type[_Kind], definition: str) -> _Kind | None:
 
 
 def _first_line(pattern: str, output: str) -> str | None:
-    expression = re.compile(pattern)
-    lines = (line[:MAX_LINE] for line in output.splitlines())
-    return next((line for line in lines if expression.search(line)), None)
+    try:
+        return first_line(pattern, (line[:MAX_LINE] for line in output.splitlines()))
+    except ValueError as error:
+        raise OutputError(f"/{pattern}/ in the output: {error}") from None
 
 
 def _judge(model: type[BaseModel], data: Any) -> None:

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
+from experiments.workloads.patterns import compiled, numbers_in
 
 MAX_LINE: Final = 10_000
-"""Longest line that a regular expression is tried on; results stand in short ones, and searching may take its square."""
+"""Longest line that a regular expression is tried on; results stand in short ones."""
 
 Pick = Literal["first", "last", "min", "max", "mean", "median", "sum"]
 _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
@@ -33,6 +34,16 @@ _FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]
 _SEPARATED: Final = re.compile(r"[+-]?\d+(?:[,'_\u2019\u202f\xa0 ]\d+)+(?:\.\d*)?|[+-]?\d+(?:\.\d{3})+,\d+")
 FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
 """Files lie in the working directory of the trial, so a name has no slash and starts with no dot."""
+
+
+_RESERVED: Final = re.compile(
+    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|analysis\.json\.zst|work|ranks|capture.*"
+)
+
+
+def is_reserved(name: str) -> bool:
+    """Return whether a trial keeps a file or a directory of its own under this name, beside what its program reads and writes."""
+    return _RESERVED.fullmatch(name) is not None
 
 
 class Extractor(BaseModel):
@@ -56,16 +67,19 @@ class Extractor(BaseModel):
     factor: float = Field(1.0, description="The number is multiplied by it: 1e-6 makes seconds of microseconds.")
     required: bool = Field(True, description="Whether a run without this figure has failed.")
 
+    @field_validator("file")
+    @classmethod
+    def _not_ours(cls, name: str | None) -> str | None:
+        if name is not None and is_reserved(name):
+            raise ValueError(f"{name!r} is the name of a file that every trial keeps")
+        return name
+
     @field_validator("regex")
     @classmethod
     def _has_a_group(cls, pattern: str | None) -> str | None:
         if pattern is None:
             return None
-        try:
-            groups = re.compile(pattern).groups
-        except re.error as error:
-            raise ValueError(f"the regular expression {pattern!r} cannot be read: {error}") from None
-        if groups < 1:
+        if compiled(pattern).groups < 1:
             raise ValueError(f"the regular expression {pattern!r} needs a group ( ) around the number")
         return pattern
 
@@ -103,9 +117,7 @@ class Extractor(BaseModel):
 
     def _raw_values(self, text: str) -> list[Any]:
         if self.regex is not None:
-            pattern = re.compile(self.regex)
-            matches = (match for line in text.splitlines() for match in pattern.finditer(line[:MAX_LINE]))
-            return [match[1] for match in matches if match[1] is not None]
+            return list(numbers_in(self.regex, (line[:MAX_LINE] for line in text.splitlines())))
         if self.json_pointer is not None:
             value = _resolve(text, self.json_pointer)
             return value if isinstance(value, list) else [] if value is None else [value]

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, field_validator, model_validator
 
 from experiments.workloads.base import Mismatch, Parameters
+from experiments.workloads.patterns import compiled
 
 MAX_ITEM: Final = 4096
 RANKS: Final = "ranks"
@@ -43,10 +44,7 @@ class Placeholder(BaseModel):
         if self.type != "text" and self.pattern is not None:
             raise ValueError("only a text has a pattern")
         if self.pattern is not None:
-            try:
-                re.compile(self.pattern)
-            except re.error as error:
-                raise ValueError(f"the pattern {self.pattern!r} cannot be read: {error}") from None
+            compiled(self.pattern)
         if self.default is not None:
             self.checked(self.default)
         return self
@@ -57,7 +55,7 @@ class Placeholder(BaseModel):
         if self.choices is not None and typed not in self.choices:
             raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
         if isinstance(typed, str):
-            if self.choices is None and not re.fullmatch(self.pattern or PLAIN_TEXT, typed):
+            if self.choices is None and not compiled(self.pattern or PLAIN_TEXT).fullmatch(typed):
                 raise ValueError(f"{value!r} does not match {self.pattern or PLAIN_TEXT}")
         elif self.minimum is not None and typed < self.minimum:
             raise ValueError(f"must be at least {self.minimum:g}, not {value!r}")
