@@ -58,6 +58,13 @@ def may_submit(
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
 
 
+def may_submit_somewhere(user: Any) -> bool:
+    """Return whether ``user`` may add an experiment to any project: asked before anything that was sent is read."""
+    roles = (Role.SUBMITTER, Role.MAINTAINER)
+    own = Membership.objects.filter(user=user, role__in=roles).exclude(project__slug=PUBLISHED_PROJECT)
+    return bool(user.is_superuser) or own.exists()
+
+
 def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None = None) -> Project | None:
     """Return the first project that ``user`` may start this workload with these constants in, the default one before others."""
     visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from dashboard.api import experiments
 from experiments.library import load_published
 from experiments.models import Project, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -72,6 +73,12 @@ def test_it_lets_submitters_submit(role: str | None, status: int) -> None:
     answer = client.post(EXPERIMENTS, written(), content_type="application/json")
     assert answer.status_code == status, answer.json()
     assert Trial.objects.exists() is (status == 201)
+
+
+def test_it_reads_nothing_of_somebody_who_may_submit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
+    client = client_of(factories.person("ada", "viewer"))
+    assert client.post(EXPERIMENTS, written(), content_type="application/json").status_code == 403
 
 
 def test_it_refuses_other_projects_without_telling_whether_they_exist() -> None:

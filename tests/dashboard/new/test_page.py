@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from dashboard.new.draft import as_yaml, draft_from_post
 from dashboard.new.form import Form
+from dashboard.pages import new
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse, parse_yaml
@@ -321,6 +322,16 @@ def test_it_lets_a_viewer_start_nothing(page, person):
     assert response.status_code == 422
     assert "you may not start" in response.content.decode()
     assert not Experiment.objects.filter(published=False).exists()
+
+
+def test_it_reads_nothing_of_somebody_who_may_start_nothing(page, person, monkeypatch):
+    person.memberships.update(role="viewer")
+    monkeypatch.setattr(new, "parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged"))
+    monkeypatch.setattr(new, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
+    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: command\n"})
+    assert response["HX-Retarget"] == "#yaml-errors"
+    assert "you may not start" in response.content.decode()
+    assert submit(page).status_code == 422
 
 
 def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
