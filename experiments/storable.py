@@ -9,13 +9,20 @@ from typing import Any, Final
 from experiments.errors import FieldError
 
 MAX_DEPTH: Final = 8
+MAX_FIELDS: Final = 300
+MAX_ITEMS: Final = 10_000
+"""Bounds of what is looked at: checks compare the fields of a mapping with each other, and each error looks for its line."""
 _LARGEST_INTEGER: Final = 2**63 - 1
 
 
 def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
-    """Yield what cannot be stored: text with NUL or half characters, integers beyond 64 bits, deep nesting, odd field names."""
+    """Yield what cannot be stored: text with NUL or half characters, integers beyond 64 bits, deep nesting, odd or too many fields."""
     if depth > MAX_DEPTH:
         yield FieldError(path, "nested too deeply")
+    elif isinstance(data, Mapping | list | tuple) and len(data) > (most := _most(data)):
+        yield FieldError(
+            path, f"holds {len(data)} {'fields' if isinstance(data, Mapping) else 'items'}; the most is {most}"
+        )
     elif isinstance(data, Mapping):
         for name, value in data.items():
             if not isinstance(name, str):
@@ -31,6 +38,10 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
         yield FieldError(path, "holds characters that are not text (NUL or half of a pair)")
     elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
         yield FieldError(path, "is too large a number")
+
+
+def _most(data: Any) -> int:
+    return MAX_FIELDS if isinstance(data, Mapping) else MAX_ITEMS
 
 
 def is_storable_text(text: str) -> bool:

@@ -19,6 +19,8 @@ from experiments.spec.fields import ExperimentSpec
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, RANKS, Link, canonical, sentence
 
 ETHERNET_HEADER_BYTES = 14
+MOST_WORK: Final = 2_000_000
+"""Nodes of a condition that are evaluated before a specification is judged too large: about a second."""
 Kind = Literal["warmup", "measured", "control"]
 
 _FIRST_LINK_PARAMETERS: Final = frozenset(("bandwidth", "delay", "jitter", "loss", "mtu"))
@@ -182,6 +184,8 @@ def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[
     """Yield the swept values of every kept configuration, the last parameter changing fastest."""
     swept = spec.values()
     keep = spec.condition()
+    if keep is not None and limit is not None:
+        limit = min(limit, MOST_WORK // keep.size)
     constants = _constants(spec)
     axes: list[list[dict[str, Any]]] = []
     grouped = {name: group for group in spec.zip for name in group}
@@ -194,7 +198,8 @@ def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[
             axes.append([dict(zip(group, row, strict=True)) for row in rows])
     for seen, point in enumerate(itertools.product(*axes)):
         if limit is not None and seen >= limit:
-            raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values")])
+            shorter = "" if keep is None or limit < MOST_WORK // keep.size else ", or a shorter condition"
+            raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values{shorter}")])
         values_here = {**constants, **{name: value for part in point for name, value in part.items()}}
         try:
             if keep is None or keep(values_here | {RANKS: values_here["hosts"] * values_here["ranks_per_host"]}):

@@ -56,14 +56,16 @@ _COMPARE: Final[dict[str, Callable[[Any, Any], bool]]] = {
 class Expression:
     """A checked expression. ``names`` are the parameters it uses; calling it with a configuration's parameters answers yes or no.
 
-    ``tree`` is what it means, with quantities in base units.
+    ``tree`` is what it means, with quantities in base units; ``size`` counts its nodes, the work of one answer.
     """
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         """Read ``text``. Raise ValueError with a reader's sentence."""
         self.text = text
         self.tree = parse(text, vocabulary)
-        self.names = {node.name for node, _ in walk(self.tree) if isinstance(node, Name)}
+        nodes = [node for node, _ in walk(self.tree)]
+        self.size = len(nodes)
+        self.names = {node.name for node in nodes if isinstance(node, Name)}
 
     def __call__(self, values: Mapping[str, Any]) -> bool:
         """Return whether the configuration is kept. Raise ValueError when that cannot be computed."""

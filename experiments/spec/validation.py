@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -23,21 +24,24 @@ from experiments.storable import problems as problems_of_plain_data
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
 MAX_TRIALS: Final = 10_000
+MOST_ERRORS: Final = 100
+"""That are told at once: nobody reads more, and in YAML each of them looks for its line."""
 
 
 def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
-    """Return the validated specification. Raise InvalidSpec with every error that can be told at once."""
+    """Return the validated specification. Raise InvalidSpec with the errors that can be told at once, 100 at most."""
     if not isinstance(data, Mapping):
         raise InvalidSpec([FieldError("", "a specification is a mapping of fields, such as name: and workload:")])
-    odd = list(problems_of_plain_data(data))
+    odd = list(islice(problems_of_plain_data(data), MOST_ERRORS))
     if odd:
         raise InvalidSpec(odd)
     try:
         spec = ExperimentSpec.model_validate(dict(data))
     except ValidationError as error:
-        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()) from None
+        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
     # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.
-    errors = list(_check(spec)) or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
+    errors = list(islice(_check(spec), MOST_ERRORS))
+    errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
     if errors:
         raise InvalidSpec(errors)
     return spec
