@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import django_filters
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django_filters.fields import IsoDateTimeField
 
 from experiments.errors import CannotExplore
@@ -158,3 +159,11 @@ def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:
     """Return the name and the sentence of the first field that is wrong."""
     name, sentences = next(iter(errors.items()))
     return name, str(sentences[0])
+
+
+class Order(django_filters.OrderingFilter):  # type: ignore[misc]
+    """The order of a list. Ties are broken by the primary key: without it the pages of a list repeat some rows and drop others."""
+
+    def filter(self, rows: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        ordered: QuerySet[Any] = super().filter(rows, value)
+        return ordered.order_by(*ordered.query.order_by, "pk") if value else ordered

@@ -19,6 +19,7 @@ from dashboard.filters.fields import (
     ConditionsFilter,
     Day,
     MomentFilter,
+    Order,
     Tick,
     TruthFilter,
     Words,
@@ -157,9 +158,7 @@ class ExperimentFilter(ListFilter):
         label="Submitted before",
         help_text="Submitted earlier than that.",
     )
-    ordering = django_filters.OrderingFilter(
-        fields=["created_at", "name"], label="Order", help_text="Order; - for descending."
-    )
+    ordering = Order(fields=["created_at", "name"], label="Order", help_text="Order; - for descending.")
 
     drawn = ("text", "workload", "state", "published")
     page_names: ClassVar = {"text": "q", "published": "source"}
@@ -199,7 +198,7 @@ class TrialFilter(ListFilter):
     superseded = TruthFilter(label="Whether a newer attempt has replaced it.")
     ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")
     ended_before = MomentFilter(field_name="ended_at", lookup_expr="lt", label="Ended earlier than that.")
-    ordering = django_filters.OrderingFilter(
+    ordering = Order(
         fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order; - for descending."
     )
 

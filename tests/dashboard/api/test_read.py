@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.api.experiments import ExperimentViewSet
+from dashboard.api.trials import TrialViewSet
 from experiments.library import load_published
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -198,3 +201,22 @@ def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert
     assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
     assert told["trials"][0]["metrics"]["packets"] == 1200
     assert Trial.objects.count() == 4
+
+
+@pytest.mark.parametrize(
+    ("place", "order"), [(EXPERIMENTS, "name"), (EXPERIMENTS, "-name"), (TRIALS, "ended_at"), (TRIALS, "-queued_at")]
+)
+def test_it_orders_ties_so_that_no_page_repeats_or_drops_a_row(place: str, order: str) -> None:
+    view = TrialViewSet if place == TRIALS else ExperimentViewSet
+    filters = view.filterset_class(QueryDict(f"ordering={order}"), view.queryset)
+    assert filters.is_valid()
+    assert filters.qs.query.order_by == (*filters.qs.query.order_by[:-1], "pk")
+    assert filters.qs.query.order_by[0].lstrip("-") == order.lstrip("-")
+
+
+def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
+    factories.experiment(repetitions=20)
+    asked = {"ordering": "ended_at", "limit": 3}
+    pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
+    told = [trial["id"] for page in pages for trial in page]
+    assert told == sorted(Trial.objects.values_list("pk", flat=True))
