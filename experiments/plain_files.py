@@ -40,6 +40,16 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
             yield stream
 
 
+@contextlib.contextmanager
+def private() -> Iterator[None]:
+    """Let this process, and what it starts meanwhile, make files and directories that others of this machine cannot look into."""
+    before = os.umask(0o777 & ~DIRECTORY_MODE)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def is_there(file: Path) -> bool:
     """Return whether there is a plain file; False where there is nothing. Raise NotPlain where there is anything else."""
     try:
@@ -68,7 +78,8 @@ def write(file: Path, content: bytes) -> None:
 
 def move(file: Path, target: Path) -> Path:
     """Move a plain file into the place of whatever is there; return its new place. Raise NotPlain, or OSError where it is gone."""
-    with opened(file):
+    with opened(file) as stream:
+        os.fchmod(stream.fileno(), FILE_MODE)
         remove(target)
     return file.rename(target)
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import structlog
 
+from experiments import plain_files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
@@ -47,7 +48,7 @@ def run_waiting(cluster: Cluster) -> int:
 def execute(trial: Trial) -> None:
     """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
     directory = trial_directory(trial)
-    with Heart(trial) as heart:
+    with plain_files.private(), Heart(trial) as heart:
         try:
             _clear(directory)
             run = TrialRun(trial, directory, heart)
@@ -102,3 +103,5 @@ def _clear(directory: Path) -> None:
     """Begin with an empty directory: a lost attempt of an earlier trial with this key cannot exist, but its files may."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
+    # Of an installation that made it readable for all of this machine.
+    directory.parent.chmod(plain_files.DIRECTORY_MODE)

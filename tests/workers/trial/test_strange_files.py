@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 
+from experiments.files import trial_directory
 from experiments.models import State, Trial
 
 GOOD = "print('answer 42', flush=True)"
@@ -102,3 +105,16 @@ def test_it_keeps_the_beginning_and_the_end_of_a_long_output(
     assert kept[0] == "answer 42"
     assert kept[-1] == "line 19999 " + "x" * 20
     assert any("bytes are left out here" in line for line in kept)
+
+
+def test_others_of_this_machine_cannot_look_into_a_trial(ended: Callable[..., Trial]) -> None:
+    all_trials = Path(django_settings.VAR) / "trials"
+    all_trials.mkdir(exist_ok=True)
+    all_trials.chmod(0o755)
+    trial = ended(GOOD)
+    assert trial.state == State.FINISHED, trial.message
+    directory = trial_directory(trial)
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in directory.iterdir()}
+    assert modes.keys() >= {"stdout.txt", "stderr.txt", "samples.json", "capture.pcapng.zst", "analysis.json.zst"}
+    assert set(modes.values()) == {"0o640"}
+    assert [oct(path.stat().st_mode & 0o777) for path in (directory, all_trials)] == ["0o750", "0o750"]
