@@ -54,8 +54,13 @@ def may_submit(
 ) -> bool:
     """Return whether ``user`` may add an experiment, and (when it is known) one of this workload with these constants."""
     role = role_in(user, project)
-    restricted = workload is not None and workloads.get(workload, parameters).restricted
+    restricted = workload is not None and _is_restricted(workload, parameters)
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
+
+
+def _is_restricted(workload: str, parameters: Mapping[str, Any] | None) -> bool:
+    known = workloads.find(workload, parameters)
+    return known is not None and known.restricted
 
 
 def may_submit_somewhere(user: Any) -> bool:
@@ -70,6 +75,16 @@ def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None =
     visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
     projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
     return next((project for project in projects if may_submit(user, project, workload, parameters)), None)
+
+
+def may_run_more(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may have trials of an experiment run again or more of them: who may change it, and may today start
+    its workload. Whoever once was a maintainer may not repeat a command that only maintainers start.
+    """
+    role = role_in(user, experiment.project)
+    is_own = role == Role.SUBMITTER and experiment.owner_id == user.pk
+    constants = experiment.specification.get("parameters")
+    return role == Role.MAINTAINER or (is_own and not _is_restricted(experiment.workload, constants))
 
 
 def may_describe_clusters(user: Any) -> bool:

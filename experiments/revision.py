@@ -144,5 +144,6 @@ def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) 
     """
     experiment.require_editable()
     with transaction.atomic():
+        experiment.wait_for_others()
         queued = experiment.revise(more.spec, author=author) if more.spec is not None else 0
         return queued + experiment.queue_further(more.repetitions)

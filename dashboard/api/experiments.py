@@ -97,7 +97,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["post"], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
         """Queue every trial that ended without a result once more."""
-        return Response({"queued": queue.rerun_failed(self._editable(request))})
+        return Response({"queued": queue.rerun_failed(self._repeatable(request))})
 
     @extend_schema(
         request=RepetitionsSerializer, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)}
@@ -107,7 +107,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Queue more repetitions of every configuration, as a new version."""
         wanted = RepetitionsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        experiment = self._editable(request)
+        experiment = self._repeatable(request)
         count = queue.add_repetitions(experiment, wanted.validated_data["count"], author=request.user)
         return Response({"queued": count})
 
@@ -135,6 +135,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.require_editable()
         if not access.may_cancel(request.user, experiment):
             raise PermissionDenied("Only maintainers of the project and the owner of the experiment may change it.")
+        return experiment
+
+    def _repeatable(self, request: Request) -> Experiment:
+        """Return the experiment for more trials of it: the caller may change it, and may start its workload today."""
+        experiment = self._editable(request)
+        if not access.may_run_more(request.user, experiment):
+            raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")
         return experiment
 
     def _shown(self, experiments: Any, *, many: bool = False) -> Any:

@@ -16,7 +16,7 @@ from analysis.numbers import plural
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
-from experiments.access import may_cancel, may_submit
+from experiments.access import may_run_more, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import Experiment
 from experiments.revision import plan_points
@@ -90,7 +90,7 @@ def _form(
 
 def _changeable(request: HttpRequest, slug: str) -> Experiment:
     experiment = find_experiment(request, slug)
-    if experiment.published or not may_cancel(request.user, experiment):
+    if experiment.published or not may_run_more(request.user, experiment):
         raise PermissionDenied
     return experiment
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.lookup import find_experiment
 from dashboard.pages.experiment import results_of
-from experiments.access import may_cancel
+from experiments.access import may_run_more
 from experiments.selectors.diagnosis import diagnosis_of
 
 
@@ -18,5 +18,5 @@ def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     experiment = find_experiment(request, slug)
     diagnosis_of(experiment)
     context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
-    context["may_change"] = not experiment.published and may_cancel(request.user, experiment)
+    context["may_change"] = not experiment.published and may_run_more(request.user, experiment)
     return render(request, "experiment/_diagnosis.html", context)

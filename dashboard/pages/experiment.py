@@ -22,7 +22,7 @@ from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
 from dashboard.parts import SHORT_TITLES
 from experiments import workloads
-from experiments.access import may_cancel, visible_experiments
+from experiments.access import may_cancel, may_run_more, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, State
 from experiments.revision import changed_fields
@@ -101,10 +101,10 @@ def _repeatable(configurations: int) -> dict[str, Any]:
 
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
-    may_change = not experiment.published and may_cancel(user, experiment)
+    own = not experiment.published and may_cancel(user, experiment)
     return {
-        "may_change": may_change,
-        "may_cancel": may_change and not progress.is_over,
+        "may_change": own and may_run_more(user, experiment),
+        "may_cancel": own and not progress.is_over,
         "without_result": progress.failed + progress.cancelled,
     }
 

@@ -22,7 +22,7 @@ from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
-from experiments.access import may_cancel, visible_trials
+from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import StaleTrial
 from experiments.metrics import HEADLINE, find, is_metric
 from experiments.models import Artifact, Kind, State, Trial
@@ -98,7 +98,7 @@ def environment(request: HttpRequest, pk: int) -> HttpResponse:
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue this trial once more; the new attempt replaces it."""
     trial = find_trial(request, pk)
-    if trial.experiment.published or not may_cancel(request.user, trial.experiment):
+    if trial.experiment.published or not may_run_more(request.user, trial.experiment):
         raise PermissionDenied
     try:
         attempt = queue.run_again(trial)
@@ -123,7 +123,7 @@ def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
     allowed = not trial.experiment.published and may_cancel(user, trial.experiment)
     return {
         "may_cancel": allowed and not trial.is_over,
-        "may_run_again": allowed and trial.is_over and not trial.superseded,
+        "may_run_again": trial.is_over and not trial.superseded and allowed and may_run_more(user, trial.experiment),
     }
 
 

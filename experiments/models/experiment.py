@@ -175,15 +175,25 @@ class Experiment(models.Model):
 
     def add_repetitions(self, count: int, *, author: Any = None) -> int:
         """Ask for ``count`` more repetitions of every configuration, as a new version; return how many trials were queued."""
-        changed = {**self.specification, "repetitions": self.spec.repetitions + count}
-        return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
+        with transaction.atomic():
+            self.wait_for_others()
+            changed = {**self.specification, "repetitions": self.spec.repetitions + count}
+            return self.revise(parse(changed, max_trials=settings.MAX_TRIALS), author=author)
+
+    def wait_for_others(self) -> None:
+        """Begin a change, inside a transaction: others of this experiment wait until it is committed, and it starts from theirs."""
+        # No key: workers store new attempts meanwhile, which refer to this row.
+        self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
 
     def rerun_failed(self) -> int:
-        """Queue a new attempt for every trial of the design that ended without a result; return how many there were."""
+        """Queue a new attempt for every trial of the design that ended without a result; return how many there were.
+
+        Raise StaleTrial when somebody else started one of them again in the meantime.
+        """
         self.require_editable()
-        ended_badly = self.trials.without_result().order_by("position")
         with transaction.atomic():
-            return len([trial.queue_attempt() for trial in ended_badly])
+            self.wait_for_others()
+            return self.trials.without_result().order_by("position").queue_attempts()
 
     def hold_back_all_but_first(self) -> int:
         """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""

@@ -74,6 +74,17 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         """The trials that ended and measured nothing."""
         return self.current().filter(state__in=WITHOUT_RESULT)
 
+    def queue_attempts(self) -> int:
+        """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
+        ended = list(self.select_related("experiment"))
+        over = Trial.objects.filter(pk__in=[trial.pk for trial in ended], superseded=False).exclude(
+            state__in=UNFINISHED
+        )
+        if over.update(superseded=True) != len(ended):
+            raise StaleTrial("Some of these trials were started again in the meantime")
+        Trial.objects.bulk_create((trial.next_attempt() for trial in ended), batch_size=2000)
+        return len(ended)
+
     def cancel(self) -> int:
         """Cancel waiting trials at once and ask the workers of active ones to stop; return how many there were."""
         waiting = self.filter(state=State.QUEUED).update(
@@ -311,16 +322,22 @@ class Trial(models.Model):
                 .update(superseded=True)
             ):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
-            return type(self).objects.create(
-                experiment_id=self.experiment_id,
-                configuration_id=self.configuration_id,
-                cluster_id=self.cluster_id,
-                kind=self.kind,
-                repetition=self.repetition,
-                version=self.experiment.version,
-                attempt=self.attempt + 1,
-                position=self.position,
-            )
+            attempt = self.next_attempt()
+            attempt.save(force_insert=True)
+            return attempt
+
+    def next_attempt(self) -> Trial:
+        """Return an unsaved row for this trial once more."""
+        return type(self)(
+            experiment_id=self.experiment_id,
+            configuration_id=self.configuration_id,
+            cluster_id=self.cluster_id,
+            kind=self.kind,
+            repetition=self.repetition,
+            version=self.experiment.version,
+            attempt=self.attempt + 1,
+            position=self.position,
+        )
 
     def _move(self, to: State, **fields: Any) -> None:
         # A program may print anything, and a message that PostgreSQL refuses would leave the trial without an end.
