@@ -5,6 +5,8 @@ from django.urls import include, path
 
 from config.health import health
 
+handler500 = "dashboard.api.errors.server_error"
+
 urlpatterns = [
     path("healthz", health, name="health"),
     path("admin/", admin.site.urls),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -21,6 +23,14 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if response is not None:
         response.data = {"errors": list(_entries(response.data))}
     return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A surprise, after it was logged: JSON to who asked REST, the page to others."""
+    if not request.path.startswith("/api/"):
+        return defaults.server_error(request)
+    message = "Rankwire could not answer this; the reason is in its log."
+    return JsonResponse({"errors": [{"path": "", "message": message}]}, status=500)
 
 
 def entry(error: FieldError) -> dict[str, Any]:

@@ -101,10 +101,13 @@ def _repeatable(configurations: int) -> dict[str, Any]:
 
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
-    own = not experiment.published and may_cancel(user, experiment)
+    may_change = not experiment.published and may_run_more(user, experiment)
     return {
-        "may_change": own and may_run_more(user, experiment),
-        "may_cancel": own and not progress.is_over,
+        "may_change": may_change,
+        # Whoever may have more of it run may also cancel it: one question to the database less.
+        "may_cancel": not experiment.published
+        and not progress.is_over
+        and (may_change or may_cancel(user, experiment)),
         "without_result": progress.failed + progress.cancelled,
     }
 

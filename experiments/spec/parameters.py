@@ -62,6 +62,8 @@ def _rates(value: Any) -> Any:
     if value is None or value == "":
         return ""
     items = value if isinstance(value, list | tuple) else value.split(";") if isinstance(value, str) else [value]
+    if not all(isinstance(item, str | int | float) for item in items):
+        raise ValueError("must be bandwidths, as in 1 Gbit/s; 100 Mbit/s")
     rates = [BANDWIDTH.parse(item) for item in items if not isinstance(item, str) or item.strip()]
     for rate in rates:
         if not 0 < rate <= 1e12:

@@ -111,3 +111,10 @@ def test_every_parameter_of_the_link_can_be_swept(name: str) -> None:
     field = name.removeprefix("link.")
     assert getattr(one, field) != getattr(other, field)
     assert one.model_copy(update={field: None}) == other.model_copy(update={field: None})
+
+
+@pytest.mark.parametrize("rates", [{"a": 1}, [{"a": 1}], [["1 Gbit/s"]], [None]])
+def test_it_refuses_rates_that_are_no_bandwidths(rates: Any) -> None:
+    errors = errors_of(link={"rates": rates})
+    assert list(errors) == ["link.rates"]
+    assert "must be bandwidths" in errors["link.rates"][0]
