@@ -10,10 +10,13 @@ from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSer
 from dashboard.experiment.not_counted import why_apart
 from experiments import selectors
 from experiments.models import Experiment, Trial
+from experiments.selectors.diagnosis import answers_of
 
 
 def experiment_result(experiment: Experiment, request: Request | None = None) -> dict[str, Any]:
-    """Return an experiment with all its current trials, each as ``GET trials/ID/`` does, in four queries.
+    """Return an experiment with its answer and all its current trials, each as ``GET trials/ID/`` does, in five queries.
+
+    The answer is None where no trial counts yet, and for a long experiment whose answer nobody has asked for.
 
     Without a request its addresses begin at the root of whatever server there is.
     """
@@ -23,7 +26,9 @@ def experiment_result(experiment: Experiment, request: Request | None = None) ->
         "progress": selectors.progress_of([experiment]),
         "apart": why_apart(experiment, trials),
     }
+    answer = answers_of([experiment]).get(experiment.pk)
     return {
+        "answer": None if answer is None else answer.to_dict(),
         "experiment": ExperimentDetailSerializer(experiment, context=context).data,
         "trials": ResultTrialSerializer(trials, many=True, context=context).data,
     }

@@ -194,10 +194,11 @@ def test_it_answers_405_to_what_it_does_not_do(client: Client, method: str, addr
 def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert_num_queries: Any) -> None:
     factories.experiment()
     factories.finished()
-    client.get(TRIALS)
-    with django_assert_num_queries(6):  # token, experiment, progress, trials, their values, their files
+    client.get(f"{EXPERIMENTS}water/result/")  # which keeps the answer
+    with django_assert_num_queries(7):  # token, experiment, progress, trials, their values, their files, how many count
         told = client.get(f"{EXPERIMENTS}water/result/").json()
     assert told["experiment"]["slug"] == "water"
+    assert told["answer"]["asks"] == "How fast, and how steady?"  # one point has finished
     assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
     assert told["trials"][0]["metrics"]["packets"] == 1200
     assert Trial.objects.count() == 4

@@ -25,8 +25,9 @@ def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_q
     factories.finished()
     factories.running().mark_lost("Gone.")
     factories.running().fail("It exited with status 1.")
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         result = experiment_result(experiment)
+    assert result["answer"] is None
     assert result["experiment"]["specification"] == experiment.specification
     assert [(t["state"], t["warmup"], t["repetition"], t["attempt"]) for t in result["trials"]] == [
         ("finished", True, 1, 1),
