@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import Final
 
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Asked
+from analysis.answers.evidence import MOST_CAUSES, Fact, causes_of
 from analysis.numbers import NOTHING, significant
 
 _POSITIVE: Final = ("s", "B/s", "B", "bit/s")
@@ -32,17 +34,32 @@ def check(answer: Answer, asked: Asked) -> list[str]:
     return found
 
 
+def check_facts(facts: Sequence[Fact], answer: Answer) -> list[str]:
+    """Return what is wrong with the facts below an answer: empty where all holds."""
+    wrong = list(_words(text for fact in facts for text in (fact.statement, fact.at, fact.caveat, fact.next_step)))
+    wrong += [
+        f"explains {f.explains:.3g} of the time: {f.statement}" for f in facts if not 0 <= (f.explains or 0.0) <= 1
+    ]
+    wrong += [f"says {rule} twice" for rule, count in Counter(fact.rule for fact in facts).items() if count > 1]
+    causes = len(causes_of(answer)) + sum(fact.fold == "cause" for fact in facts)
+    return wrong if causes <= MOST_CAUSES else [*wrong, f"gives {causes} causes"]
+
+
 def _sentences(answer: Answer) -> Iterator[str]:
     texts = [answer.sentence, *(cause.statement for cause in answer.causes)]
     texts += [answer.missing.statement] if answer.missing else []
+    yield from _words(texts)
+    if not answer.sentence.endswith("."):
+        yield f"no full stop: {answer.sentence}"
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         for pattern, what in ((_NEGATIVE, "a negative amount"), (_ONE, "a plural of one"), (_NOTHING, "no number")):
             if pattern.search(text):
                 yield f"{what}: {text}"
         if any(float(match[1].replace("\u202f", "")) > 100 for match in _OVER.finditer(text)):
             yield f"a share above 100 %: {text}"
-    if not answer.sentence.endswith("."):
-        yield f"no full stop: {answer.sentence}"
 
 
 def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
