@@ -95,7 +95,8 @@ class Results:
         sections = []
         if own or any(map(self.has, TIME)):
             title = "Scaling" if self.scales else "Time"
-            sections.append(Section("scaling", title, [*self._time_charts(), *self._scaling_charts()]))
+            charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
+            sections.append(Section("scaling", title, charts))
         if own or any(map(self.has, TRAFFIC)):
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
@@ -105,6 +106,13 @@ class Results:
             charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
+
+    def _deciding_chart(self) -> list[Chart]:
+        """What the answer of a scaling study rests on, where that is the program's own figure and no time that every trial has."""
+        metric = decided_by(self.experiment.workload, self.experiment.specification)
+        if not self.scales or metric in TIME or (self.experiment.published and not self.has(metric)):
+            return []
+        return [self._chart("deciding", find(metric).label, metric, fastest=find(metric).direction == "lower")]
 
     def _time_charts(self) -> list[Chart]:
         if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
