@@ -97,10 +97,12 @@ def _prefix(value: float, unit: str, digits: int = _DIGITS) -> int:
 
 def quantity(value: float | None, unit: str, digits: int | None = None) -> tuple[str, str]:
     """`value` in its base `unit` as (number, unit) for display: (0.000458, 's') -> ('458', 'µs'); '–' for what is no number."""
+    if unit == SHARE and value is not None:
+        value, unit = 100 * value, "%"
     if value is None or not math.isfinite(value):
         return NOTHING, ""
-    if unit in (SHARE, "%"):
-        return significant(100 * value if unit == SHARE else value, digits or _FEW_DIGITS), "%"
+    if unit == "%":
+        return significant(value, digits or _FEW_DIGITS), "%"
     if unit == "1":
         unit = ""
     exponent = _prefix(value, unit, digits or _DIGITS)

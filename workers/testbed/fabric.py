@@ -163,10 +163,13 @@ def _merging(limited: bool) -> str:
 def _prepare_files(plan: Plan) -> None:
     """A private /run (namespace names, temporary files) and an /etc/hosts that knows the virtual hosts."""
     linux.mount("tmpfs", Path("/run"), "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1g")
+    # Whatever the umask: programs of a trial may change to another user, as a database server of root's does.
     for directory in (NETWORKS, HOST_NAMES, STATE, TEMPORARY):
         directory.mkdir(parents=True)
+        directory.chmod(0o1777 if directory == TEMPORARY else 0o755)
     hosts = STATE / "hosts"
     hosts.write_text(commands.hosts_file(plan))
+    hosts.chmod(0o644)
     linux.bind(hosts, Path("/etc/hosts"))
     REMOTE_SHELL.write_text(REMOTE_SHELL_SCRIPT)
     REMOTE_SHELL.chmod(0o755)
