@@ -38,7 +38,9 @@ def check_facts(facts: Sequence[Fact], answer: Answer) -> list[str]:
     """Return what is wrong with the facts below an answer: empty where all holds."""
     wrong = list(_words(text for fact in facts for text in (fact.statement, fact.at, fact.caveat, fact.next_step)))
     wrong += [
-        f"explains {significant(f.explains or 0.0)} of the time: {f.statement}" for f in facts if not 0 <= (f.explains or 0.0) <= 1
+        f"explains {significant(f.explains or 0.0)} of the time: {f.statement}"
+        for f in facts
+        if not 0 <= (f.explains or 0.0) <= 1
     ]
     wrong += [f"says {rule} twice" for rule, count in Counter(fact.rule for fact in facts).items() if count > 1]
     causes = len(causes_of(answer)) + sum(fact.fold == "cause" for fact in facts)
