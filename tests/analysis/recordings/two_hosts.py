@@ -6,6 +6,7 @@ Run as ``python two_hosts.py JSON`` inside fresh namespaces; ``record_stream`` d
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -73,10 +74,17 @@ def build(offloads: bool, loss_permille: int, buffer_bytes: int | None) -> None:
         run("nft", f"add rule bridge f c tcp dport 5201 numgen random mod 1000 < {loss_permille} drop")
 
 
+def stay_on_one_core() -> None:
+    """What starts from here on. A veth hands frames to a queue of the core that sends: a sender that moves to another
+    core overtakes itself, before any capture, and a recording "without loss" has segments out of order."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def main(task: dict[str, Any]) -> None:
     build(task["offloads"], task["loss_permille"], task["buffer_bytes"])
     listen = ["dumpcap", "-i", task["device"], "-s", str(task["snap_length"]), "-B", "32", "-q", "-w", task["output"]]
     capture = subprocess.Popen(listen, stderr=subprocess.PIPE, text=True)
+    stay_on_one_core()
     server = subprocess.Popen(in_host("n1", "iperf3", "-s", "-1", "--forceflush"), stdout=subprocess.PIPE, text=True)
     try:
         assert capture.stderr is not None
