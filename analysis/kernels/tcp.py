@@ -241,6 +241,8 @@ def _read_packet(
     if payload > 0:
         mine = series + direction
         _read_data(connection, side, peer, store, mine, payload, start, probe, time_ns)
+    if flags & FIN:  # its number tells that bytes below it are missing, as a byte of data does
+        see_bytes(side, store, start + payload, start + payload + 1, time_ns)
     side.highest = max(side.highest, start + payload + (1 if flags & FIN else 0))
     if flags & (ACK | SYN) and not (cut and window == 0):
         read_window(side, peer, flags, window)

@@ -6,7 +6,7 @@ retransmission
     a segment whose payload range overlaps payload already seen from that side; bytes = the overlap (tcptrace). SYN and
     FIN are no payload. Keep-alives and zero-window probes are counted apart.
 out of order
-    starts before a recorded segment and fills a gap never seen before (tcptrace). **Ambiguous**: those of them that came
+    starts before a recorded segment (a FIN is one) and fills a gap never seen before (tcptrace). **Ambiguous**: those of them that came
     no sooner than one round trip after the gap was visible (or with no round trip known), so that a retransmission of
     something lost before the capture point looks the same.
 keep-alive, zero-window probe

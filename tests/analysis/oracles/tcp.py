@@ -69,6 +69,8 @@ def _follow_one(segment: Segment, side: Side, peer: Side, final_ack: list[int], 
         _acknowledge(segment, side, peer, probe)
     if payload:
         _send(segment, start, side, peer, probe, everything)
+    if flags & FIN:
+        side.first_seen_ns.setdefault(start + payload, segment.time_ns)
     side.highest = max(side.highest, start + payload + bool(flags & FIN))
     if flags & (ACK | SYN):
         _advertise(segment, side, peer)

@@ -43,6 +43,21 @@ def test_a_filled_gap_is_reordering_for_certain_only_within_one_round_trip(delay
     assert metrics["ambiguous_segments"] == ambiguous
 
 
+def test_the_last_byte_that_comes_after_the_fin_fills_a_gap_and_gives_no_round_trip() -> None:
+    """Lost before the capture and sent again: the FIN has been seen, so that the byte below it was missing."""
+    metrics = metrics_of(
+        [data(200, 0, 10), answer(240, 10), Segment(300, 0, 1011, 5000, ACK | FIN), data(500, 10, 1), answer(506, 12)]
+    )
+    assert (metrics["out_of_order_segments"], metrics["ambiguous_segments"]) == (1, 1)
+    assert (metrics["rtt_samples"], metrics["rtt_min_s"]) == (1, pytest.approx(40e-9))
+    assert metrics["goodput_bytes"] == 11
+
+
+def test_an_ack_of_a_fin_covers_the_byte_below_it_that_never_came() -> None:
+    metrics = metrics_of([data(200, 0, 10), Segment(300, 0, 1011, 5000, ACK | FIN), answer(400, 12)])
+    assert metrics["acked_unseen_segments"] == 1
+
+
 def test_the_third_duplicate_ack_in_a_row_is_a_triple_and_the_fourth_is_not_another() -> None:
     sent = [data(200, 0, 10), data(201, 10, 10), data(202, 20, 10)]
     metrics = metrics_of([*sent, answer(300, 10), *(answer(310 + k, 10) for k in range(4))])
