@@ -58,8 +58,9 @@ def _store(study: PublishedStudy, specification: dict[str, Any], project: Projec
         published=True,
         source={**specification["source"], "notes": study.notes, "statements": study.statements},
     )
-    for position, point in enumerate(study.points()):
-        configuration = Configuration.objects.create(
+    points = list(study.points())
+    configurations = Configuration.objects.bulk_create(
+        Configuration(
             experiment=experiment,
             hash=point.hash,
             parameters=point.parameters,
@@ -67,13 +68,20 @@ def _store(study: PublishedStudy, specification: dict[str, Any], project: Projec
             ranks=point.ranks,
             position=position,
         )
-        trial = Trial.objects.create(
+        for position, point in enumerate(points)
+    )
+    trials = Trial.objects.bulk_create(
+        Trial(
             experiment=experiment,
             configuration=configuration,
-            position=position,
+            position=configuration.position,
             state=State.FINISHED,
             conditions=point.conditions,
         )
-        Measurement.objects.bulk_create(
-            Measurement(trial=trial, metric=metric, value=value) for metric, value in point.values.items()
-        )
+        for configuration, point in zip(configurations, points, strict=True)
+    )
+    Measurement.objects.bulk_create(
+        Measurement(trial=trial, metric=metric, value=value)
+        for trial, point in zip(trials, points, strict=True)
+        for metric, value in point.values.items()
+    )

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from experiments.library import load_defaults, load_published
+from experiments.library import load_defaults
+from tests.kept_rows import PUBLISHED_STUDIES
 
 # Playwright's loop runs in this thread, and Django would refuse the database beside any loop. Nothing here is async.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -35,7 +36,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def person(transactional_db: None) -> User:
     """Signed in with every right, in a laboratory with its library."""
-    load_published()
+    PUBLISHED_STUDIES.restore()
     load_defaults()
     return User.objects.create_superuser("okafor", password="correct horse")
 

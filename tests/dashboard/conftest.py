@@ -10,10 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.library import load_defaults, load_published
+from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Membership, Project, Trial, TrialResult
 from experiments.spec import parse
 from tests.dashboard.reader import Reader
+from tests.kept_rows import PUBLISHED_STUDIES
 
 # Values of one repetition per host count; repetitions differ by a few percent.
 MEASURED = {
@@ -25,7 +26,7 @@ MEASURED = {
 
 @pytest.fixture
 def library(db: None) -> Project:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     return load_defaults()
 
 

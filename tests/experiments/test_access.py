@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from experiments import access
-from experiments.library import load_published
 from experiments.models import Experiment, Project, Trial
 from tests.experiments import factories
+from tests.kept_rows import PUBLISHED_STUDIES
 
 pytestmark = pytest.mark.django_db
 
 
 def test_it_shows_members_their_projects_and_everybody_what_was_published() -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     published = set(Experiment.objects.all())
     mine = factories.experiment()
     other = factories.experiment(project=Project.objects.create(slug="other", name="Other"))

@@ -6,11 +6,11 @@ import pytest
 from django.test import Client
 
 from dashboard.api import experiments
-from experiments.library import load_published
 from experiments.models import Project, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.specifications import written
+from tests.kept_rows import PUBLISHED_STUDIES
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +52,7 @@ def test_it_takes_the_browsers_session_but_then_asks_for_the_csrf_token() -> Non
 
 
 def test_it_shows_only_what_the_caller_may_see() -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     mine = factories.experiment(owner=factories.person("owner"))
     trial = mine.trials.first()
     assert trial is not None
@@ -111,7 +111,7 @@ def test_it_lets_owners_and_maintainers_cancel(role: str, own: bool, status: int
 
 
 def test_it_never_cancels_published_results() -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     client = client_of(factories.person("admin", is_superuser=True))
     answer = client.post(f"{EXPERIMENTS}guster-2007-water/cancel/")
     assert answer.status_code == 409

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.trials import TrialViewSet
-from experiments.library import load_published
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
 from tests.experiments.factories import RESULT
+from tests.kept_rows import PUBLISHED_STUDIES
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def test_it_lists_experiments_newest_first_with_their_progress(client: Client) -
 
 
 def test_it_filters_experiments(client: Client) -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     factories.experiment(name="Alpha", tags=["dense"], owner=factories.person("bob"))
     factories.experiment(name="Beta", cluster="local", sweep={"ranks_per_host": [1, 2]})
     assert slugs(client, text="alph") == ["alpha"]

@@ -11,10 +11,11 @@ from dashboard.charts import Scale
 from dashboard.charts.maps import apart_map, contour, heat_map, ratio_map
 from dashboard.parts import Measured
 from dashboard.parts.grid import grid_part
-from experiments.library import load_defaults, load_published
+from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.certificates import achieved
 from experiments.spec import parse
+from tests.kept_rows import PUBLISHED_STUDIES
 
 X, Y = ["0 ms", "4 ms"], ["0 %", "1 %"]
 CELLS = [[0.1, 0.2], [None, 0.4]]
@@ -77,7 +78,7 @@ def wide_area(**fields: object) -> Experiment:
 
 @pytest.mark.django_db
 def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     shown = grid_part(Measured.of(wide_area()), {})
     assert shown is not None
     (maps,) = shown["maps"]
@@ -113,7 +114,7 @@ def test_one_parameter_of_the_link_is_told_step_by_step_with_intervals() -> None
 
 @pytest.mark.django_db
 def test_the_published_study_shows_both_of_its_tables_as_maps() -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     shown = grid_part(Measured.of(Experiment.objects.get(slug="pinning-2007-wan")), {})
     assert shown is not None
     assert len(shown["maps"]) == len(shown["lines"]) == 4

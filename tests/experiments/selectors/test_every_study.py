@@ -10,12 +10,13 @@ import pytest
 from analysis.answers import answer
 from analysis.answers.checks import check, check_facts
 from experiments import workloads
-from experiments.library import built_in, load_defaults, load_published
+from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec import parse_yaml
+from tests.kept_rows import PUBLISHED_STUDIES
 
 PUBLISHED = ("guster-2007-water", "pinning-2007-wan", "monarc-1999-readers", "eadline-2006-hpl", "york-staging")
 QUICK = [file for file in built_in() if file.stem.endswith("-quick")]
@@ -53,7 +54,7 @@ def said_of(experiment: Experiment) -> list[str]:
 
 @pytest.mark.parametrize("slug", PUBLISHED)
 def test_what_is_said_of_a_published_study_holds(db: None, empty_redis: object, slug: str) -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     assert said_of(Experiment.objects.get(slug=slug)) == []
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from analysis.answers import Answer, answer
-from experiments.library import load_published
 from experiments.models import Experiment
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
+from tests.kept_rows import PUBLISHED_STUDIES
 from tests.words import plain
 
 LINK = "link.bandwidth"
@@ -16,7 +16,7 @@ LINK = "link.bandwidth"
 
 @pytest.fixture
 def published(db: None) -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
 
 
 def answered(slug: str) -> Answer:

@@ -7,11 +7,12 @@ import json
 import pytest
 from django.core.management import call_command
 
-from experiments.library import load_defaults, load_published
+from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.study import study_of
 from experiments.spec import parse
+from tests.kept_rows import PUBLISHED_STUDIES
 from tests.words import plain
 
 ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
@@ -66,7 +67,7 @@ def test_it_computes_findings_again_only_when_trials_changed(
 def test_it_says_of_the_published_table_what_its_reader_must_conclude(
     db: None, empty_redis: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    load_published()
+    PUBLISHED_STUDIES.restore()
     call_command("findings", "guster-2007-water", "--json")
     printed = capsys.readouterr().out
     statements = plain(" ".join(finding["statement"] for finding in json.loads(printed)["findings"]))
