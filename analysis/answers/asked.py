@@ -81,6 +81,8 @@ class Asked:
     """Processors that all hosts share; None when each has its own."""
     prior: Scatter | None = None
     """Scatter known from elsewhere (warm-ups, controls, history), for points that were measured once."""
+    load_test: bool = False
+    """The design compares one job with more on a link, be they measured or not yet."""
     accepted: Sequence[Accepted] = ()
     load_factor: float = 10.0
     peak: float | None = None
@@ -135,7 +137,7 @@ def question(asked: Asked) -> Question:
         return "scale and treatment"
     if asked.steps:
         return "steps"
-    if asked.accepted and "load" in roles:
+    if (asked.load_test or asked.accepted) and "load" in roles:
         return "load and network"
     if not roles:
         return "one point"

@@ -8,14 +8,14 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
-from analysis.envelope import FACTOR, EnvelopeRow, envelope
+from analysis.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.designs import is_ladder, is_number, loads_of, varying
-from experiments.workloads import Workload
+from experiments.workloads import LoadTest, Workload
 
 _SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
 _UNITS: Final = {
@@ -34,6 +34,8 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     """Return what the experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
+    test = workload.load_test if workload else None
+    loads = {} if test is None else loads_of(study.points, test)
     names = _varying(points)
     steps = is_ladder(points)
     against = _against(points, deciding, workload)
@@ -50,7 +52,8 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         steps=steps and not any(f.role == "scale" for f in factors),
         cores=study.cores,
         prior=None if study.published else _known_scatter(experiment, deciding.metric),
-        accepted=_accepted(experiment, study, workload),
+        load_test=any({1.0} < {load.jobs for load in row} for row in loads.values()),
+        accepted=[] if test is None else _accepted(study, test, loads),
         against=against,
         peak=_peak(experiment, workload, deciding),
         also=_also(experiment, workload, deciding),
@@ -68,7 +71,10 @@ def _workload(experiment: Experiment) -> Workload | None:
 
 
 def _decided(experiment: Experiment, study: Study, workload: Workload | None) -> tuple[list[Point], Deciding]:
-    """The points that have the deciding metric: the specification's, the workload's own, or the first figure with a direction."""
+    """The points that ask, and the deciding metric: the specification's, the workload's own, or the first figure with a direction.
+
+    A design asks with all of its points, measured or not yet; a publication with what it printed.
+    """
     figures = [f.id for f in workload.figures if f.direction != "neutral"] if workload else []
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
     printed = workload.phases.printed_faster if workload and workload.phases and study.published else None
@@ -82,9 +88,10 @@ def _decided(experiment: Experiment, study: Study, workload: Workload | None) ->
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)
     points = [p for p in study.points if all(v > 0 for v in p.values.get(metric, ()))]
-    estimated = _estimated(experiment) if study.published else []
-    measured = [p for p in points if len(p.values.get(metric, ())) and p.parameters not in estimated] or list(points)
-    return measured, Deciding(metric, description.label, description.unit, description.direction == "higher")
+    if study.published:
+        estimated = _estimated(experiment)
+        points = [p for p in points if len(p.values.get(metric, ())) and p.parameters not in estimated] or points
+    return points, Deciding(metric, description.label, description.unit, description.direction == "higher")
 
 
 def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
@@ -150,12 +157,9 @@ def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
     return None if known is None else Scatter(known.sd, known.freedom, "warm-ups and controls")
 
 
-def _accepted(experiment: Experiment, study: Study, workload: Workload | None) -> list[Accepted]:
-    test = workload.load_test if workload else None
-    if test is None:
-        return []
+def _accepted(study: Study, test: LoadTest, loads: Mapping[float, list[Load]]) -> list[Accepted]:
     shared = test.same_processors if study.cores is not None else ()
-    found = envelope(loads_of(study.points, test), factor=FACTOR, shared=shared, shared_name="the processors")
+    found = envelope(loads, factor=FACTOR, shared=shared, shared_name="the processors")
     return [_accepted_row(row) for row in found.rows if len(row.ratios) > 1 or row.uses]
 
 

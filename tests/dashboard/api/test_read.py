@@ -198,7 +198,7 @@ def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert
     with django_assert_num_queries(7):  # token, experiment, progress, trials, their values, their files, how many count
         told = client.get(f"{EXPERIMENTS}water/result/").json()
     assert told["experiment"]["slug"] == "water"
-    assert told["answer"]["asks"] == "How fast, and how steady?"  # one point has finished
+    assert told["answer"]["asks"] == "Where should I stop, and why?"  # though one point alone has finished
     assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
     assert told["trials"][0]["metrics"]["packets"] == 1200
     assert Trial.objects.count() == 4

@@ -5,13 +5,22 @@ from __future__ import annotations
 import pytest
 
 from analysis.answers import Answer, answer
-from experiments.models import Experiment
+from experiments.library import built_in, load_defaults
+from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
+from experiments.spec import parse_yaml
 from tests.kept_rows import PUBLISHED_STUDIES
 from tests.words import plain
 
 LINK = "link.bandwidth"
+ASKED_BY = {
+    "water-quick": "scale",
+    "wan-pingpong-quick": "network",
+    "concurrent-readers-quick": "load and network",
+    "hpl-tuning-quick": "steps",
+    "data-staging-quick": "scale and treatment",
+}
 
 
 @pytest.fixture
@@ -70,3 +79,18 @@ def test_it_says_how_much_faster_broadcast_is(published: None) -> None:
     assert staging.strength == "printed"
     assert value(staging, "factor", hosts=10) == 4.4
     assert "100" not in staging.sentence, "the publication estimates that one"
+
+
+@pytest.mark.parametrize("name", ASKED_BY)
+def test_the_whole_design_asks_while_a_single_point_has_finished(db: None, name: str) -> None:
+    file = next(file for file in built_in() if file.stem == name)
+    experiment = Experiment.submit(parse_yaml(file.read_text()), project=load_defaults())
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert trial is not None
+    trial.start_running(command=["mpirun"], conditions={"cores": 2})
+    trial.start_analysing()
+    trial.finish(TrialResult({"all": {"elapsed_s": 2.0}}, {}, "good"))
+
+    told = answered(experiment.slug)
+
+    assert (told.question, told.strength) == (ASKED_BY[name], "open")
