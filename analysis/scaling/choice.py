@@ -24,7 +24,8 @@ _PRINTED: Final = 1.05
 _FLAT: Final = 0.1
 """A constant that misses more than this tells of too few repetitions to see a change, not of a value that stays."""
 _WORTH_A_PARAMETER: Final = 0.8
-"""A model must cut the leave-one-out error to this share of the constant's, without repetitions also of any simpler one's."""
+"""A model, with a turn or without, must cut the leave-one-out error to this share of the constant's; without repetitions also of
+any simpler one's."""
 _TO_TEST: Final = 2
 """Sizes that a model needs beyond its parameters: one to be left out, one that its remaining fit can miss."""
 _ONLY: Final = "{} is the only one that predicts a left-out size: to {}."
@@ -124,9 +125,8 @@ class _Trial:
         error = float("inf") if fit.cv_error is None else fit.cv_error
         if fit.model == "constant":
             return not self.varies and error < _FLAT
-        if not self.turns:
-            return self.varies and error < min(self.change, _WORTH_A_PARAMETER * (self.fits[0].cv_error or 0.0))
-        return _has_turn(fit) and error < self.change
+        better = error < min(self.change, _WORTH_A_PARAMETER * (self.fits[0].cv_error or 0.0))
+        return better and (_has_turn(fit) if self.turns else self.varies)
 
     @property
     def varies(self) -> bool:
@@ -146,10 +146,13 @@ class _Trial:
             return f"from {plural(sizes, 'size')} no model that changes with the {axis} can be put to the test"
         if self.turns and not any(map(_has_turn, growing)):
             return f"the time falls and then rises again, and {plural(sizes, 'size')} are too few to test a model that does"
-        best = min(growing if self.varies else self._tested()[:1], key=lambda f: f.cv_error or 0.0)
+        closest = [f for f in growing if _has_turn(f)] if self.turns else growing if self.varies else self._tested()[:1]
+        best = min(closest, key=lambda f: f.cv_error or 0.0)
         if not self.varies:
             return f"no change with the {axis} can be told, and their mean misses a left-out one by {_error(best)}"
-        return f"{best.title}, the closest, misses a left-out one by {_error(best)} where all change by {amount(self.change, SHARE, 2)}"
+        mean = f", their mean by {_error(self.fits[0])}" if best is not self.fits[0] else ""
+        change = amount(self.change, SHARE, 2)
+        return f"{best.title}, the closest, misses a left-out one by {_error(best)}{mean}, where all change by {change}"
 
 
 def _has_turn(fit: Fit) -> bool:

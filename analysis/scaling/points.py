@@ -97,8 +97,11 @@ def suggest_points(
 def _without_model(
     study: Study, measured: Sequence[float], candidates: Sequence[float], budget: int, most: int
 ) -> list[Suggestion]:
-    """What can be suggested where no model predicts: missing repetitions, then sizes around the best measured one or beyond it."""
-    repeated = _repeat_first(study, candidates, budget, most)
+    """What can be suggested where no model predicts: missing repetitions, then sizes around the best measured one or beyond it.
+
+    What was printed is not repeated.
+    """
+    repeated = [] if study.published else _repeat_first(study, candidates, budget, most)
     budget -= sum(s.repetitions for s in repeated)
     suggestions = repeated + _bracket(study, measured, candidates, budget, most - len(repeated), _UNPREDICTED)
     budget -= sum(s.repetitions for s in suggestions[len(repeated) :])

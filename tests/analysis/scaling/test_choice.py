@@ -9,6 +9,7 @@ import pytest
 from analysis.findings import Model
 from analysis.scaling import Point, Study, fit_models
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
+from tests.words import plain
 
 
 def test_it_chooses_usl_where_contention_and_crosstalk_made_the_data() -> None:
@@ -42,14 +43,28 @@ def test_single_printed_values_are_judged_by_leave_one_out() -> None:
     assert (cpu.chosen and cpu.chosen.model, cpu.criterion) == ("amdahl", "leave-one-out error")
 
 
-def test_time_that_falls_and_rises_again_gets_a_model_with_an_optimum() -> None:
-    choice = fit_models(published_water())
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_time_that_falls_and_rises_again_gets_a_model_with_an_optimum(repetitions: int) -> None:
+    turning, hosts = {"elapsed_s": usl_time(200, 0.05, 0.03)}, (1, 2, 3, 4, 6, 8, 10, 12)
+    study = simulated(turning, hosts=hosts, noise=0.01, repetitions=repetitions, published=repetitions == 1)
+    choice = fit_models(study, resamples=50)
     assert choice is not None
     assert choice.chosen is not None
     assert choice.chosen.model == "usl"
     assert choice.best_size is not None
-    assert 3 < choice.best_size < 5
+    assert 3 < choice.best_size < 6
     assert "falls and then rises again" in choice.reason
+
+
+def test_a_model_with_a_turn_that_predicts_worse_than_the_mean_is_not_chosen() -> None:
+    choice = fit_models(published_water(), resamples=50)
+    assert choice is not None
+    usl, mean = choice.fit("usl"), choice.fit("constant")
+    assert usl is not None
+    assert mean is not None
+    assert (usl.cv_error or 0) > (mean.cv_error or 0)
+    assert choice.chosen is None
+    assert "misses a left-out one by 17 %, their mean by 11 %" in plain(choice.reason)
 
 
 def _times(**by_hosts: list[float]) -> Study:

@@ -11,6 +11,7 @@ from analysis.scaling import Point, Study, suggest_points, usl
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 
 _TRUTH = usl_time(100, 0.05, 0.01)
+_TURNING = usl_time(100, 0.05, 0.03)
 
 
 def test_it_keeps_the_budget_and_suggests_at_most_five() -> None:
@@ -64,10 +65,17 @@ def test_measuring_what_it_suggests_narrows_the_best_size_more_than_repeating_ev
 
 
 def test_it_brackets_the_best_size_where_the_models_miss() -> None:
-    suggestions = suggest_points(published_water(), budget_trials=25)
-    assert [s.parameters["hosts"] for s in suggestions[:2]] == [3, 5]
+    bumpy = simulated({"elapsed_s": lambda n: _TURNING(n) * (1 + 0.06 * (n % 4 == 0))}, noise=0.005)
+    suggestions = suggest_points(bumpy, budget_trials=25)
+    assert [s.parameters["hosts"] for s in suggestions[:2]] == [5, 7]
     assert "models miss" in suggestions[0].reason
     assert suggestions[0].reduction is None
+
+
+def test_it_brackets_the_best_printed_size_and_repeats_none() -> None:
+    suggestions = suggest_points(published_water(), budget_trials=25)
+    assert [s.parameters["hosts"] for s in suggestions] == [3, 5]
+    assert suggestions[0].reason == "next to the best measured size, where no model predicts"
 
 
 def test_where_no_model_predicts_it_measures_beside_the_best_size() -> None:

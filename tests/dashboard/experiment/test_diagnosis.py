@@ -104,11 +104,25 @@ def test_three_sizes_choose_no_model_and_draw_none(fragment):
     assert "Universal Scalability Law" in fragment  # the table keeps every fit
 
 
-def test_it_brings_a_model_that_predicts_into_the_charts(page, empty_redis):
-    html = page.get(reverse("experiment-diagnosis", args=["guster-2007-water"])).content.decode()
-    speed_up = html.partition('id="figure-speedup"')[2].partition("</script>")[0]
+def speed_up_of(page, slug: str) -> str:
+    html = page.get(reverse("experiment-diagnosis", args=[slug])).content.decode()
+    return html.partition('id="figure-speedup"')[2].partition("</script>")[0].replace("\\u0026", "&")
+
+
+def test_it_brings_a_model_that_predicts_into_the_charts(page, submit, empty_redis):
+    experiment = submit(sweep={"hosts": [1, 2, 3, 4, 6, 8, 10, 12]}, repetitions=2)
+    for trial in experiment.trials.select_related("configuration"):
+        n = trial.configuration.hosts
+        elapsed = 10 * (1 + 0.05 * (n - 1) + 0.03 * n * (n - 1)) / n * (1 + 0.01 * (-1) ** trial.repetition)
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+    speed_up = speed_up_of(page, experiment.slug)
     assert "USL, chosen" in speed_up
-    assert "predicted best: 4&" in speed_up.replace("\\u0026", "&")
+    assert "predicted best: 6&" in speed_up
+
+
+def test_it_chooses_no_model_of_the_published_water_that_predicts_worse_than_the_mean(page, empty_redis):
+    assert "chosen" not in speed_up_of(page, "guster-2007-water")
 
 
 def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fragment):
