@@ -1,29 +1,81 @@
-"""The quick studies as they come with Rankwire, each run to its end by ``script/run``."""
+"""The quick studies as they come with Rankwire, run to their end by ``script/run``: slices of two always, each whole one at night."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from experiments.library import built_in
 from tests.script.programs import Script
+from tests.words import plain
 
-QUICK = [file for file in built_in() if file.stem.endswith("-quick")]
-EVERY_NIGHT = [pytest.param(file, marks=pytest.mark.nightly) for file in QUICK if file.stem != "water-quick"]
-WATER = [file for file in QUICK if file.stem == "water-quick"]
+QUICK = {file.stem: file for file in built_in() if file.stem.endswith("-quick")}
 LIMIT_S = 900
 """Three minutes are what two idle cores take; the machine of a test is seldom idle, and nothing here is about speed."""
+FAR_MS = 16
 
 
-@pytest.mark.timeout(LIMIT_S + 60)
-@pytest.mark.parametrize("file", [*WATER, *EVERY_NIGHT], ids=lambda file: file.stem)
-def test_it_runs_a_quick_study_to_its_end(start: Callable[..., Script], tmp_path: Path, file: Path) -> None:
-    result = tmp_path / "result.json"
+def sliced(
+    name: str, directory: Path, sweep: Mapping[str, Any], repetitions: int, parameters: Mapping[str, Any] | None = None
+) -> Path:
+    """Write the study with fewer values and repetitions, and these parameters in place of its own."""
+    study = yaml.safe_load(QUICK[name].read_text())
+    assert all(set(values) <= set(study["sweep"][parameter]) for parameter, values in sweep.items())
+    file = directory / f"{name}.yaml"
+    file.write_text(
+        yaml.safe_dump(
+            {
+                **study,
+                "sweep": dict(sweep),
+                "repetitions": repetitions,
+                "parameters": {**study["parameters"], **(parameters or {})},
+            }
+        )
+    )
+    return file
+
+
+def result_of(
+    start: Callable[..., Script], file: Path, directory: Path, timeout_s: float
+) -> tuple[dict[str, Any], str]:
+    """Run to the end; return what was measured, and the words that stood on the screen."""
+    result = directory / "result.json"
     run = start("run", str(file), "--json", str(result))
-    assert run.end(timeout_s=LIMIT_S) == 0, run.output
-    trials = json.loads(result.read_text())["trials"]
-    assert {trial["state"] for trial in trials} == {"finished"}
-    assert all(trial["metrics"]["elapsed_s"] > 0 for trial in trials)
+    assert run.end(timeout_s=timeout_s) == 0, run.output
+    told = json.loads(result.read_text())
+    assert {trial["state"] for trial in told["trials"]} == {"finished"}
+    assert all(trial["metrics"]["elapsed_s"] > 0 for trial in told["trials"])
+    return told, " ".join(plain(run.output).split())
+
+
+def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script], tmp_path: Path) -> None:
+    told, output = result_of(start, sliced("water-quick", tmp_path, {"hosts": [1, 2]}, 1, {"steps": 2}), tmp_path, 55)
+    assert [trial["parameters"]["hosts"] for trial in told["trials"]] == [1, 2]
+    assert told["answer"]["question"] == "scale"
+    assert "Elapsed time" in output
+
+
+def test_a_slice_of_the_wide_area_study_ends_with_a_firm_answer(start: Callable[..., Script], tmp_path: Path) -> None:
+    sweep = {"link.delay": ["0 ms", f"{FAR_MS} ms"], "message_bytes": ["64 KiB"], "link.loss": ["0 %"]}
+    brief = {"repetitions": 30, "time_per_size": "0.5 s"}
+    told, output = result_of(start, sliced("wan-pingpong-quick", tmp_path, sweep, 2, brief), tmp_path, 55)
+    answer = told["answer"]
+    assert (answer["question"], answer["strength"]) == ("network", "firm")
+    (slope,) = (f for f in answer["figures"] if f["name"] == "seconds per second of delay")
+    # A message of 64 KiB does not fit into TCP's first window: there is at least one round trip, of two delays, and not many.
+    assert 1.8 < slope["value"] < 8
+    assert "Every ms of delay costs" in output
+    assert "[firm]" in output
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(LIMIT_S + 60)
+@pytest.mark.parametrize("name", QUICK)
+def test_a_whole_quick_study_ends_with_an_answer(start: Callable[..., Script], tmp_path: Path, name: str) -> None:
+    told, output = result_of(start, QUICK[name], tmp_path, LIMIT_S)
+    assert told["answer"]["strength"] != "open", output
