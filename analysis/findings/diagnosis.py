@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.findings.reading import ChoiceOf
 from analysis.findings.report import Report, find
 from analysis.scaling import (
     Estimate,
@@ -187,25 +188,36 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float]) -> Diagnos
     """Conclude from the study; of a slice no size above its ``largest_size`` is suggested. Takes up to seconds: models, bootstrap."""
     slices = study.slices()
     budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)
+    choices: dict[str, ModelChoice | None] = {}
+
+    def choice_of(part: Study) -> ModelChoice | None:
+        """The models of a slice's time, fitted once for its finding, its chart and what to measure next."""
+        where = repr(dict(part.where))
+        if where not in choices:
+            choices[where] = fit_models(part)
+        return choices[where]
+
     return Diagnosis(
-        report=find(study),
+        report=find(study, choice_of),
         trials=sum(len(p.array(study.time_metric)) for p in study.points),
         kind=study.kind,
         axis=study.axis,
-        slices=tuple(_slice(part, budget, largest_size(part)) for part in slices[:_MOST_SLICES]),
+        slices=tuple(_slice(part, budget, largest_size(part), choice_of) for part in slices[:_MOST_SLICES]),
         slices_left_out=max(0, len(slices) - _MOST_SLICES),
     )
 
 
-def _slice(study: Study, budget: int, largest_size: float) -> Slice:
+def _slice(study: Study, budget: int, largest_size: float, choice_of: ChoiceOf) -> Slice:
     rows = scaling_table(study)
     models = {}
     if len({row.size for row in rows}) > 1:
-        names = (study.time_metric, CPU, *MODELLED)
-        choices = {name: fit_models(study, name) for name in names if len(study.sized(name)) > 2}
+        names = [n for n in (study.time_metric, CPU, *MODELLED) if len(study.sized(n)) > 2]
+        choices = {n: choice_of(study) if n == study.time_metric else fit_models(study, n) for n in names}
         models = {name: Model.of(choice) for name, choice in choices.items() if choice is not None}
     sizes = _sizes_to_suggest(study, largest_size)
-    suggestions = [] if study.published else suggest_points(study, budget_trials=budget, sizes=sizes)
+    suggestions = (
+        [] if study.published else suggest_points(study, budget_trials=budget, sizes=sizes, choice=choice_of(study))
+    )
     return Slice(
         where=dict(study.where),
         rows=tuple(rows),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -22,6 +23,8 @@ from analysis.scaling import (
 from analysis.scaling.breakdown import cpu_per_rank
 from analysis.statistics import Interval, differs_anywhere, ratio_interval
 
+ChoiceOf = Callable[[Study], ModelChoice | None]
+"""The models of a study's time: whoever needs them elsewhere too keeps them, as they take most of the time of a diagnosis."""
 _ALPHA: Final = 0.005
 """Per metric, so that the four that scaling rules look at make at most 2 false studies in 100 (Bonferroni)."""
 _LEVEL: Final = 0.99
@@ -42,8 +45,9 @@ class Place:
 class Reading:
     """What rules ask of a study; everything costly is computed once, when first asked for."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, choice_of: ChoiceOf = fit_models) -> None:
         self.study = study
+        self._choice_of = choice_of
         self._moves: dict[str, bool] = {}
 
     @property
@@ -80,7 +84,7 @@ class Reading:
 
     @cached_property
     def choice(self) -> ModelChoice | None:
-        return fit_models(self.study)
+        return self._choice_of(self.study)
 
     def series(self, metric: str) -> list[Place]:
         return [Place(x, p, float(np.median(p.array(metric)))) for x, p in self.study.sized(metric)]

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from analysis.findings.reading import Reading
+from analysis.findings.reading import ChoiceOf, Reading
 from analysis.findings.registry import RULES, Finding
 from analysis.findings.verdict import Verdict, judge
 from analysis.numbers import significant
-from analysis.scaling import Study
+from analysis.scaling import Study, fit_models
 
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
 
@@ -41,7 +41,7 @@ class Report:
         }
 
 
-def find(study: Study) -> Report:
+def find(study: Study, choice_of: ChoiceOf = fit_models) -> Report:
     """Apply every rule to the study, slice by slice where parameters beside the axis vary.
 
     The same study always gives the same report. Where every slice has a single size there is no scaling to speak of: the
@@ -49,15 +49,15 @@ def find(study: Study) -> Report:
     """
     slices = study.slices()
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
-        return _report(study)
-    reports = tuple(_report(s) for s in slices)
+        return _report(study, choice_of)
+    reports = tuple(_report(s, choice_of) for s in slices)
     together = tuple(f for report in reports for f in report.findings)
     unsaid = tuple(dict.fromkeys(line for report in reports for line in report.cannot_tell))
     return Report(study.name, _joint_verdict(reports, study.axis), together, unsaid, slices=reports)
 
 
-def _report(study: Study) -> Report:
-    reading = Reading(study)
+def _report(study: Study, choice_of: ChoiceOf) -> Report:
+    reading = Reading(study, choice_of)
     scales = len({t.size for t in reading.times}) == len(reading.times)
     findings = [
         replace(finding, where=dict(study.where))

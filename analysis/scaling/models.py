@@ -95,23 +95,19 @@ class Fit:
         middle, drawn = self.at(x), self.drawn(x)
         first, last = self.measured
         return [
-            Prediction(
-                float(size),
-                float(middle[i]),
-                _positive_interval(drawn[:, i]),
-                not first <= size <= last,
-            )
-            for i, size in enumerate(x)
+            Prediction(float(size), float(value), interval, not first <= size <= last)
+            for size, value, interval in zip(x, middle, _positive_intervals(drawn), strict=True)
         ]
 
 
-def _positive_interval(drawn: Floats) -> Interval | None:
-    """95 % percentiles of the draws that are positive; None without any."""
-    drawn = drawn[drawn > 0]
-    if not len(drawn):
-        return None
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(low), float(high), 0.95, _METHOD)
+def _positive_intervals(drawn: Floats) -> list[Interval | None]:
+    """95 % percentiles of the draws of every column that are positive; None without any."""
+    if drawn.size and (drawn > 0).all():  # nearly always: all columns at once, in a twentieth of the time
+        ends = np.quantile(drawn, [0.025, 0.975], axis=0).T
+    else:
+        positive = [column[column > 0] for column in drawn.T]
+        ends = np.array([np.quantile(c, [0.025, 0.975]) if len(c) else (np.nan, np.nan) for c in positive])
+    return [None if np.isnan(low) else Interval(float(low), float(high), 0.95, _METHOD) for low, high in ends]
 
 
 def estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:

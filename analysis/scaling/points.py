@@ -68,15 +68,17 @@ def suggest_points(
     sizes: Sequence[float] | None = None,
     goal: Goal = "best_size",
     most: int = _MOST,
+    choice: ModelChoice | None = None,
 ) -> list[Suggestion]:
     """Up to ``most`` configurations, best first, whose repetitions add up to at most ``budget_trials``.
 
     ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. None takes
     every whole number up to one and a half times the largest measured.
     "best_size" narrows the predicted best size, "model" the model over the measured range. Where no model predicts, new sizes
-    next to the best measured one are suggested, and repetitions of those that have too few.
+    next to the best measured one are suggested, and repetitions of those that have too few. ``choice`` is that of the study's
+    time where it has been made already.
     """
-    choice = fit_models(study)
+    choice = choice or fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]
     candidates = sorted(set(sizes)) if sizes is not None else _whole_sizes(measured) if measured else []
     if not measured or not candidates or budget_trials < 1:
