@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,11 +31,14 @@ def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
     """Return the stored analysis of a trial's capture, or None when there is none."""
-    artifact = trial.artifacts.filter(kind=Artifact.Kind.ANALYSIS, removed_at=None).first()
-    if artifact is None or not artifact.file.is_file():
-        return None
-    loaded: dict[str, Any] = json.loads(zstandard.decompress(artifact.file.read_bytes()))
-    return loaded
+    return read_analyses([trial]).get(trial.pk)
+
+
+def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
+    """Return the stored analyses by trial, of those that have one: one query for all."""
+    artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
+    present = [artifact for artifact in artifacts if artifact.file.is_file()]
+    return {a.trial_id: json.loads(zstandard.decompress(a.file.read_bytes())) for a in present}
 
 
 def write_measured(file: Path, result: TrialResult) -> None:

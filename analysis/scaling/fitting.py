@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special  # fdtrc is f.sf without its checks
 from scipy.optimize import nnls
 
 from analysis.scaling.study import Study
@@ -140,7 +140,8 @@ def lack_of_fit(data: Sample, solution: Solution) -> float | None:
     if not data.freedom or solution.freedom < 1 or data.pure_error == 0:
         return None
     between = solution.residual_sum - data.pure_error * data.freedom
-    return float(stats.f.sf(between / solution.freedom / data.pure_error, solution.freedom, data.freedom))
+    ratio = max(between / solution.freedom / data.pure_error, 0.0)
+    return float(special.fdtrc(solution.freedom, data.freedom, ratio))
 
 
 def bootstrap(

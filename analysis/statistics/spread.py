@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy import special, stats  # stdtrit is t.ppf without its checks
+from scipy import special  # stdtrit is t.ppf, fdtrc and chdtrc the F's and the chi-square's sf, without their checks
 
 from analysis.statistics.summary import Floats, Interval, checked, ratio_interval
 
@@ -46,7 +46,7 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
     variances = np.where(freedom < 2, np.maximum(variances, steadiest), variances)
     excess = total * np.log(freedom @ variances / total) - float(freedom @ np.log(variances))
     correction = 1 + ((1 / freedom).sum() - 1 / total) / (3 * (k - 1))
-    return float(stats.chi2.sf(excess / correction, k - 1))
+    return float(special.chdtrc(k - 1, max(excess / correction, 0.0)))
 
 
 def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
@@ -62,7 +62,7 @@ def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
     counts = np.array([len(g) for g in groups], dtype=np.float64)
     sd, known = pooled(variances, freedom)
     between = float(counts @ (means - np.average(means, weights=counts)) ** 2) / (len(means) - 1)
-    same = float(stats.f.sf(between / sd**2, len(means) - 1, known))
+    same = float(special.fdtrc(len(means) - 1, known, between / sd**2))
     if len(variances) == len(groups) and equal_variances(variances, freedom) < UNLIKE:
         return max(same, _welch(means, variances, counts))
     return same
@@ -72,7 +72,7 @@ def _welch(means: Floats, variances: Floats, counts: Floats) -> float:
     weights, k = counts / variances, len(means)
     between = float(weights @ (means - np.average(means, weights=weights)) ** 2) / (k - 1)
     spare = float(((1 - weights / weights.sum()) ** 2 / (counts - 1)).sum())
-    return float(stats.f.sf(between / (1 + 2 * (k - 2) / (k**2 - 1) * spare), k - 1, (k**2 - 1) / (3 * spare)))
+    return float(special.fdtrc(k - 1, (k**2 - 1) / (3 * spare), between / (1 + 2 * (k - 2) / (k**2 - 1) * spare)))
 
 
 class PooledIntervals:

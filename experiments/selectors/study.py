@@ -11,7 +11,7 @@ from analysis.scaling import Point, Study
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
-from experiments.files import read_analysis
+from experiments.files import read_analyses
 from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.spec.design import threads_of
 
@@ -29,8 +29,16 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     for trial in trials:
         by_configuration[trial.configuration_id].append(trial)
     configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
+    typical = {c.pk: _typical(by_configuration[c.pk], values) for c in configurations} if with_traffic else {}
+    traffic = read_analyses([trial for trial in typical.values() if trial is not None])
     points = [
-        _point(c, by_configuration[c.pk], values, workload=experiment.workload, with_traffic=with_traffic)
+        _point(
+            c,
+            by_configuration[c.pk],
+            values,
+            workload=experiment.workload,
+            traffic=traffic.get(trial.pk, {}) if (trial := typical.get(c.pk)) else {},
+        )
         for c in configurations
     ]
     conditions = next((t.conditions for t in trials if t.conditions), {})
@@ -67,14 +75,13 @@ def _point(
     values: Mapping[int, dict[str, float]],
     *,
     workload: str,
-    with_traffic: bool,
+    traffic: Mapping[str, Any],
 ) -> Point:
     counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
     by_metric: dict[str, list[float]] = defaultdict(list)
     for trial in counted:
         for metric, value in values[trial.pk].items():
             by_metric[metric].append(value)
-    traffic = _traffic(counted, values) if with_traffic else {}
     return Point(
         parameters=configuration.parameters,
         values=by_metric,
@@ -90,14 +97,14 @@ def _point(
     )
 
 
-def _traffic(counted: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> dict[str, Any]:
-    """Return the stored analysis of the trial whose elapsed time is nearest to the median; a flagged one stands for none."""
+def _typical(trials: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> Trial | None:
+    """Return the counted trial whose elapsed time is nearest to the median, for its traffic; one with a flagged capture stands for none."""
+    counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
     timed = [t for t in counted if "elapsed_s" in values[t.pk] and t.trust not in FLAGGED]
     if not timed:
-        return {}
+        return None
     middle = median(values[t.pk]["elapsed_s"] for t in timed)
-    typical = min(timed, key=lambda t: abs(values[t.pk]["elapsed_s"] - middle))
-    return read_analysis(typical) or {}
+    return min(timed, key=lambda t: abs(values[t.pk]["elapsed_s"] - middle))
 
 
 def _why_not_counted(trial: Trial) -> str:

@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import secrets
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,8 +21,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from config.services.postgres import Postgres
-from config.services.redis import Redis
+from tests.benchmarks.private import laboratory
 
 LIMIT_MS, MOST_GROWTH = 300.0, 3.0
 
@@ -36,19 +32,8 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=40)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        home, password = Path(directory), secrets.token_urlsafe(16)
-        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=False)
-        redis = Redis(home / "redis", password=password, log=home / "redis.log", durable=False)
-        try:
-            postgres.start()
-            redis.start()
-            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
-            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
-            table = measure(options.sizes, options.requests)
-        finally:
-            redis.stop()
-            postgres.stop()
+    with laboratory():
+        table = measure(options.sizes, options.requests)
     return report(table, options.sizes, options.json)
 
 
@@ -65,16 +50,8 @@ class Cost:
 
 def measure(sizes: list[int], requests: int) -> dict[str, dict[int, Cost]]:
     """Page -> number of trials -> what a request costs."""
-    import django
-
-    django.setup()
-    from django.conf import settings
     from django.core.management import call_command
 
-    settings.ALLOWED_HOSTS = ["testserver"]
-    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    call_command("migrate", verbosity=0)
-    call_command("load_library", verbosity=0)
     table: dict[str, dict[int, Cost]] = {}
     there = 0
     for size in sizes:

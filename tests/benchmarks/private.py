@@ -1,0 +1,45 @@
+"""A PostgreSQL and a Redis of a benchmark's own, in a temporary directory, with Django set up on them and an empty repository."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from config.services.postgres import Postgres
+from config.services.redis import Redis
+
+
+@contextmanager
+def laboratory() -> Iterator[None]:
+    """The project on services of its own, migrated, with the built-in and published experiments; all of it goes at the end."""
+    with tempfile.TemporaryDirectory() as directory:
+        home, password = Path(directory), secrets.token_urlsafe(16)
+        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=False)
+        redis = Redis(home / "redis", password=password, log=home / "redis.log", durable=False)
+        try:
+            postgres.start()
+            redis.start()
+            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
+            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
+            _set_up()
+            yield
+        finally:
+            redis.stop()
+            postgres.stop()
+
+
+def _set_up() -> None:
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.ALLOWED_HOSTS = ["testserver"]
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    call_command("migrate", verbosity=0)
+    call_command("load_library", verbosity=0)
