@@ -44,6 +44,8 @@ def interarrival_by_connection(tables: Iterable[PacketTable]) -> list[dict[str, 
 def _describe(
     rows: list[dict[str, Any]], of: npt.NDArray[np.uint32], time_ns: npt.NDArray[np.int64], suffix: str
 ) -> None:
+    if not len(of):
+        return
     order = np.argsort(of, kind="stable")  # file order stays within a connection
     of, time_ns = of[order], time_ns[order]
     begins = np.flatnonzero(np.diff(of, prepend=-1))
