@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.capture.tables import DecoderName, Progress, tables_of
+from analysis.capture.tables import DecoderName, OneDecoder, Progress, tables_of, with_decoder
 from analysis.kernels.rates import ALL, MPI
 from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.traffic import legacy, trust
@@ -97,7 +97,7 @@ def analyse(
     bootstrap: int = 0,
     link_rate_bps: float | None = None,
 ) -> CaptureAnalysis:
-    """Every metric of the catalogue that the capture ``path`` holds.
+    """Every metric of the catalogue that the capture ``path`` holds; a pipe, or standard input ("-"), is copied first.
 
     ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
     links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
@@ -105,8 +105,13 @@ def analyse(
     ``link_rate_bps`` is the rate of every host's link.
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
-    reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
-    reading.read(path, decoder, progress)
+
+    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> _Reading:
+        reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
+        reading.read(file, chosen, progress, notes)
+        return reading
+
+    reading = with_decoder(path, decoder, read)
     (everything, only_mpi), connected = side_by_side(
         functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
     )
@@ -162,9 +167,11 @@ class _Reading:
     matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
     ports: PortAccumulator = field(default_factory=PortAccumulator)
 
-    def read(self, path: str | Path, decoder: DecoderName, progress: Progress | None) -> None:
+    def read(
+        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...] = ()
+    ) -> None:
         with Alongside() as connections:
-            for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress)):
+            for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
                 duplicate = self.signs.update(table)
                 connections.submit(functools.partial(self.tcp.update, table, duplicate))
                 self.arrivals.update(table, self.mpi_flows.update(table))

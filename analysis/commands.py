@@ -10,11 +10,13 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from analysis import render
-from analysis.capture.tables import tables_of
+from analysis.capture.source import rereadable
+from analysis.capture.tables import DecoderName, tables_of, with_decoder
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
 from analysis.numbers import plural, significant
@@ -27,7 +29,7 @@ LONG_FILE_BYTES: Final = 200_000_000
 
 
 @contextmanager
-def _progress(path: str) -> Iterator[Callable[[int, int], None] | None]:
+def _progress(path: str | Path) -> Iterator[Callable[[int, int], None] | None]:
     """A callback that draws a bar on standard error, or None where nobody would see it or need it."""
     try:
         long = Path(path).stat().st_size > LONG_FILE_BYTES
@@ -44,7 +46,7 @@ def _progress(path: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, size: bar.update(task, completed=done, total=size)
 
 
-def _analyse(path: str, options: argparse.Namespace) -> CaptureAnalysis:
+def _analyse(path: str | Path, options: argparse.Namespace) -> CaptureAnalysis:
     with _progress(path) as progress:
         return analyse(
             path,
@@ -112,10 +114,12 @@ _FLOW_COLUMNS: Final = (
 
 def flows(options: argparse.Namespace) -> None:
     """One line per connection, those with most bytes first."""
-    result = _analyse(options.file, options)
     columns: tuple[tuple[str, str], ...] = _FLOW_COLUMNS
+    with rereadable(options.file) as file:
+        result = replace(_analyse(file, options), file=options.file)
+        if options.interarrival:
+            _add_interarrival(result.flows, file, options.decoder)
     if options.interarrival:
-        _add_interarrival(result.flows, options)
         columns = (*_FLOW_COLUMNS, *((identifier, "s") for identifier in ("interarrival_mean_s", *QUANTILES)))
     rows = sorted(result.flows, key=lambda flow: -flow["wire_bytes"])[: options.limit]
     if options.json:
@@ -131,8 +135,8 @@ def flows(options: argparse.Namespace) -> None:
     print(render.table(lines, right=frozenset(range(3, len(columns) + 3))))
 
 
-def _add_interarrival(flows: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    gaps = interarrival_by_connection(tables_of(options.file, options.decoder))
+def _add_interarrival(flows: list[dict[str, Any]], file: str | Path, decoder: DecoderName) -> None:
+    gaps = with_decoder(file, decoder, lambda path, chosen, _: interarrival_by_connection(tables_of(path, chosen)))
     for flow in flows:
         flow.update(gaps[flow["connection"]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from analysis.capture.tables import DecoderName, tables_of
+from analysis.capture.tables import DecoderName, tables_of, with_decoder
 from analysis.packets import NO_FLOW, NO_HOST, NO_SCALE, NO_TIME, PacketTable
 
 _ABSENT: Final[dict[str, Any]] = {
@@ -50,7 +51,10 @@ def write_packets(path: str | Path, output: str | Path, *, decoder: DecoderName 
     suffix = Path(output).suffix.lower()
     if suffix not in (".parquet", ".csv"):
         raise ValueError(f"{output}: the name must end in .parquet or .csv")
-    tables = tables_of(path, decoder)
+    return with_decoder(path, decoder, lambda file, chosen, _: _write(tables_of(file, chosen), output, suffix))
+
+
+def _write(tables: Iterator[PacketTable], output: str | Path, suffix: str) -> int:
     first = next(tables, None) or PacketTable.empty({})  # before the output exists: nothing is left of a bad capture
     writer = pyarrow.parquet.ParquetWriter if suffix == ".parquet" else pyarrow.csv.CSVWriter
     count = 0

@@ -1,19 +1,22 @@
-"""The bytes of a capture file, plain or compressed (gzip, Zstandard), in bounded pieces."""
+"""The bytes of a capture file or pipe, plain or compressed, in bounded pieces."""
 
 from __future__ import annotations
 
 import io
-import zlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from analysis.errors import UnreadableCapture
+from analysis.capture import compressed
+from analysis.errors import CaptureError, UnreadableCapture
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_PIECE: Final = 1 << 18
-_LARGEST_WINDOW: Final = 1 << 27
-"""Zstandard frames may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
+STANDARD_INPUT: Final = "-"
 
 
 class ByteSource(Protocol):
@@ -24,6 +27,8 @@ class ByteSource(Protocol):
     """Bytes of the file on disk."""
     problem: str | None
     """Why the bytes ended before they should, when they did."""
+    unverified: str | None
+    """Why damage could have passed unnoticed where there is no problem."""
 
     def readinto(self, target: memoryview) -> int: ...
 
@@ -40,6 +45,7 @@ class PlainSource:
         self._file = file
         self.size = size
         self.problem: str | None = None
+        self.unverified: str | None = None
 
     def readinto(self, target: memoryview) -> int:
         return self._file.readinto(target) or 0
@@ -51,87 +57,13 @@ class PlainSource:
         self._file.close()
 
 
-class GzipSource:
-    """zlib with a bounded output per call, so that a small file cannot ask for all memory; members may follow each other."""
-
-    compression = "gzip"
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file = file
-        self.size = size
-        self.problem: str | None = None
-        self._inflate = zlib.decompressobj(31)
-        self._waiting = b""
-
-    def readinto(self, target: memoryview) -> int:
-        while self.problem is None:
-            if self._inflate.eof:
-                self._waiting = self._inflate.unused_data or self._waiting
-                self._waiting = (self._waiting or self._file.read(_PIECE)).lstrip(b"\0")
-                if not self._waiting:
-                    return 0
-                self._inflate = zlib.decompressobj(31)
-            data = self._waiting or self._file.read(_PIECE)
-            if not data:
-                self.problem = "the gzip stream ends before its end mark"
-                return 0
-            try:
-                piece = self._inflate.decompress(data, len(target))
-            except zlib.error as error:
-                self.problem = f"the gzip stream is damaged ({error})"
-                return 0
-            self._waiting = self._inflate.unconsumed_tail
-            if piece:
-                target[: len(piece)] = piece
-                return len(piece)
-        return 0
-
-    def position(self) -> int:
-        return self._file.tell() - len(self._waiting)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-class ZstdSource:
-    compression = "zstd"
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        import zstandard  # a quarter of the start-up time of plain captures would go to an unused library
-
-        self._file = file
-        self.size = size
-        self.problem: str | None = None
-        self._error = zstandard.ZstdError
-        header = file.read(18)
-        file.seek(0)
-        try:
-            self._declared = zstandard.get_frame_parameters(header).content_size
-        except zstandard.ZstdError as error:
-            raise UnreadableCapture(f"{file.name}: the Zstandard frame has no valid header ({error})") from error
-        self._unknown = zstandard.CONTENTSIZE_UNKNOWN
-        self._written = 0
-        decompressor = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
-        self._stream = decompressor.stream_reader(file, read_across_frames=True)
-
-    def readinto(self, target: memoryview) -> int:
-        if self.problem is not None:
-            return 0
-        try:
-            count = int(self._stream.readinto(target))
-        except self._error as error:
-            self.problem = f"the Zstandard stream is damaged ({error})"
-            return 0
-        self._written += count
-        if count == 0 and self._declared != self._unknown and self._written < self._declared:
-            self.problem = f"the Zstandard stream ends {self._declared - self._written} bytes before its end"
-        return count
-
-    def position(self) -> int:
-        return min(self._file.tell(), self.size)
-
-    def close(self) -> None:
-        self._file.close()
+_BY_MAGIC: Final[tuple[tuple[bytes, Callable[[BinaryIO, int], ByteSource]], ...]] = (
+    (compressed.GZIP_MAGIC, compressed.GzipSource),
+    (compressed.ZSTD_MAGIC, compressed.ZstdSource),
+    (compressed.XZ_MAGIC, compressed.XzSource),
+    (compressed.BZIP2_MAGIC, compressed.Bzip2Source),
+    (compressed.LZ4_MAGIC, compressed.Lz4Source),
+)
 
 
 def open_source(path: str | Path) -> ByteSource:
@@ -147,13 +79,49 @@ def open_source(path: str | Path) -> ByteSource:
         size = Path(path).stat().st_size
         if not file.seekable():
             return PlainSource(file, size)
-        magic = file.read(4)
+        magic = file.read(8)
         file.seek(0)
     except OSError as error:
         file.close()
         raise UnreadableCapture(f"{path}: {error.strerror or error}") from error
-    if magic[:2] == GZIP_MAGIC:
-        return GzipSource(file, size)
-    if magic == ZSTD_MAGIC:
-        return ZstdSource(file, size)
+    for begin, source in _BY_MAGIC:
+        if magic.startswith(begin):
+            return source(file, size)
     return PlainSource(file, size)
+
+
+@contextmanager
+def rereadable(path: str | Path) -> Iterator[str | Path]:
+    """A path that can be opened again and again: ``path`` itself, or a copy of what a pipe or standard input ("-") gives.
+
+    An analysis may need a second reading, tshark wants a file of its own, and compression is told by the first bytes.
+    Raises UnreadableCapture where there is no room for the copy.
+    """
+    if str(path) != STANDARD_INPUT and not _is_pipe(path):
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="capture-") as copy:
+        try:
+            with _opened(path) as pipe:
+                shutil.copyfileobj(pipe, copy)
+            copy.flush()
+        except OSError as error:
+            raise UnreadableCapture(f"{path}: {error.strerror or error}") from error
+        try:
+            yield copy.name
+        except CaptureError as error:
+            raise type(error)(str(error).replace(copy.name, str(path))) from error
+
+
+def _opened(path: str | Path) -> BinaryIO:
+    if str(path) == STANDARD_INPUT:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    return Path(path).open("rb")
+
+
+def _is_pipe(path: str | Path) -> bool:
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)

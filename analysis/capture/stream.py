@@ -145,7 +145,8 @@ class CaptureReader:
     def facts(self) -> dict[str, Any]:
         """What is known of the file: see PacketTable.source."""
         known = self._format or self._recognise()
-        notes = [text for text in (self._source.problem,) if text]
+        problem, unverified = self._source.problem, self._source.unverified
+        notes = [text for text in (problem, unverified) if text]
         if known.damage:
             notes.append(f"damaged behind packet {self.packets}: {known.damage}")
         return {
@@ -156,6 +157,8 @@ class CaptureReader:
             "link_types": sorted(known.link_types),
             "packets": self.packets,
             "truncated_tail": self._truncated,
+            "stream_problem": problem,
+            "unverified": unverified,
             "damaged": self.damaged,
             "unread_bytes": self._unread,
             "notes": notes,

@@ -1,47 +1,56 @@
-"""The packets of a capture, by whichever decoder knows its link type."""
+"""The packets of a capture, by whichever decoder knows its link types."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from analysis.capture.source import rereadable
 from analysis.capture.stream import stream
 from analysis.errors import UnsupportedCapture
 from analysis.packets import PacketTable
 
+Result = TypeVar("Result")
+OneDecoder = Literal["native", "pyshark"]
 DecoderName = Literal["auto", "native", "pyshark"]
 Progress = Callable[[int, int], None]
 """Called with (bytes read, bytes of the file)."""
+Work = Callable[[str | Path, OneDecoder, tuple[str, ...]], Result]
+
+
+def with_decoder(path: str | Path, decoder: DecoderName, work: Work[Result]) -> Result:
+    """``work(path, decoder, notes)``; "auto" does it again with tshark where a link type is unknown, however late it comes.
+
+    ``path`` may be a pipe or "-": work gets a file that can be read more than once. Raises CaptureError.
+    """
+    with rereadable(path) as file:
+        if decoder != "auto":
+            return work(file, decoder, ())
+        try:
+            return work(file, "native", ())
+        except UnsupportedCapture as error:
+            return work(file, "pyshark", (f"decoded with tshark: {error}",))
 
 
 def tables_of(
     path: str | Path,
-    decoder: DecoderName = "auto",
+    decoder: OneDecoder = "native",
     *,
     facts: dict[str, Any] | None = None,
     progress: Progress | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Iterator[PacketTable]:
-    """Successive tables of a capture; ``facts`` is filled at the end with what is known of the file.
+    """Successive tables of a capture; ``facts`` is filled at the end with what is known of the file, ``notes`` added to its own.
 
-    "auto" turns to tshark where the native decoder does not know the link type, with a note. Raises CaptureError.
+    Raises CaptureError.
     """
     facts = {} if facts is None else facts
     if decoder == "pyshark":
         yield from _tables_of_tshark(path, facts)
-        return
-    tables = stream(path, facts=facts, progress=progress)
-    try:
-        first = next(tables, None)
-    except UnsupportedCapture as error:
-        if decoder == "native":
-            raise
-        yield from _tables_of_tshark(path, facts)
-        facts["notes"].append(f"decoded with tshark: {error}")
-        return
-    if first is not None:
-        yield from itertools.chain([first], tables)
+    else:
+        yield from stream(path, facts=facts, progress=progress)
+    facts["notes"] += notes
 
 
 def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[PacketTable]:
@@ -61,8 +70,12 @@ def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[Packe
 
 def read_capture(path: str | Path, *, decoder: DecoderName = "auto") -> PacketTable:
     """The whole capture as one table (about 51 bytes per packet). Raises CaptureError."""
+    return with_decoder(path, decoder, _joined)
+
+
+def _joined(path: str | Path, decoder: OneDecoder, notes: tuple[str, ...]) -> PacketTable:
     facts: dict[str, Any] = {}
-    tables = list(tables_of(path, decoder, facts=facts))
+    tables = list(tables_of(path, decoder, facts=facts, notes=notes))
     if not tables:
         return PacketTable.empty(source=facts)
     return PacketTable.joined(tables, source=facts)

@@ -41,9 +41,16 @@ class Trust:
     verdict: TrustLevel
     reasons: tuple[str, ...]
     counters: dict[str, float]
+    remarks: tuple[str, ...] = ()
+    """What nobody could check, and what speaks neither for nor against the capture."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"verdict": self.verdict, "reasons": list(self.reasons), "counters": dict(self.counters)}
+        return {
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "remarks": list(self.remarks),
+            "counters": dict(self.counters),
+        }
 
 
 class TrustAccumulator:
@@ -119,14 +126,15 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
 
 def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, longest_reversal_ns: int) -> Trust:
     """The verdict: every sign that speaks against the capture becomes one reason."""
+    remarks = (f"end not verified: {facts['unverified']}",) if facts.get("unverified") else ()
     if packets == 0:
-        return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters)
+        return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters, remarks)
     reasons = [reason for reason in _reasons(counters, facts, packets, longest_reversal_ns) if reason]
     dropped = counters.get("dropped_by_kernel", 0)
     nothing_read = facts.get("unparsed", 0) == packets
     if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
-        return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters)
-    return Trust(TrustLevel.DEGRADED if reasons else TrustLevel.GOOD, tuple(reasons), counters)
+        return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters, remarks)
+    return Trust(TrustLevel.DEGRADED if reasons else TrustLevel.GOOD, tuple(reasons), counters, remarks)
 
 
 def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, longest_reversal_ns: int) -> list[str]:
@@ -149,7 +157,7 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
         counted("duplicated_packets", "frame was", "frames were", "captured more than once"),
         counted("acked_unseen_segments", "ACK", "ACKs", "for data never captured: packets are missing"),
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
-        (count("truncated_tail"), f"the file ends inside a record ({unread} not read)"),
+        (count("truncated_tail"), facts.get("stream_problem") or f"the file ends inside a record ({unread} not read)"),
         (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),
         counted("unparsed", "packet has", "packets have", "IP headers that could not be read"),
         counted(

@@ -18,7 +18,9 @@ from analysis.cli import main
 from analysis.packets import TCP
 from analysis.traffic.legacy import CAVEATS
 from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
 from tests.analysis.conftest import MPI_PORTS
+from tests.analysis.frames import ethernet, ipv4, tcp
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -176,3 +178,13 @@ def test_the_reader_of_a_pipe_may_leave_early(mpi_capture: Path) -> None:
     assert process.stderr.read() == b""
     assert process.wait(30) == 0
     process.stderr.close()
+
+
+def test_connections_that_only_one_side_speaks_on_have_their_inter_arrival_times(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "one_way.pcap"
+    path.write_bytes(files.pcap([Frame.whole(10**15 + k * 10**6, ethernet(ipv4(tcp(seq=k)))) for k in range(4)]))
+    flow = run_json(capsys, "flows", path, "--interarrival")["flows"][0]
+    assert flow["interarrival_mean_s_ab"] == flow["interarrival_mean_s"] == pytest.approx(1e-3)
+    assert "interarrival_mean_s_ba" not in flow

@@ -147,8 +147,8 @@ class Capture:
         written = 0
         try:
             with self.open() as packets, part.open("wb") as target:
-                compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-                for chunk in compressor.read_to_iter(packets, read_size=CHUNK_BYTES):
+                compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
+                for chunk in compressor.read_to_iter(packets, size=self._stored_bytes(), read_size=CHUNK_BYTES):
                     digest.update(chunk)
                     target.write(chunk)
                     written += len(chunk)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import zstandard
 
 from tests.workers.clusters.trials import PlainLink, capinfos, frame_lengths, output_of, run, unpacked
 from workers import launchers
@@ -101,6 +102,8 @@ def test_the_stored_file_is_complete_and_its_hash_is_true(testbed: Session, tmp_
     assert stored.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert stored.bytes == path.stat().st_size
     assert stored.stored_bytes == unpacked(path).stat().st_size
+    frame = zstandard.get_frame_parameters(path.read_bytes()[:18])
+    assert (frame.content_size, frame.has_checksum) == (stored.stored_bytes, True)
     assert sorted(child.name for child in tmp_path.iterdir()) == ["capture.pcapng", "capture.pcapng.zst"]
 
 

@@ -1,0 +1,106 @@
+"""Compressed captures: every kind gives the same packets, and none that was cut or damaged passes as good."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+import analysis
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+NOISE = random.Random(1)
+FRAMES = [
+    Frame.whole(10**15 + k * 1000, ethernet(ipv4(tcp(seq=1 + 300 * k, payload=NOISE.randbytes(300)), identity=k)))
+    for k in range(2000)
+]
+PLAIN = files.pcapng(FRAMES)
+
+
+def zstd_like_old_recordings(data: bytes) -> bytes:
+    """Neither size nor checksum: what recordings were before they got both."""
+    return b"".join(zstandard.ZstdCompressor(level=1).read_to_iter(io.BytesIO(data)))
+
+
+def zstd_with_both(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(level=1, write_checksum=True).compress(data)
+
+
+def lz4(data: bytes) -> bytes:
+    return subprocess.run(["lz4", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+COMPRESSORS = {
+    "gzip": gzip.compress, "zstd": zstd_with_both, "xz": lzma.compress, "bzip2": bz2.compress, "lz4": lz4,
+}  # fmt: skip
+
+
+def analysed(tmp_path: Path, data: bytes) -> analysis.CaptureAnalysis:
+    path = tmp_path / "capture"
+    path.write_bytes(data)
+    return analysis.analyse(path)
+
+
+def doubts(tmp_path: Path, data: bytes) -> str:
+    """Why it is not good, or is refused: bzip2 gives nothing of a block that is not whole."""
+    try:
+        trust = analysed(tmp_path, data).trust
+    except analysis.UnreadableCapture as refused:
+        return str(refused)
+    assert (trust.verdict == "good") == (not trust.reasons)
+    return " ".join(trust.reasons)
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_it_reads_every_kind_of_compression_also_in_two_streams(tmp_path: Path, kind: str) -> None:
+    compress = COMPRESSORS[kind]
+    for data in (compress(PLAIN), compress(PLAIN[:70_000]) + compress(PLAIN[70_000:])):
+        measured = analysed(tmp_path, data)
+        assert measured.capture["compression"] == kind
+        assert measured.metrics["packets"] == len(FRAMES)
+        assert (measured.trust.verdict, measured.trust.reasons, measured.trust.remarks) == ("good", (), ())
+
+
+@pytest.mark.parametrize("compress", [*COMPRESSORS.values(), zstd_like_old_recordings])
+def test_no_cut_passes_as_good(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    whole, chance = compress(PLAIN), random.Random(2)
+    for length in (len(whole) - 1, len(whole) - 5, *(chance.randrange(200_000, len(whole)) for _ in range(6))):
+        assert "end" in doubts(tmp_path, whole[:length]), length
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_no_flipped_bit_passes_as_good(tmp_path: Path, kind: str) -> None:
+    whole, chance = COMPRESSORS[kind](PLAIN), random.Random(3)
+    for _ in range(8):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(20, len(whole) - 20)] ^= 1 << chance.randrange(8)
+        assert doubts(tmp_path, bytes(damaged))
+
+
+def test_a_stream_without_a_checksum_is_read_and_its_end_called_not_verified(tmp_path: Path) -> None:
+    trust = analysed(tmp_path, zstd_like_old_recordings(PLAIN)).trust
+    assert (trust.verdict, trust.reasons) == ("good", ())
+    assert "end not verified" in trust.remarks[0]
+    assert trust.to_dict()["remarks"] == list(trust.remarks)
+
+
+def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    damaged = bytearray(zstd_with_both(PLAIN))
+    damaged[-300_000] ^= 0x10
+    path.write_bytes(damaged)
+    given = subprocess.run(["zstd", "-dcq"], input=bytes(damaged), capture_output=True, check=False).stdout
+    assert len(given) > 100_000
+    (tmp_path / "given").write_bytes(given)
+    expected = analysis.analyse(tmp_path / "given").metrics["packets"]
+    assert analysis.analyse(path).metrics["packets"] >= expected > 0

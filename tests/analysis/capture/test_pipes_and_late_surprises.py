@@ -1,0 +1,83 @@
+"""What cannot be known at the first packet: pipes that are read once, link types that come late."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import analysis
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+HANDSHAKE = struct.pack("<II", 7, 1) + b"OPAL-TCP-BTL".ljust(16, b"\0")
+PACKETS = 70_000
+"""More than two tables."""
+
+
+def frames(late: Frame | None = None) -> list[Frame]:
+    data = ethernet(ipv4(tcp(payload=b"d" * 30)))
+    made = [Frame.whole(10**15 + k * 1000, data) for k in range(PACKETS)]
+    return [*made[:-1], late or made[-1]]
+
+
+def with_a_late_handshake() -> bytes:
+    greeting = ethernet(ipv4(tcp(seq=31, payload=HANDSHAKE)))
+    return files.pcap(frames(Frame.whole(10**15 + PACKETS * 1000, greeting)))
+
+
+@pytest.fixture
+def late_handshake(tmp_path: Path) -> Path:
+    path = tmp_path / "late.pcap"
+    path.write_bytes(with_a_late_handshake())
+    return path
+
+
+def test_a_pipe_whose_handshake_comes_late_gives_what_the_file_gives(late_handshake: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(late_handshake.read_bytes()), daemon=True)
+    writer.start()
+    through, whole = analysis.analyse(pipe), analysis.analyse(late_handshake)
+    writer.join(10)
+    assert through.mpi.metrics == whole.mpi.metrics
+    assert through.mpi.metrics["packets"] == PACKETS
+    assert through.file == str(pipe)
+
+
+@pytest.mark.parametrize("pack", [bytes, lambda data: subprocess.run(["gzip"], input=data, capture_output=True).stdout])
+@pytest.mark.parametrize("command", [["stats", "-", "--json"], ["flows", "--interarrival", "-", "--json"]])
+def test_a_dash_is_standard_input(pack: Callable[[bytes], bytes], command: list[str]) -> None:
+    argv = [sys.executable, "-m", "analysis", *command]
+    done = subprocess.run(argv, input=pack(files.pcap(frames())), capture_output=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert b'"verdict":"' in done.stdout
+
+
+def test_what_is_wrong_with_a_pipe_is_told_under_its_own_name() -> None:
+    argv = [sys.executable, "-m", "analysis", "stats", "-"]
+    done = subprocess.run(argv, input=b"nonsense", capture_output=True, timeout=100, text=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"analysis: -: the file is neither")
+
+
+@pytest.mark.parametrize("at", [0, PACKETS - 1])
+def test_an_unknown_link_type_falls_back_to_tshark_wherever_it_comes(tmp_path: Path, at: int) -> None:
+    known, unknown = frames()[:2], Frame.whole(10**15, b"\0\0" + bytes(30))
+    path = tmp_path / "links.pcapng"
+    blocks = [files.enhanced(known[0]) for _ in range(40_000)]
+    blocks[at % 40_000 if at == 0 else 35_000] = files.enhanced(unknown, number=1)
+    path.write_bytes(files.section() + files.interface() + files.interface(link=147) + b"".join(blocks))
+    measured = analysis.analyse(path)
+    assert measured.metrics["packets"] == 40_000
+    assert measured.capture["decoder"] == "pyshark"
+    assert "link type 147" in measured.capture["notes"][-1]
+    with pytest.raises(analysis.UnsupportedCapture):
+        analysis.analyse(path, decoder="native")
