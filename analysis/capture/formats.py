@@ -43,6 +43,7 @@ class PcapFormat:
         self.snap_length = int.from_bytes(header[16:20], order)
         self.link_types = {int.from_bytes(header[20:24], order) & 0xFFFF}  # flags lie above bit 16
         self._link = next(iter(self.link_types))
+        self._lengths = _order_of_lengths(int.from_bytes(header[4:6], order), int.from_bytes(header[6:8], order))
         self.longest = max(USUAL_LONGEST_RECORD, min(self.snap_length, LONGEST_RECORD))
         self.damage: str | None = None
 
@@ -54,6 +55,7 @@ class PcapFormat:
             end,
             self.big_endian,
             self._ns_per_fraction,
+            self._lengths,
             self.longest,
             self._link,
             *block.framing_columns(first),
@@ -61,6 +63,10 @@ class PcapFormat:
         if status == framing.DAMAGED:
             self.damage = "a record header claims more bytes than any packet has"
         return n, at, status
+
+    def block_length(self, data: Buffer, at: int) -> int:
+        """No record is passed over."""
+        return 0
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -112,6 +118,10 @@ class PcapngFormat:
                 return n, at, framing.MORE if length == 0 else framing.DAMAGED
             at += length
 
+    def block_length(self, data: Buffer, at: int) -> int:
+        """Bytes of the block that begins at ``at``, by its own header."""
+        return int.from_bytes(data[at + 4 : at + 8].tobytes(), "big" if self.big_endian else "little")
+
     def _control(self, data: Buffer) -> int:
         """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
         if len(data) < 12:
@@ -134,6 +144,8 @@ class PcapngFormat:
         self.big_endian = big_endian
         kind = int.from_bytes(head[:4], order)
         if kind == framing.SECTION_HEADER:
+            if length < 28 or not _is_known_section(block, order):
+                return self._damaged("a section header of an unknown version")
             self.sections += 1
             self._count = 0
             return length
@@ -207,6 +219,20 @@ class PcapngFormat:
         return totals
 
 
+def _order_of_lengths(major: int, minor: int) -> int:
+    """Which of the lengths of a pcap record comes first, as libpcap has it. Raises UnreadableCapture for unknown versions."""
+    if (major, minor) == (543, 0) or (major == 2 and minor < 3):
+        return framing.LENGTHS_SWAPPED
+    if major != 2 or minor > 4:
+        raise UnreadableCapture(f"pcap files of version {major}.{minor} are not known")
+    return framing.LENGTHS_PERHAPS_SWAPPED if minor == 3 else framing.LENGTHS_IN_ORDER
+
+
+def _is_known_section(block: bytes, order: Any) -> bool:
+    """1.0, and 1.2, which some programs wrote and means the same."""
+    return (int.from_bytes(block[12:14], order), int.from_bytes(block[14:16], order)) in ((1, 0), (1, 2))
+
+
 def _options(data: bytes, order: Any) -> dict[int, bytes]:
     """pcapng options, the last of each code; what does not fit is left out."""
     options: dict[int, bytes] = {}
@@ -230,6 +256,10 @@ def recognise(header: bytes) -> CaptureFormat:
     Raises UnreadableCapture.
     """
     if header[:4] == _PCAPNG_MAGIC:
+        order: Any = "big" if header[8:12] == _BYTE_ORDER_MAGIC.to_bytes(4, "big") else "little"
+        if len(header) >= 16 and not _is_known_section(header, order):
+            major, minor = (int.from_bytes(header[at : at + 2], order) for at in (12, 14))
+            raise UnreadableCapture(f"pcapng files of version {major}.{minor} are not known")
         return PcapngFormat(header)
     if header[:4] in _PCAP_MAGICS:
         if len(header) < PcapFormat.header_bytes:

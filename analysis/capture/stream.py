@@ -42,6 +42,9 @@ class CaptureReader:
         self._decoder = Decoder()
         self.damaged = False
         self._unread = 0
+        self._to_pass = 0
+        """Bytes of a block that nobody looks into, still to come."""
+        self._undefined = 0
         self._truncated = False
         self.packets = 0
 
@@ -77,14 +80,17 @@ class CaptureReader:
         rows = 0
         while rows < block.capacity:
             known = self._format or self._read_header()
-            if known is None or self.damaged:
+            if known is None or self.damaged or not self._pass_over():
                 return rows, False
             new, self._start, status = known.frame(self._data, self._start, self._end, block, rows)
             self._refuse_unknown_links(known, block, rows, rows + new)
+            self._undefined += int(np.count_nonzero(block.links(rows, rows + new) == framing.NO_LINK))
             self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
             if status == framing.DAMAGED:
                 self.damaged = True
+            elif status == framing.PASS_OVER:
+                self._to_pass = known.block_length(self._data, self._start)
             elif status == framing.MORE and not self._fill():
                 return rows, False
         return rows, True
@@ -116,6 +122,16 @@ class CaptureReader:
                     f"{self._path}: the native decoder does not know link type {', '.join(map(str, sorted(used)))}"
                 )
 
+    def _pass_over(self) -> bool:
+        """Pass over a long block as far as it is there; whether its end was reached."""
+        while self._to_pass:
+            here = min(self._to_pass, self._end - self._start)
+            self._start += here
+            self._to_pass -= here
+            if self._to_pass and not self._fill():
+                return False
+        return True
+
     def _fill(self) -> bool:
         """Read on behind the bytes not yet used; False at the present end."""
         left = self._end - self._start
@@ -138,7 +154,7 @@ class CaptureReader:
         if self._format is None:
             self._recognise()
         self._unread = self._end - self._start
-        self._truncated = not self.damaged and (self._unread > 0 or self._source.problem is not None)
+        self._truncated = not self.damaged and (self._unread + self._to_pass > 0 or self._source.problem is not None)
         while self.damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
 
@@ -161,6 +177,7 @@ class CaptureReader:
             "unverified": unverified,
             "damaged": self.damaged,
             "unread_bytes": self._unread,
+            "undefined_interface": self._undefined,
             "notes": notes,
         }
 

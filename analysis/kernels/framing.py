@@ -20,6 +20,11 @@ CONTROL = 2
 """pcapng: a block that the caller must read (section, interface, statistics)."""
 DAMAGED = 3
 """The next record's header contradicts itself; nothing behind it can be believed."""
+PASS_OVER = 4
+"""pcapng: a block of a kind that is not looked into, longer than the buffer; the caller passes over its bytes."""
+
+LENGTHS_IN_ORDER, LENGTHS_SWAPPED, LENGTHS_PERHAPS_SWAPPED = 0, 1, 2
+"""Before version 2.3 a pcap record had its original length first; in 2.3 either order is found."""
 
 SECTION_HEADER, INTERFACE, PACKET, SIMPLE_PACKET, STATISTICS, ENHANCED_PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
 
@@ -40,6 +45,7 @@ def frame_pcap(
     end: int,
     big_endian: bool,
     ns_per_fraction: int,
+    lengths: int,
     longest: int,
     link: int,
     time_ns: Int64,
@@ -59,6 +65,9 @@ def frame_pcap(
         if end - at < 16:
             return n, at, MORE
         captured = u32_file(data + at + 8, limit, big_endian)
+        original = u32_file(data + at + 12, limit, big_endian)
+        if lengths == LENGTHS_SWAPPED or (lengths == LENGTHS_PERHAPS_SWAPPED and captured > original):
+            captured, original = original, captured
         if captured > longest:
             return n, at, DAMAGED
         if end - at - 16 < captured:
@@ -66,7 +75,7 @@ def frame_pcap(
         seconds = u32_file(data + at, limit, big_endian)
         time_ns[n] = seconds * 1_000_000_000 + u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
         cap_len[n] = captured
-        orig_len[n] = u32_file(data + at + 12, limit, big_endian)
+        orig_len[n] = original
         offset[n] = at + 16
         link_type[n] = link
         at += 16 + captured
@@ -129,8 +138,10 @@ def frame_pcapng(
         if kind in (SECTION_HEADER, INTERFACE, STATISTICS):
             return n, at, CONTROL
         block = u32_file(data + at + 4, limit, big_endian)
-        if block < 12 or block % 4 or block > longest + 64:
+        if block < 12 or block % 4:
             return n, at, DAMAGED
+        if block > longest + 64:
+            return n, at, DAMAGED if kind in (ENHANCED_PACKET, PACKET, SIMPLE_PACKET) else PASS_OVER
         if end - at < block:
             return n, at, MORE
         if u32_file(data + at + block - 4, limit, big_endian) != block:
