@@ -130,7 +130,7 @@ def analyse(
         capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(whole, reading.facts, drops, reading.signs, rates),
+        trust=_trust(whole, reading.facts | _counts(connected.limits), drops, reading.signs, rates),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
@@ -226,6 +226,11 @@ def _left_out(connections: int, limits: Limits) -> list[str]:
     return notes
 
 
+def _counts(limits: Limits) -> dict[str, int]:
+    """What was left out of the TCP metrics and casts doubt on them."""
+    return {"untracked_packets": limits.untracked_packets, "gaps_forgotten": limits.gaps_forgotten}
+
+
 def _add(analysis: ScopeAnalysis, measured: Measured) -> None:
     metrics, missing = measured
     analysis.metrics.update(metrics)
@@ -261,6 +266,7 @@ def _trust(
 ) -> Trust:
     """Judge, and put the counters among the metrics."""
     counters, missing = signs.counters(rates.tcp_packets)
+    facts = facts | signs.left_out() | {"tool_reported": drops is not None and drops.received is not None}
     from_file, not_in_file = trust.file_counters(facts, drops)
     counters |= from_file
     counters["time_reversals"] = rates.reversals

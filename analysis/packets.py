@@ -27,7 +27,7 @@ CUT: Final = 64
 REVERSE: Final = 128
 """The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
 
-_WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "btl_handshakes", "source")
+_WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "flow_network", "btl_handshakes", "source")
 
 # Those bits of PacketTable.tcp_flags that are looked at, as on the wire
 FIN: Final = 0x01
@@ -46,6 +46,8 @@ class PacketTable:
     ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered 5-tuple (a connection that reuses its ports is
     split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN options (``NO_SCALE``, 0
     when absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.
+    Of RoCEv2 (UDP to port 4791) ``seq`` is the packet's number, ``ack`` the queue pair that it goes to, ``window`` the
+    operation code and ``tcp_flags`` the two ECN bits of the IP header.
     """
 
     time_ns: npt.NDArray[np.int64]
@@ -71,6 +73,8 @@ class PacketTable:
     """Shape (F, 4): host A, port A, host B, port B."""
     flow_protocol: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Shape (F,): IP protocol number."""
+    flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.encapsulation); (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Shape (H, 3): packet index, jobid, vpid of every Open MPI BTL handshake seen (METRICS.md section 6)."""
     source: dict[str, Any] = field(default_factory=dict)
@@ -101,6 +105,7 @@ class PacketTable:
             hosts=last.hosts,
             flow_endpoints=last.flow_endpoints,
             flow_protocol=last.flow_protocol,
+            flow_network=last.flow_network,
             btl_handshakes=np.concatenate(handshakes),
             source=source,
         )

@@ -91,7 +91,8 @@ class Decoder:
             **block.columns(rows),
             hosts=self._names(),
             flow_endpoints=np.stack([flows[name] for name in ("a", "a_port", "b", "b_port")], axis=1),
-            flow_protocol=flows["protocol"].astype(np.uint8),
+            flow_protocol=flows["identity"].astype(np.uint8),
+            flow_network=flows["identity"] >> np.uint64(8),
             btl_handshakes=handshakes,
         )
 
@@ -105,7 +106,7 @@ class Decoder:
 
     def facts(self) -> dict[str, Any]:
         """Counts over all chunks so far."""
-        counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit")
+        counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit", "hidden", "beyond_frame")
         return {"decoder": "native", **{name: self._count(name) for name in counts}}
 
 

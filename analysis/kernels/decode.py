@@ -1,4 +1,4 @@
-"""Headers of captured frames to columns: link layer, IPv4 and IPv6, TCP, UDP, ICMP.
+"""Headers of captured frames to columns: link layer, the innermost IPv4 or IPv6, TCP, UDP, ICMP.
 
 Sources: RFC 791, 8200, 9293, 768; IEEE 802.1Q; the link types of tcpdump.org. ``end``, the address behind the captured bytes,
 bounds every read. Only ``decode`` touches arrays: see kernels.raw.
@@ -10,6 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
+from analysis.kernels.encapsulation import (
+    DEPTH,
+    ETHERTYPE_IPV4,
+    ETHERTYPE_IPV6,
+    HIDDEN,
+    UNKNOWN,
+    behind_authentication,
+    behind_protocol,
+    behind_tags,
+)
 from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, tables_at
 from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
 from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, NO_SCALE, REVERSE, SYN, TCP, UDP
@@ -18,14 +28,15 @@ from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, 
 ETHERNET, NULL, LOOP, LINUX_SLL, LINUX_SLL2 = 1, 0, 108, 113, 276
 RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY = 12, 101, 228, 229
 
-ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
-UNKNOWN = -1
+ROCE_PORT = 4791
+"""InfiniBand over UDP (RoCEv2)."""
 
 _OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
 """'OPAL', '-TCP', '-BTL' in network byte order."""
 
 _MAPPED = np.uint64(0xFFFF00000000)
 _32 = np.uint64(32)
+_8 = np.uint64(8)
 
 Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
@@ -98,10 +109,14 @@ def ipv4_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
     if transport < 20 or u8(ip, end) >> 4 != 4:
         return CUT, 0, 0, 0, 0, 0, np.uint64(0)
     kind = IPV4 | FRAGMENT if u16(ip + 6, end) & 0x1FFF else IPV4
+    protocol = u8(ip + 9, end)
+    if protocol == 51 and kind == IPV4:
+        l4, protocol = behind_authentication(ip + transport, end, protocol)
+        transport = l4 - ip
     source = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 12, end)), tables)
     destination = find_host(np.uint64(0), _MAPPED | np.uint64(u32(ip + 16, end)), tables)
     mark = np.uint64(u32(ip + 4, end)) << _32
-    return kind, transport, u16(ip + 2, end), u8(ip + 9, end), source, destination, mark
+    return kind, transport, u16(ip + 2, end), protocol, source, destination, mark
 
 
 @jit
@@ -117,6 +132,39 @@ def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
     transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
     kind = IPV6 | FRAGMENT if later_fragment else IPV6 | CUT if cut else IPV6
     return kind, transport, length, protocol, source, destination, np.uint64(u32(ip, end)) << _32
+
+
+@jit
+def innermost(
+    ip: int, end: int, ethertype: int, room: int, network: np.uint64, tables: int
+) -> tuple[int, int, int, np.uint64]:
+    """(address, EtherType, bytes that its frame has for it, network) of the innermost IP packet of the one at ``ip``."""
+    for _ in range(DEPTH):
+        if ethertype == ETHERTYPE_IPV4:
+            if ip + 20 > end or u8(ip, end) < 0x45 or u8(ip, end) > 0x4F or u16(ip + 6, end) & 0x1FFF:
+                return ip, ethertype, room, network
+            length = u16(ip + 2, end)
+            at, protocol = behind_authentication(ip + (u8(ip, end) & 15) * 4, end, u8(ip + 9, end))
+        else:
+            if ip + 40 > end or u8(ip, end) >> 4 != 6:
+                return ip, ethertype, room, network
+            length = u16(ip + 4, end)
+            length += 40 if length > 0 else 0
+            transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
+            if later_fragment or cut:
+                return ip, ethertype, room, network
+            at = ip + transport
+        if protocol == 6:
+            return ip, ethertype, room, network
+        inside, following, inner_network = behind_protocol(at, end, protocol, network)
+        if following < 0:
+            known = tables_at(tables, 1, 0)
+            known.hidden += following == HIDDEN
+            return ip, ethertype, room, network
+        room = (min(room, length) if length > 0 else room) - (inside - ip)
+        ip, ethertype, network = inside, following, inner_network
+    tables_at(tables, 1, 0).hidden += 1
+    return ip, ethertype, room, network
 
 
 @jit
@@ -214,10 +262,17 @@ def decode(
         frame = data + offsets[i]
         end = frame + signed(cap_len[i])
         l2, ethertype = link_layer(frame, end, links[i])
-        if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
-            known.not_ip += 1
-            continue
         ip = frame + l2
+        network = np.uint64(0)
+        if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
+            ip, ethertype, network = behind_tags(ip, end, ethertype, network)
+            if ethertype < 0:
+                known.hidden += ethertype == HIDDEN
+                known.not_ip += 1
+                continue
+        room = max(signed(orig_len[i]) - (ip - frame), 0)
+        if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
+            ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
         if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
             kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
             known.unparsed += 1
@@ -235,7 +290,10 @@ def decode(
         if frame_kind & (FRAGMENT | CUT):
             continue
         if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
-            ip_len = max(signed(orig_len[i]) - l2, 0)
+            ip_len = room
+        elif ip_len > room:
+            known.beyond_frame += 1
+            ip_len = room
         mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | protocol))
         l4 = ip + transport
         content = max(ip_len - transport, 0)
@@ -243,7 +301,7 @@ def decode(
             if protocol == 1 or protocol == 58:
                 kind[i] = frame_kind | ICMP
             continue
-        if l4 + 4 > end:
+        if l4 + 4 > end or content < 4:
             kind[i] = frame_kind | CUT
             continue
         a = u16(l4, end)
@@ -251,23 +309,28 @@ def decode(
         sport[i] = a
         dport[i] = b
         if source != NO_HOST and destination != NO_HOST:
-            index = find_flow(source, a, destination, b, protocol, tables)
+            index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
             if index >= 0:
                 flow[i] = index
                 ends = flow_at(known.flow_list, known.flow_room, index)
                 if ends.a != source or ends.a_port != a:
                     frame_kind |= REVERSE
         if protocol == 17:
-            if l4 + 8 > end:
+            if l4 + 6 > end or content < 8:
                 kind[i] = frame_kind | CUT
                 continue
-            payload[i] = max(content - 8, 0)
+            payload[i] = content - 8
             kind[i] = frame_kind | UDP
+            if b == ROCE_PORT and content >= 20 and l4 + 20 <= end:  # what InfiniBand's base transport header says
+                window[i] = u8(l4 + 8, end)
+                ack[i] = u32(l4 + 12, end) & 0xFFFFFF
+                seq[i] = u32(l4 + 16, end) & 0xFFFFFF
+                tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
             continue
         header = 0
-        if l4 + 20 <= end:
+        if l4 + 16 <= end:  # what follows the window says nothing that is needed
             header = (u8(l4 + 12, end) >> 4) * 4
-        if header < 20:  # cut short or malformed: not a TCP packet that anybody could follow
+        if header < 20 or header > content:  # cut short or malformed: not a TCP packet that anybody could follow
             kind[i] = frame_kind | CUT
             continue
         flags = u8(l4 + 13, end)
@@ -275,7 +338,7 @@ def decode(
         ack[i] = u32(l4 + 8, end)
         tcp_flags[i] = flags
         window[i] = u16(l4 + 14, end)
-        length = max(content - header, 0)
+        length = content - header
         payload[i] = length
         options_end = min(l4 + header, end)
         kind[i] = frame_kind | TCP if l4 + header <= end else frame_kind | TCP | CUT

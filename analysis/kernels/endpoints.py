@@ -18,6 +18,8 @@ TABLES = np.dtype(
         ("not_ip", "i8"),
         ("addresses_not_kept", "i8"),
         ("packets_beyond_flow_limit", "i8"),
+        ("hidden", "i8"),
+        ("beyond_frame", "i8"),
         ("host_slots", "i8"),
         ("host_slot_count", "i8"),
         ("host_list", "i8"),
@@ -31,7 +33,7 @@ TABLES = np.dtype(
 """Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
-FLOW = np.dtype([("key", "u8"), ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("protocol", "u8")])
+FLOW = np.dtype([("key", "u8"), ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("identity", "u8")])
 SLOT = np.dtype([("entry", "i4")])
 
 tables_at = record_at(TABLES)
@@ -51,11 +53,17 @@ def mix(value: np.uint64, word: np.uint64) -> np.uint64:
 
 
 @jit
+def slot_of(value: np.uint64, mask: int) -> int:
+    """Where to look first: every bit of ``value`` reaches the slot, or ranges of hosts and ports would share a few."""
+    return signed((value * _HASH) >> _32) & mask
+
+
+@jit
 def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     """Index of the address, entered when new; NO_HOST when the table is full."""
     known = tables_at(tables, 1, 0)
     mask = known.host_slot_count - 1
-    place = signed(mix(high, low * _HASH)) & mask
+    place = slot_of(mix(high, low * _HASH), mask)
     entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
     while entry != 0:
         host = host_at(known.host_list, known.host_room, entry - 1)
@@ -83,16 +91,16 @@ def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64
 
 
 @jit
-def find_flow(source: int, sport: int, destination: int, dport: int, protocol: int, tables: int) -> int:
-    """Index of the unordered 5-tuple, entered when new; -1 when the table is full."""
+def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
+    """Index of the unordered 4-tuple with ``identity`` (protocol | virtual network << 8), entered when new; -1 when the table is full."""
     known = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = known.flow_slot_count - 1
-    place = signed(mix(key, np.uint64(protocol))) & mask
+    place = slot_of(mix(key, identity), mask)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     while entry != 0:
         flow = flow_at(known.flow_list, known.flow_room, entry - 1)
-        if flow.key == key and flow.protocol == protocol:
+        if flow.key == key and flow.identity == identity:
             return entry - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
@@ -101,7 +109,7 @@ def find_flow(source: int, sport: int, destination: int, dport: int, protocol: i
         return -1
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
     flow.key = key
-    flow.protocol = protocol
+    flow.identity = identity
     flow.a = source
     flow.a_port = sport
     flow.b = destination
@@ -118,7 +126,7 @@ def reenter_flows(tables: int) -> None:
     mask = known.flow_slot_count - 1
     for index in range(known.flows):
         flow = flow_at(known.flow_list, known.flow_room, index)
-        place = signed(mix(flow.key, flow.protocol)) & mask
+        place = slot_of(mix(flow.key, flow.identity), mask)
         while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
             place = (place + 1) & mask
         slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1

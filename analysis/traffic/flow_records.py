@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.capture.virtual_networks import named_network
 from analysis.kernels import tcp_state as state
 from analysis.packets import NO_TIME
 
@@ -176,12 +177,19 @@ def rtt_samples(records: Records) -> npt.NDArray[np.int64]:
     return chosen
 
 
-def rows(records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...]) -> list[dict[str, Any]]:
-    """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``."""
+def rows(
+    records: Records, numbers: npt.NDArray[np.int64], hosts: tuple[str, ...], networks: npt.NDArray[np.uint64]
+) -> list[dict[str, Any]]:
+    """JSON-ready: sums over both directions under the catalogue's ids, what either side sent under ``id_ab``, ``id_ba``.
+
+    ``network`` names the virtual network of each, where the capture holds any.
+    """
     columns: dict[str, list[Any]] = {"connection": numbers.tolist(), "flow": records["flow"].tolist()}
     for end in ("a", "b"):
         columns[f"host_{end}"] = [hosts[host] for host in records[f"host_{end}"].tolist()]
         columns[f"port_{end}"] = records[f"port_{end}"].tolist()
+    if networks.any():
+        columns["network"] = [named_network(int(networks[flow])) for flow in records["flow"].tolist()]
     columns["handshake"] = [HANDSHAKES[value] for value in records["handshake"].tolist()]
     columns["closing"] = _closings(records)
     columns["aborted"] = records["aborted"].tolist()

@@ -34,6 +34,8 @@ class FlowSet:
 
     records: npt.NDArray[np.void]
     hosts: tuple[str, ...] = ()
+    networks: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """Shape (F,): the virtual network of every flow (capture.virtual_networks); (0,) where none is known."""
     limits: Limits = field(default_factory=Limits)
     windows: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)), repr=False)
     """Shape (C, 2): sum and number of the windows whose scale is known, both directions."""
@@ -55,6 +57,7 @@ class FlowSet:
         *,
         hosts: tuple[str, ...],
         endpoints: npt.NDArray[np.uint16],
+        networks: npt.NDArray[np.uint64],
         sampled_share: float,
         untracked_packets: int,
     ) -> FlowSet:
@@ -72,7 +75,7 @@ class FlowSet:
             int(sides["segments_forgotten"].sum()),
             sampled_share,
         )
-        return cls(records, hosts, limits, windows, values, begins)
+        return cls(records, hosts, networks, limits, windows, values, begins)
 
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
@@ -107,4 +110,4 @@ class FlowSet:
         if limit is not None and len(numbers) > limit:
             volume = self.records["wire_bytes_ab"][numbers] + self.records["wire_bytes_ba"][numbers]
             numbers = np.sort(numbers[np.argsort(-volume, kind="stable")[:limit]])
-        return rows(self.records[numbers], numbers, self.hosts)
+        return rows(self.records[numbers], numbers, self.hosts, self.networks)

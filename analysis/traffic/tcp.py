@@ -90,6 +90,7 @@ class TcpAccumulator:
         self._current = np.full(64, state.UNKNOWN, np.int32)
         self._hosts: tuple[str, ...] = ()
         self._endpoints: npt.NDArray[np.uint16] = np.zeros((0, 4), np.uint16)
+        self._networks: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
         self._make_room()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.uint32]:
@@ -99,6 +100,7 @@ class TcpAccumulator:
         """
         self._hosts = table.hosts
         self._endpoints = table.flow_endpoints
+        self._networks = table.flow_network
         self._grow_flows(len(table.flow_endpoints))
         connection_of = np.full(len(table), NO_FLOW, np.uint32)
         row = 0
@@ -129,6 +131,7 @@ class TcpAccumulator:
             short,
             hosts=self._hosts,
             endpoints=self._endpoints,
+            networks=self._networks,
             sampled_share=float(store["draw_limit"]) / 2**32,
             untracked_packets=int(store["untracked"]),
         )

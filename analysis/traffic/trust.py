@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
 from analysis.numbers import amount, plural
-from analysis.packets import SYN, PacketTable
+from analysis.packets import CUT, FRAGMENT, SYN, TCP, PacketTable
 from analysis.trust_level import TrustLevel
 
 UNUSABLE_DROP_SHARE: Final = 0.05
@@ -23,6 +23,36 @@ _LINK_LAYER: Final = 14 + 2 * 4
 _HEADERS: Final = 40
 _RING: Final = 1 << 12
 _NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
+
+
+_LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
+    "cut_headers": (
+        "packet ends",
+        "packets end",
+        "inside of a header, or has headers that could not be read: connections and payload leave it out",
+    ),
+    "fragments": (
+        "packet is a later IP fragment",
+        "packets are later IP fragments",
+        "whose payload is in no connection",
+    ),
+    "hidden": (
+        "packet carries",
+        "packets carry",
+        "something that cannot be looked into (encrypted, or an unknown tunnel)",
+    ),
+    "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
+    "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
+    "packets_beyond_flow_limit": ("packet belongs", "packets belong", "to flows beyond the limit of the flow table"),
+    "untracked_packets": (
+        "packet belongs",
+        "packets belong",
+        "to connections beyond the limit, which are not followed",
+    ),
+    "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
+    "addresses_not_kept": ("time", "times", "an address had no room in the host table"),
+}
+"""What the metrics are about and nevertheless leave out, by its count among the facts; never with trust "good"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +95,8 @@ class TrustAccumulator:
         self._announced = np.zeros((1024, 2), np.uint16)
         self._counters = np.zeros(4, np.int64)
         self._duplicates = 0
+        self._cut_headers = 0
+        self._fragments = 0
 
     def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
         """Add a table; returns which of its rows repeat an earlier frame."""
@@ -78,6 +110,8 @@ class TrustAccumulator:
             # does: true frames, both. A capture that sees frames twice sees others than these twice.
             duplicate[:] = False
         self._duplicates += int(np.count_nonzero(duplicate))
+        self._cut_headers += int(np.count_nonzero(table.kind & (CUT | TCP) == CUT))
+        self._fragments += int(np.count_nonzero(table.kind & FRAGMENT))
         flows = len(table.flow_endpoints)
         if flows > len(self._announced):
             grown = np.zeros((2 * flows, 2), np.uint16)
@@ -88,6 +122,10 @@ class TrustAccumulator:
             self._longest_frame, self._usual_mss, self._announced, self._counters,
         )  # fmt: skip
         return duplicate
+
+    def left_out(self) -> dict[str, int]:
+        """Packets whose transport header, and so whatever depends on it, is in no metric."""
+        return {"cut_headers": self._cut_headers, "fragments": self._fragments}
 
     def counters(self, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available) for super-segments and duplicates."""
@@ -131,7 +169,7 @@ def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, lo
         return Trust(TrustLevel.UNUSABLE, ("the capture holds no packets",), counters, remarks)
     reasons = [reason for reason in _reasons(counters, facts, packets, longest_reversal_ns) if reason]
     dropped = counters.get("dropped_by_kernel", 0)
-    nothing_read = facts.get("unparsed", 0) == packets
+    nothing_read = facts.get("cut_headers", 0) == packets
     if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
         return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters, remarks)
     return Trust(TrustLevel.DEGRADED if reasons else TrustLevel.GOOD, tuple(reasons), counters, remarks)
@@ -145,27 +183,28 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
         return count(name), f"{plural(count(name), one, many)} {what}"
 
     offloads = "offloads were on, so packet counts and inter-arrival times are not those of the wire"
+    unseen = "for data never captured: packets are missing"
+    if count("fragments"):
+        unseen = "for data that were never captured, or are in fragments"
     reversals, unread = count("time_reversals"), plural(count("unread_bytes"), "byte")
     backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
     stamped, longest = plural(reversals, "packet is", "packets are"), amount(longest_reversal_ns / 1e9, "s")
     signs: list[tuple[float, str]] = [
         counted("dropped_by_kernel", "packet was", "packets were", "dropped while capturing"),
         counted(
-            "tail_lost", "received packet was", "received packets were", "never written: the tool stopped too early"
+            "tail_lost",
+            "received packet was",
+            "received packets were",
+            "never written: the tool stopped too early"
+            if facts.get("tool_reported", True)
+            else "not in the file, by its own statistics: it was filtered afterwards, or the tool stopped too early",
         ),
         counted("super_segments", "segment is", "segments are", f"longer than the wire carries: {offloads}"),
         counted("duplicated_packets", "frame was", "frames were", "captured more than once"),
-        counted("acked_unseen_segments", "ACK", "ACKs", "for data never captured: packets are missing"),
+        counted("acked_unseen_segments", "ACK", "ACKs", unseen),
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
         (count("truncated_tail"), facts.get("stream_problem") or f"the file ends inside a record ({unread} not read)"),
         (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),
-        counted("unparsed", "packet has", "packets have", "IP headers that could not be read"),
-        counted(
-            "packets_beyond_flow_limit",
-            "packet belongs",
-            "packets belong",
-            "to flows beyond the limit of the flow table",
-        ),
-        counted("addresses_not_kept", "time", "times", "an address had no room in the host table"),
+        *(counted(name, *words) for name, words in _LEFT_OUT.items()),
     ]
     return [text for sign, text in signs if sign]

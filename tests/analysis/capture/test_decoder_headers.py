@@ -149,9 +149,9 @@ def test_it_keeps_what_it_could_read_of_a_cut_file_and_says_so(tmp_path: Path, i
     for k in cuts:
         kind = int(table.kind[k])
         assert bool(kind & CUT) == (14 <= k < payload_at), k
-        assert bool(kind & TCP_BIT) == (k >= header_at + 20), k
+        assert bool(kind & TCP_BIT) == (k >= header_at + 16), k
         assert (table.sport[k], table.dport[k]) == ((1, 2) if k >= header_at + 4 else (0, 0)), k
-        assert table.payload[k] == (4 if k >= header_at + 20 else 0), k
+        assert table.payload[k] == (4 if k >= header_at + 16 else 0), k
 
 
 def test_a_header_that_contradicts_itself_is_not_believed(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_a_header_that_contradicts_itself_is_not_believed(tmp_path: Path) -> Non
         ETHER / IP(len=30, **V4) / SEGMENT,
     ]
     table = read(tmp_path, *map(bytes, frames))
-    assert [bool(kind & TCP_BIT) for kind in table.kind] == [False, False, False, True]
-    assert [bool(kind & CUT) for kind in table.kind] == [True, True, True, False]
+    assert [bool(kind & TCP_BIT) for kind in table.kind] == [False, False, False, False]
+    assert [bool(kind & CUT) for kind in table.kind] == [True, True, True, True]
     assert table.payload[3] == 0
 
 

@@ -1,0 +1,131 @@
+"""TCP and UDP inside of tags, labels and tunnels: the innermost packet counts, exactly as tshark sees it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import analysis
+from analysis.capture.dissect import read_with_tshark
+from analysis.capture.virtual_networks import named_network
+from analysis.packets import TCP, UDP, PacketTable
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.encapsulations import KINDS, OUTER, frame, inner_frame, outer_udp, vxlan
+from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
+from tests.analysis.oracles.tools import tshark_fields
+
+MS = 1_000_000
+SHARED = tuple(name for name in PacketTable.columns() if name != "fingerprint")
+SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
+BACK = {"source": "10.0.0.2", "destination": "10.0.0.1"}
+NETWORKS = {
+    "vxlan": "VXLAN 7", "geneve": "GENEVE 7", "geneve_of_ip": "GENEVE 7", "gre": "GRE 7", "gre_with_everything": "GRE 7",
+    "gre_of_ethernet": "GRE 7", "pppoe": "PPPoE 7", "pbb": "PBB 7", "vxlan_in_mpls_in_gre": "VXLAN 7",
+}  # fmt: skip
+
+
+def conversation() -> list[bytes]:
+    """IPv4 and UDP and IPv6 packets: a connection that repeats a segment."""
+    return [
+        ipv4(tcp(seq=0, ack=0, flags=0x02, options=SYN_OPTIONS)),
+        ipv4(tcp(20_000, 40_000, seq=9, ack=1, flags=0x12, options=SYN_OPTIONS), **BACK),
+        ipv4(tcp(seq=1, ack=10)),
+        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=1),
+        ipv4(tcp(20_000, 40_000, seq=10, ack=701), **BACK),
+        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=2),
+        ipv4(udp(7000, 7001, b"u" * 30), protocol=17),
+    ]
+
+
+def capture(tmp_path: Path, frames: list[bytes], snap_length: int = 262_144) -> Path:
+    path = tmp_path / "frames.pcap"
+    path.write_bytes(files.pcap([Frame.whole(10**15 + MS * k, data, snap_length) for k, data in enumerate(frames)]))
+    return path
+
+
+def same_from_both(path: Path) -> PacketTable:
+    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
+    for name in SHARED:
+        np.testing.assert_array_equal(getattr(native, name), getattr(second, name), err_msg=name)
+    assert native.hosts == second.hosts
+    np.testing.assert_array_equal(native.flow_endpoints, second.flow_endpoints)
+    np.testing.assert_array_equal(native.flow_network, second.flow_network)
+    return native
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_innermost_packet_counts_and_the_outer_headers_are_bytes_of_the_wire(tmp_path: Path, kind: str) -> None:
+    plain = [*conversation(), ipv6(tcp(5, 6, seq=8, payload=b"s" * 90))]
+    frames = [KINDS[kind](packet, 7) for packet in plain if kind != "ah" or packet[0] >> 4 == 4]
+    path = capture(tmp_path, frames)
+    measured = analysis.analyse(path)
+    assert measured.trust.verdict == "good"
+    assert measured.metrics["connections"] == (1 if kind == "ah" else 2)
+    assert measured.metrics["retransmitted_bytes"] == 700
+    assert measured.metrics["wire_bytes"] == sum(map(len, frames))
+    seen = tshark_fields(path, "tcp.len", "udp.length")
+    assert measured.metrics["payload_bytes"] == sum(int(tcp_len or 0) for tcp_len, _ in seen) + 30
+    assert measured.flows[0].get("network") == NETWORKS.get(kind)
+    assert len(same_from_both(path)) == len(frames)
+
+
+def test_both_decoders_agree_wherever_the_snap_length_cuts(tmp_path: Path) -> None:
+    # a datagram whose label stack is cut is none for tshark, and still one for the native decoder
+    whole = [wrap(conversation()[3], 7) for name, wrap in KINDS.items() if name != "mpls_in_udp"]
+    path = tmp_path / "cut.pcap"
+    cuts = [Frame.whole(10**15, data, snap_length) for data in whole for snap_length in range(14, 170, 5)]
+    path.write_bytes(files.pcap(cuts))
+    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
+    np.testing.assert_array_equal(native.kind & (TCP | UDP), second.kind & (TCP | UDP))
+    for name in ("seq", "ack", "window", "tcp_flags", "payload", "orig_len"):
+        np.testing.assert_array_equal(getattr(native, name), getattr(second, name), err_msg=name)
+    assert analysis.analyse(path).trust.verdict == "degraded"
+
+
+def test_equal_addresses_in_two_virtual_networks_are_two_connections(tmp_path: Path) -> None:
+    path = capture(tmp_path, [vxlan(packet, network) for network in (1, 2) for packet in conversation()])
+    measured = analysis.analyse(path)
+    assert measured.metrics["connections"] == 2
+    assert Counter(flow["network"] for flow in measured.flows) == {"VXLAN 1": 1, "VXLAN 2": 1}
+    same_from_both(path)
+
+
+def test_flows_outside_of_virtual_networks_name_none(tmp_path: Path) -> None:
+    measured = analysis.analyse(capture(tmp_path, [inner_frame(packet) for packet in conversation()]))
+    assert "network" not in measured.flows[0]
+    assert named_network(0) is None
+
+
+def test_what_a_tunnel_carries_besides_ip_stays_a_datagram_of_the_tunnel(tmp_path: Path) -> None:
+    arp = frame(0x0806, bytes(28))
+    path = capture(tmp_path, [outer_udp(4789, bytes.fromhex("0800000000000700") + arp)])
+    table = same_from_both(path)
+    assert table.hosts == (OUTER["source"], OUTER["destination"])
+    assert table.dport.tolist() == [4789]
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        pytest.param(ethernet(ipv4(bytes(40), protocol=50, **OUTER)), id="esp"),
+        pytest.param(frame(0x88E5, bytes(50)), id="macsec"),
+        pytest.param(outer_udp(4500, bytes(60)), id="ipsec-over-udp"),
+        pytest.param(frame(0x8847, bytes.fromhex("0004d140") + bytes(60)), id="pseudo-wire"),
+    ],
+)
+def test_what_nobody_can_look_into_is_never_good(tmp_path: Path, hiding: bytes) -> None:
+    trust = analysis.analyse(capture(tmp_path, [*map(inner_frame, conversation()), hiding])).trust
+    assert trust.verdict == "degraded"
+    assert "1 packet carries" in trust.reasons[0]
+
+
+def test_wrapping_without_end_is_bounded_and_told(tmp_path: Path) -> None:
+    packet = ipv4(tcp())
+    for _ in range(40):
+        packet = ipv4(packet, protocol=4, **OUTER)
+    trust = analysis.analyse(capture(tmp_path, [ethernet(packet)])).trust
+    assert trust.verdict == "degraded"

@@ -1,0 +1,152 @@
+"""Old versions of the formats, unknown ones, and files that contradict themselves: read right, or refused, never wrong silently."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import analysis
+from analysis import DropCounters
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
+
+MS = 1_000_000
+BACK = {"source": "10.0.0.2", "destination": "10.0.0.1"}
+FRAMES = [
+    Frame.whole(10**15 + MS * k, ethernet(ipv4(tcp(seq=1 + 400 * k, payload=b"d" * 400), identity=k)), 100)
+    for k in range(9)
+]
+
+
+def analysed(tmp_path: Path, data: bytes | list[bytes], **options: object) -> analysis.CaptureAnalysis:
+    if isinstance(data, list):
+        data = files.pcap([Frame.whole(10**15 + MS * k, frame) for k, frame in enumerate(data)])
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    return analysis.analyse(path, **options)  # type: ignore[arg-type]
+
+
+def pcap_of_version(major: int, minor: int, *, swapped: bool) -> bytes:
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, major, minor, 0, 0, 100, 1)]
+    for frame in FRAMES:
+        lengths = (len(frame.data), frame.orig_len)
+        parts.append(struct.pack("<IIII", *divmod(frame.time_ns or 0, 10**9), *(lengths[::-1] if swapped else lengths)))
+        parts.append(frame.data)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("version", "swapped"), [((2, 4), False), ((2, 3), False), ((2, 3), True), ((2, 2), True), ((543, 0), True)]
+)
+def test_old_pcap_files_have_their_two_lengths_in_the_other_order(
+    tmp_path: Path, version: tuple[int, int], swapped: bool
+) -> None:
+    measured = analysed(tmp_path, pcap_of_version(*version, swapped=swapped))
+    assert measured.metrics["wire_bytes"] == sum(frame.orig_len for frame in FRAMES)
+    assert measured.metrics["payload_bytes"] == 400 * len(FRAMES)
+    assert measured.trust.verdict == "good"
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 5), (3, 0)])
+def test_unknown_versions_of_pcap_are_refused(tmp_path: Path, version: tuple[int, int]) -> None:
+    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not known"):
+        analysed(tmp_path, pcap_of_version(*version, swapped=False))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("version", [(0, 1), (1, 1), (2, 0)])
+def test_unknown_versions_of_pcapng_are_refused(tmp_path: Path, order: files.Order, version: tuple[int, int]) -> None:
+    unknown = files.block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, *version, -1), order)
+    with pytest.raises(analysis.UnreadableCapture, match=f"version {version[0]}.{version[1]} are not known"):
+        analysed(tmp_path, unknown + files.interface(order))
+    later = analysed(tmp_path, files.pcapng(FRAMES) + unknown)
+    assert later.metrics["packets"] == len(FRAMES)
+    assert "damaged" in later.trust.reasons[0]
+
+
+def test_pcapng_1_2_means_the_same_as_1_0(tmp_path: Path) -> None:
+    written = bytearray(files.pcapng(FRAMES))
+    written[14:16] = struct.pack("<H", 2)
+    assert analysed(tmp_path, bytes(written)).trust.verdict == "good"
+
+
+def test_a_block_of_more_than_16_mib_is_passed_over(tmp_path: Path) -> None:
+    long = files.block(0x0BAD, bytes(17 << 20), "<")
+    blocks = [files.enhanced(frame) for frame in FRAMES]
+    begin = files.section() + files.interface()
+    measured = analysed(tmp_path, begin + blocks[0] + long + b"".join(blocks[1:]))
+    assert measured.metrics["packets"] == len(FRAMES)
+    assert measured.trust.verdict == "good"
+    cut = analysed(tmp_path, begin + blocks[0] + long[: 16 << 20])
+    assert cut.trust.reasons[0].startswith("the file ends inside a record")
+
+
+def test_packets_of_an_undefined_interface_are_never_good(tmp_path: Path) -> None:
+    stray = files.enhanced(FRAMES[0], number=7)
+    trust = analysed(tmp_path, files.pcapng(FRAMES) + stray).trust
+    assert trust.verdict == "degraded"
+    assert trust.reasons == ("1 packet belongs to an interface that the file does not define",)
+
+
+def test_a_snap_length_inside_of_the_tcp_header_is_never_good(tmp_path: Path) -> None:
+    short = [Frame(f.time_ns, f.data[:46], f.orig_len) for f in FRAMES]
+    assert analysed(tmp_path, files.pcap(short)).trust.verdict == "unusable"
+    trust = analysed(tmp_path, files.pcap([*FRAMES[:-1], short[-1]])).trust
+    assert trust.verdict == "degraded"
+    assert "1 packet ends inside of a header" in trust.reasons[0]
+
+
+def test_a_header_that_is_captured_to_its_window_is_enough(tmp_path: Path) -> None:
+    short = [Frame(f.time_ns, f.data[:50], f.orig_len) for f in FRAMES]
+    measured = analysed(tmp_path, files.pcap(short))
+    assert (measured.metrics["connections"], measured.metrics["payload_bytes"]) == (1, 400 * len(FRAMES))
+    assert measured.trust.verdict == "good"
+
+
+def test_nothing_is_read_behind_the_length_that_ip_gives(tmp_path: Path) -> None:
+    segment = tcp(payload=b"d" * 60)
+    for length, connections in ((30, 0), (39, 0), (40, 1)):
+        measured = analysed(tmp_path, [ethernet(ipv4(segment, total_length=length))] * 3)
+        assert measured.metrics["connections"] == connections
+        assert measured.metrics["payload_bytes"] == 0
+        assert (measured.trust.verdict == "unusable") == (connections == 0)
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [ethernet(ipv4(tcp(payload=b"d" * 60), total_length=900)), ethernet(ipv6(tcp(payload=b"d" * 60), payload_length=900), kind=0x86DD)],
+)  # fmt: skip
+def test_a_packet_is_no_longer_than_its_frame(tmp_path: Path, packet: bytes) -> None:
+    measured = analysed(tmp_path, [packet])
+    assert measured.metrics["payload_bytes"] == 60
+    assert measured.trust.reasons == ("1 packet claims to be longer than the frame",)
+
+
+def test_fragments_are_told_and_not_called_packets_that_were_never_captured(tmp_path: Path) -> None:
+    segment = tcp(seq=1, payload=b"f" * 1200)
+    frames = [
+        ethernet(ipv4(segment[:800], identity=3, fragment=0x2000)),
+        ethernet(ipv4(segment[800:], identity=3, fragment=100)),
+        ethernet(ipv4(tcp(20_000, 40_000, seq=1, ack=1201), **BACK)),
+    ]
+    reasons = analysed(tmp_path, frames).trust.reasons
+    assert len(reasons) == 2
+    assert reasons[0] == "1 ACK for data that were never captured, or are in fragments"
+    assert "later IP fragment" in reasons[1]
+
+
+def test_a_filtered_file_is_not_called_a_tool_that_stopped_too_early(tmp_path: Path) -> None:
+    exported = files.pcapng(FRAMES) + files.statistics(received=250, dropped=0)
+    assert "filtered afterwards" in analysed(tmp_path, exported).trust.reasons[0]
+    reported = analysed(tmp_path, exported, drops=DropCounters(captured=9, received=250, dropped=0))
+    assert reported.trust.reasons[0].endswith("the tool stopped too early")
+    assert "filtered" not in reported.trust.reasons[0]
+
+
+def test_datagrams_without_room_for_their_header_are_told(tmp_path: Path) -> None:
+    frames = [ethernet(ipv4(udp(5, 6, b"x" * 9), protocol=17, total_length=length)) for length in (25, 37)]
+    trust = analysed(tmp_path, frames).trust
+    assert trust.reasons[0].startswith("1 packet ends inside of a header")

@@ -1,0 +1,136 @@
+"""The same frames inside of everything that networks wrap them in, built byte by byte.
+
+Each entry of ``KINDS`` takes an inner IPv4 or IPv6 packet (for the ones that carry Ethernet: an inner frame) and a number that
+names the virtual network, and gives a whole outer frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from tests.analysis.frames import ethernet, ipv4, ipv6, udp
+
+OUTER: Final = {"source": "172.16.0.1", "destination": "172.16.0.2"}
+MACS: Final = bytes.fromhex("020000000022020000000011")
+
+
+def frame(ethertype: int, content: bytes) -> bytes:
+    return MACS + struct.pack("!H", ethertype) + content
+
+
+def outer_udp(port: int, content: bytes, *, sport: int = 50_000) -> bytes:
+    return ethernet(ipv4(udp(sport, port, content), protocol=17, **OUTER))
+
+
+def inner_frame(packet: bytes) -> bytes:
+    return frame(_ethertype(packet), packet)
+
+
+def _ethertype(packet: bytes) -> int:
+    return 0x86DD if packet[0] >> 4 == 6 else 0x0800
+
+
+def vxlan(packet: bytes, network: int) -> bytes:
+    return outer_udp(4789, struct.pack("!II", 0x08000000, network << 8) + inner_frame(packet))
+
+
+def geneve(packet: bytes, network: int) -> bytes:
+    option = bytes.fromhex("0102800100000007")
+    head = struct.pack("!BBHI", len(option) // 4, 0, 0x6558, network << 8)
+    return outer_udp(6081, head + option + inner_frame(packet))
+
+
+def geneve_of_ip(packet: bytes, network: int) -> bytes:
+    return outer_udp(6081, struct.pack("!BBHI", 0, 0, _ethertype(packet), network << 8) + packet)
+
+
+def gre(packet: bytes, network: int) -> bytes:
+    return ethernet(ipv4(struct.pack("!HHI", 0x2000, _ethertype(packet), network) + packet, protocol=47, **OUTER))
+
+
+def gre_with_everything(packet: bytes, network: int) -> bytes:
+    """Checksum, key and sequence number."""
+    head = struct.pack("!HHIII", 0xB000, _ethertype(packet), 0, network, 9)
+    return ethernet(ipv4(head + packet, protocol=47, **OUTER))
+
+
+def gre_of_ethernet(packet: bytes, network: int) -> bytes:
+    head = struct.pack("!HHI", 0x2000, 0x6558, network)
+    return ethernet(ipv4(head + inner_frame(packet), protocol=47, **OUTER))
+
+
+def ipip(packet: bytes, network: int) -> bytes:
+    return ethernet(ipv4(packet, protocol=41 if packet[0] >> 4 == 6 else 4, **OUTER))
+
+
+def ip_in_ipv6(packet: bytes, network: int) -> bytes:
+    return ethernet(ipv6(packet, next_header=41 if packet[0] >> 4 == 6 else 4), kind=0x86DD)
+
+
+def mpls(packet: bytes, network: int) -> bytes:
+    labels = struct.pack("!II", 77 << 12 | 64, (network & 0xFFFFF) << 12 | 0x100 | 64)
+    return frame(0x8847, labels + packet)
+
+
+def mpls_in_ip(packet: bytes, network: int) -> bytes:
+    return ethernet(ipv4(struct.pack("!I", (network & 0xFFFFF) << 12 | 0x100 | 64) + packet, protocol=137, **OUTER))
+
+
+def mpls_in_udp(packet: bytes, network: int) -> bytes:
+    return outer_udp(6635, struct.pack("!I", (network & 0xFFFFF) << 12 | 0x100 | 64) + packet)
+
+
+def pppoe(packet: bytes, network: int) -> bytes:
+    protocol = 0x0057 if packet[0] >> 4 == 6 else 0x0021
+    head = struct.pack("!BBHHH", 0x11, 0, network & 0xFFFF, len(packet) + 2, protocol)
+    return frame(0x8864, head + packet)
+
+
+def snap(packet: bytes, network: int) -> bytes:
+    content = bytes.fromhex("aaaa03000000") + struct.pack("!H", _ethertype(packet)) + packet
+    return frame(len(content), content)
+
+
+def e_tag(packet: bytes, network: int) -> bytes:
+    return MACS + struct.pack("!HHHH", 0x893F, 0, network & 0x3FFF, 0) + inner_frame(packet)[12:]
+
+
+def vn_tag(packet: bytes, network: int) -> bytes:
+    return MACS + struct.pack("!HHH", 0x8926, network & 0x3FFF, 0) + inner_frame(packet)[12:]
+
+
+def pbb(packet: bytes, network: int) -> bytes:
+    return MACS + struct.pack("!HHHI", 0x88A8, 5, 0x88E7, network & 0xFFFFFF) + inner_frame(packet)
+
+
+def ah(packet: bytes, network: int) -> bytes:
+    """Transport mode: the packet's own header stays outermost."""
+    head = struct.pack("!BBHII", packet[9], 4, 0, network, 1) + bytes(12)
+    changed = bytearray(packet[:20])
+    changed[2:4] = struct.pack("!H", len(packet) + len(head))
+    changed[9] = 51
+    return ethernet(bytes(changed) + head + packet[20:])
+
+
+def ah_tunnel(packet: bytes, network: int) -> bytes:
+    following = 41 if packet[0] >> 4 == 6 else 4
+    return ethernet(ipv4(struct.pack("!BBHII", following, 4, 0, network, 1) + bytes(12) + packet, protocol=51, **OUTER))
+
+
+def vxlan_in_mpls_in_gre(packet: bytes, network: int) -> bytes:
+    inside = ipv4(udp(50_001, 4789, struct.pack("!II", 0x08000000, network << 8) + inner_frame(packet)), protocol=17,
+                  source="192.168.1.1", destination="192.168.1.2")  # fmt: skip
+    labelled = struct.pack("!I", 33 << 12 | 0x100 | 64) + inside
+    return ethernet(ipv4(struct.pack("!HH", 0, 0x8847) + labelled, protocol=47, **OUTER))
+
+
+KINDS: Final[dict[str, Callable[[bytes, int], bytes]]] = {
+    name: wrap
+    for name, wrap in globals().items()
+    if name in (
+        "vxlan", "geneve", "geneve_of_ip", "gre", "gre_with_everything", "gre_of_ethernet", "ipip", "ip_in_ipv6", "mpls",
+        "mpls_in_ip", "mpls_in_udp", "pppoe", "snap", "e_tag", "vn_tag", "pbb", "ah", "ah_tunnel", "vxlan_in_mpls_in_gre",
+    )
+}  # fmt: skip
