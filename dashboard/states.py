@@ -54,6 +54,7 @@ CHIPS: Final = {
     # clusters and workloads
     "ready": _chip("Ready", Tone.OK),
     "busy": _chip("Busy", Tone.RUN),
+    "wrong": _chip("Set up wrong", Tone.BAD),
     "off": _chip("Switched off", Tone.NONE),
 }
 

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from dashboard.pages import (
     change,
+    cluster,
     clusters,
     compare,
     diagnosis,
@@ -65,6 +66,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("studies/", studies.studies, name="studies"),
     path("studies/<slug:stem>/run/", studies.run, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),
+    path("clusters/new/", cluster.new, name="cluster-new"),
+    path("clusters/<slug:slug>/", cluster.page, name="cluster"),
+    path("clusters/<slug:slug>/edit/", cluster.edit, name="cluster-edit"),
     path("clusters/<slug:slug>/facts/", clusters.facts, name="cluster-facts"),
     path("workloads/", workloads.workloads, name="workloads"),
 ]

@@ -3,6 +3,7 @@
 - Everybody who is signed in sees published results.
 - A project's experiments are seen by its members; submitters add experiments and cancel their own; maintainers cancel
   any of them, may submit workloads that say themselves what is executed, and state the facts of clusters.
+- Clusters are set up by superusers and by staff with Django's permissions to add and change them.
 - Superusers may do everything in every project.
 """
 
@@ -90,6 +91,18 @@ def may_run_more(user: Any, experiment: Experiment) -> bool:
 def may_describe_clusters(user: Any) -> bool:
     """Return whether ``user`` may state facts of clusters, which all projects share: maintainers of any project."""
     return bool(user.is_superuser) or Membership.objects.filter(user=user, role=Role.MAINTAINER).exists()
+
+
+def may_set_up_clusters(user: Any) -> bool:
+    """Return whether ``user`` may add clusters and change their settings, which name commands that the worker and the hosts
+    run: superusers, and whom the administration permits it.
+    """
+    return bool(user.has_perms(["experiments.add_cluster", "experiments.change_cluster"]))
+
+
+def may_test_clusters(user: Any) -> bool:
+    """Return whether ``user`` may have a cluster tested: it takes the hosts for a minute, as a trial does."""
+    return may_set_up_clusters(user) or may_describe_clusters(user)
 
 
 def may_cancel(user: Any, experiment: Experiment) -> bool:

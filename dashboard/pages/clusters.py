@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from analysis import numbers
 from dashboard.new.form import Field
-from experiments.access import may_describe_clusters
+from experiments.access import may_describe_clusters, may_set_up_clusters
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.facts import facts_of
 from experiments.errors import InvalidSpec
@@ -42,18 +42,20 @@ class ClusterRow:
 
     @property
     def state(self) -> str:
+        if self.cluster.settings_errors:
+            return "wrong"
         if not self.cluster.enabled:
             return "off"
         return "busy" if self.active else "ready"
 
     @property
     def words(self) -> str:
-        return f"Busy, {numbers.plural(self.active, 'trial')}" if self.active else ""
+        return f"Busy, {numbers.plural(self.active, 'trial')}" if self.state == "busy" else ""
 
     @property
     def hosts(self) -> str:
         """How many there are, in words."""
-        return self.cluster.traits.hosts_in_words(self.cluster)
+        return self.cluster.traits.hosts_in_words(self.cluster) if self.state != "wrong" else "?"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -71,13 +73,17 @@ def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
 
 
-def cluster_rows() -> list[ClusterRow]:
-    """All clusters with counts of their trials; one query."""
-    rows = Cluster.objects.order_by("-enabled", "slug").annotate(
-        active=Count("trials", filter=Q(trials__state__in=ACTIVE)),
-        queued=Count("trials", filter=Q(trials__state=State.QUEUED)),
-        finished=Count("trials", filter=Q(trials__state=State.FINISHED)),
-        last_end=Max("trials__ended_at"),
+def cluster_rows(among: QuerySet[Cluster] | None = None) -> list[ClusterRow]:
+    """All clusters, or some, with counts of their trials; one query."""
+    rows = (
+        (Cluster.objects.all() if among is None else among)
+        .order_by("-enabled", "slug")
+        .annotate(
+            active=Count("trials", filter=Q(trials__state__in=ACTIVE)),
+            queued=Count("trials", filter=Q(trials__state=State.QUEUED)),
+            finished=Count("trials", filter=Q(trials__state=State.FINISHED)),
+            last_end=Max("trials__ended_at"),
+        )
     )
     return [ClusterRow(c, c.active, c.queued, c.finished, c.last_end) for c in rows]
 
@@ -85,7 +91,12 @@ def cluster_rows() -> list[ClusterRow]:
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponse:
     """The list of clusters."""
-    shown = {"place": "clusters", "rows": cluster_rows(), "may_describe": may_describe_clusters(request.user)}
+    shown = {
+        "place": "clusters",
+        "rows": cluster_rows(),
+        "may_describe": may_describe_clusters(request.user),
+        "may_set_up": may_set_up_clusters(request.user),
+    }
     return render(request, "clusters/page.html", shown)
 
 

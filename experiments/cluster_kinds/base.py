@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import ValidationError
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings
-from experiments.errors import InvalidSettings
-from experiments.spec.parameters import Link
+from experiments.errors import FieldError, InvalidSettings
+from experiments.spec.parameters import Link, sentence
 
 
 class StoredCluster(Protocol):
@@ -35,6 +36,8 @@ class ClusterKind(ABC):
     """As it is stored, in at most 10 characters, and as the modules of the kind and of its launcher are called."""
     title: ClassVar[str]
     """For people."""
+    summary: ClassVar[str] = ""
+    """What it is, in a few words below the title."""
     noun: ClassVar[str]
     """In the middle of a sentence."""
     settings_type: ClassVar[type[Settings]]
@@ -53,16 +56,30 @@ class ClusterKind(ABC):
 
     def read_settings(self, given: Mapping[str, Any]) -> Settings:
         """Return the settings of a cluster. Raise InvalidSettings with a sentence that names the fields."""
+        if errors := self.errors_in(given):
+            problems = "; ".join(f"{error.path or 'settings'}: {error.message}" for error in errors)
+            raise InvalidSettings(f"The settings of this {self.name} cluster are wrong: {problems}.")
+        return self.settings_type.model_validate(dict(given))
+
+    def errors_in(self, given: Mapping[str, Any]) -> list[FieldError]:
+        """Return what is wrong with the settings of a cluster, each error at its field; [] where nothing is."""
         try:
-            return self.settings_type.model_validate(dict(given))
+            self.settings_type.model_validate(dict(given))
         except ValidationError as error:
-            problems = [
-                f"{'.'.join(map(str, each['loc'])) or 'settings'}: {each['msg'].removeprefix('Value error, ')}"
-                for each in error.errors()
-            ]
-            raise InvalidSettings(
-                f"The settings of this {self.name} cluster are wrong: {'; '.join(problems)}."
-            ) from None
+            return [self._at_its_field(each) for each in error.errors()]
+        return []
+
+    def _at_its_field(self, error: Any) -> FieldError:
+        """An error of an entry of a list is one of the list: a form shows no numbers of entries."""
+        path = ".".join(str(part) for part in error["loc"] if not isinstance(part, int))
+        if error["type"] == "too_short":
+            return FieldError(path, "needs at least one")
+        if error["type"] == "string_pattern_mismatch":
+            return FieldError(path, f"must be a full path without spaces, quotes and $, not {error['input']!r}")
+        if error["type"] == "extra_forbidden":
+            alike = get_close_matches(path, self.settings_type.model_fields, 1)
+            return FieldError(path, "is not a known field" + (f"; {alike[0]} is" if alike else ""))
+        return FieldError(path, sentence(error))
 
     def link_in_words(self, link: Link) -> str:
         """Return what the hosts of a trial are joined by."""

@@ -11,6 +11,7 @@ class Local(MachineKind):
 
     name = "local"
     title = "This machine"
+    summary = "One host, no link"
     noun = "this machine"
     settings_type = NoSettings
     exists_everywhere = True

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:-]*$")]
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+
+
+def _as_name(text: str) -> str:
+    if _NAME.fullmatch(text) is None:
+        raise ValueError(f"{text[:80]!r} is no name: letters, digits and _ . : - are, and none begins with - or .")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_as_name)]
 """A host, user or partition: nothing that ssh or Slurm could take for an option."""
 Word = Annotated[str, Field(min_length=1)]
+
+
+def stated(default: Any, title: str, description: str, group: str, **more: Any) -> Any:
+    """A setting as the form shows it: its label, its help, and the heading under which it stands."""
+    return Field(default, title=title, description=description, json_schema_extra={"group": group}, **more)
 
 
 class Settings(BaseModel):
@@ -26,11 +41,20 @@ class NoSettings(Settings):
 class Login(Settings):
     """How a host is reached with ssh."""
 
-    user: Name | None = None
-    port: int | None = Field(None, ge=1, le=65535)
-    key: Word | None = None
-    config: Word | None = None
-    forward_agent: bool = False
+    user: Name | None = stated(None, "User", "An ordinary account; it needs no password and no root rights.", "Login")
+    port: int | None = stated(None, "Port", "Of sshd, where it is not 22.", "Login", ge=1, le=65535)
+    key: Word | None = stated(
+        None,
+        "Private key",
+        "Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or lie in an agent.",
+        "Login",
+    )
+    config: Word | None = stated(
+        None, "ssh configuration", "Path of a file for ssh -F on the worker's machine: jump hosts, aliases.", "Login"
+    )
+    forward_agent: bool = stated(
+        False, "Forward the ssh agent", "Lets the first host use the worker's agent to reach the others.", "Login"
+    )
 
     def ssh(self, host: str) -> list[str]:
         """The command in front of what is to be run on the host. Never asks, and notices a dead host in 15 s."""
@@ -52,13 +76,41 @@ class Login(Settings):
 class HostSettings(Settings):
     """What clusters of real hosts share."""
 
-    mpi: Literal["openmpi", "mpich", "intelmpi", "mvapich2"] = "openmpi"
-    mpirun: Word | None = None
-    interface: Name | None = None
-    shared_cores: bool = False
-    capture: Literal["first", "every"] = "first"
-    capture_command: tuple[Word, ...] = Field(("dumpcap",), min_length=1)
-    capture_filter: str | None = None
-    scratch: str = Field("/tmp", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - a private directory is made in it
-    python: Word = "python3"
-    environment: dict[str, str] = Field(default_factory=dict)
+    mpi: Literal["openmpi", "mpich", "intelmpi", "mvapich2"] = stated(
+        "openmpi", "MPI library", "That of the launch command; programs must be built for the same.", "MPI"
+    )
+    mpirun: Word | None = stated(
+        None,
+        "Launch command",
+        "Its name in PATH or its full path, the same on every host. Empty: the library's own.",
+        "MPI",
+    )
+    python: Word = stated("python3", "Python", "Interpreter on the hosts, 3.9 or newer.", "MPI")
+    scratch: str = stated(
+        "/tmp",  # noqa: S108 - a private directory is made in it
+        "Scratch directory",
+        "Exists on every host and can be written; Rankwire removes only what it put there.",
+        "MPI",
+        pattern=r"^/[^\s'\"$`\\]*$",
+    )
+    environment: dict[str, str] = stated(
+        {}, "Environment", "Variables of every rank, one NAME=value a line: PATH, LD_LIBRARY_PATH.", "MPI"
+    )
+    shared_cores: bool = stated(
+        False, "Hosts share processors", "Ranks are not bound to cores then, and yield while they wait.", "MPI"
+    )
+    interface: Name | None = stated(
+        None, "Interface", "MPI is told to use it, and packets are recorded on it. Empty: found out.", "Network"
+    )
+    capture: Literal["first", "every"] = stated(
+        "first", "Record packets on", "Each recording is a file of its own.", "Network"
+    )
+    capture_command: tuple[Word, ...] = stated(
+        ("dumpcap",), "Capture command", "For example: sudo -n dumpcap", "Network", min_length=1
+    )
+    capture_filter: str | None = stated(
+        None,
+        "Capture filter",
+        'In pcap\'s language. Empty: the ports of MPI where they are known, else all but ssh; "" records everything.',
+        "Network",
+    )

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
 
 
-class SlurmLogin(Login):
+class _Host(Settings):
+    """Which of the hosts is logged in to."""
+
+    host: Name = stated(
+        ...,
+        "Login host",
+        "Where Slurm's commands run. Empty: on the worker's machine, which then needs no login.",
+        "Login",
+    )
+
+
+class SlurmLogin(Login, _Host):
     """Where Slurm's commands are run."""
 
-    host: Name
+
+class _Asked(Settings):
+    """What is asked of Slurm."""
+
+    partition: Name | None = stated(None, "Partition", "Empty: Slurm's default.", "Queue")
+    account: Name | None = stated(None, "Account", "As of sbatch.", "Queue")
+    qos: Name | None = stated(None, "Quality of service", "As of sbatch.", "Queue")
+    constraint: Word | None = stated(None, "Constraint", "Features that nodes must have, as of sbatch.", "Queue")
+    reservation: Name | None = stated(None, "Reservation", "As of sbatch.", "Queue")
+    time_limit: Word | None = stated(None, "Time limit", "Of one job, which runs many trials: 1-00:00:00.", "Queue")
+    options: tuple[Word, ...] = stated((), "Further options", "More words for sbatch.", "Queue")
+    pending_limit_s: float = stated(
+        86400.0, "Longest wait for nodes", "In seconds; a trial fails after it.", "Queue", gt=0, allow_inf_nan=False
+    )
 
 
-class SlurmSettings(HostSettings):
+class SlurmSettings(HostSettings, _Asked):
     """Nodes that Slurm allots. Without `login` its commands run on the worker's machine."""
 
-    partition: Name | None = None
-    account: Name | None = None
-    qos: Name | None = None
-    constraint: Word | None = None
-    reservation: Name | None = None
-    time_limit: Word | None = None
-    options: tuple[Word, ...] = ()
-    pending_limit_s: float = Field(86400.0, gt=0)
     login: SlurmLogin | None = None
 
 
@@ -33,6 +47,7 @@ class Slurm(ClusterKind):
 
     name = "slurm"
     title = "Slurm"
+    summary = "Jobs through a login node"
     noun = "Slurm"
     settings_type = SlurmSettings
 

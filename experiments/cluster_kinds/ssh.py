@@ -4,18 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word
+from experiments.cluster_kinds.settings import HostSettings, Login, Name, Settings, Word, stated
 
 
-class SshSettings(HostSettings, Login):
+class _Listed(Settings):
+    """Which hosts there are."""
+
+    hosts: tuple[Name, ...] = stated(
+        ...,
+        "Hosts",
+        "One name or address a line, or a range such as n[01-04]; they are taken in this order.",
+        "Hosts",
+        min_length=1,
+    )
+
+
+class SshSettings(HostSettings, Login, _Listed):
     """Hosts that are reached with ssh; `agent` is how they reach each other."""
 
-    hosts: tuple[Name, ...] = Field(min_length=1)
-    agent: tuple[Word, ...] | None = Field(None, min_length=1)
+    agent: tuple[Word, ...] | None = stated(
+        None,
+        "Between hosts",
+        "Command by which a host reaches another. Empty: ssh with the same user and port.",
+        "Login",
+        min_length=1,
+    )
 
     @field_validator("hosts")
     @classmethod
@@ -39,6 +56,7 @@ class Ssh(ClusterKind):
 
     name = "ssh"
     title = "Hosts over ssh"
+    summary = "Your machines, one login each"
     noun = "hosts over ssh"
     settings_type = SshSettings
 

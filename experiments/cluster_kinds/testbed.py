@@ -17,6 +17,7 @@ class Testbed(MachineKind):
 
     name = "testbed"
     title = "Virtual test-bed"
+    summary = "Hosts made on this machine"
     noun = "the test-bed"
     settings_type = NoSettings
     exists_everywhere = True

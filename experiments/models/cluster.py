@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from analysis.numbers import plural
@@ -32,6 +33,21 @@ class Cluster(models.Model):
         """Replace what is stated about this cluster (experiments.cluster_kinds.facts); results are held against it from now on."""
         self.facts = dict(facts)
         self.save(update_fields=["facts"])
+
+    def clean(self) -> None:
+        """Refuse settings that the kind does not take: whoever saves a form or the administration's hears of it at once."""
+        if self.kind in dict(cluster_kinds.choices()) and (errors := self.settings_errors):
+            raise ValidationError({"settings": [f"{error.path or 'settings'}: {error.message}" for error in errors]})
+
+    def set_up(self, *, name: str, settings: Mapping[str, Any], enabled: bool) -> None:
+        """Replace name, settings and whether it takes experiments; the settings are those that its kind's form gave."""
+        self.name, self.settings, self.enabled = name, dict(settings), enabled
+        self.save(update_fields=["name", "settings", "enabled"])
+
+    @property
+    def settings_errors(self) -> list[FieldError]:
+        """What of the settings its kind does not take; trials would fail by it."""
+        return self.traits.errors_in(self.settings)
 
     @property
     def traits(self) -> ClusterKind:
@@ -69,6 +85,12 @@ class Cluster(models.Model):
             message = f"the cluster {slug!r} is unknown or switched off; known: {known}"
             raise InvalidSpec([FieldError("cluster", message)])
         return cluster
+
+    def require_settings(self) -> None:
+        """Raise InvalidSpec at ``cluster`` when no trial can start here as it is set up."""
+        if errors := self.settings_errors:
+            wrong = "; ".join(f"{error.path or 'settings'} {error.message}" for error in errors)
+            raise InvalidSpec([FieldError("cluster", f"the settings of {self.name} are wrong: {wrong}")])
 
     def require_hosts(self, wanted: int, field: str) -> None:
         """Raise InvalidSpec at ``field`` when no trial here can have so many hosts."""

@@ -32,9 +32,11 @@ def specification_hash(spec: ExperimentSpec) -> str:
 def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     """Return the cluster that a specification asks for, which expands to ``plan``.
 
-    Raise InvalidSpec at its field when the cluster is unknown, switched off, has too few hosts, or cannot make the link.
+    Raise InvalidSpec at its field when the cluster is unknown, switched off, set up wrong, has too few hosts, or cannot make
+    the link.
     """
     cluster = Cluster.require(spec.cluster)
+    cluster.require_settings()
     cluster.require_hosts(*design.most_hosts(spec, plan))
     cluster.require_link(spec)
     return cluster

@@ -206,10 +206,10 @@ def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "hosts: Field required"),
-        ({"hosts": ["-oProxyCommand=evil"]}, "hosts.0: String should match"),
-        ({"hosts": ["n1"], "hots": 1}, "hots: Extra inputs are not permitted"),
-        ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: String should match"),
+        ({}, "hosts: is missing"),
+        ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is no name"),
+        ({"hosts": ["n1"], "hots": 1}, "hots: is not a known field; hosts is"),
+        ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: must be a full path"),
     ],
 )
 def test_it_refuses_settings_that_make_no_sense(settings: dict[str, object], words: str) -> None:

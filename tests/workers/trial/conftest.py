@@ -37,10 +37,14 @@ def submit(transactional_db: None) -> Callable[..., Experiment]:
 
 @pytest.fixture
 def run_all(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[Callable[..., list[Trial]]]:
-    """Runs every trial of an experiment here, by calling the worker's task; returns them in their order."""
+    """Runs every trial of an experiment here, by calling the worker's task; returns them in their order.
 
-    def run(**fields: Any) -> list[Trial]:
+    ``meanwhile`` is called between submission and run.
+    """
+
+    def run(*, meanwhile: Callable[[], object] = lambda: None, **fields: Any) -> list[Trial]:
         experiment = submit(**fields)
+        meanwhile()
         tasks.work(experiment.cluster_id)
         return list(experiment.trials.order_by("position"))
 

@@ -157,8 +157,13 @@ def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
 def test_a_cluster_that_cannot_be_used_fails_its_trials_with_the_reason(
     settings: dict[str, Any], words: str, run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts
 ) -> None:
-    slug = add_cluster("ssh", {**ssh_hosts.settings(), **settings})
-    (trial,) = run_all(cluster=slug, **WATER)
+    cluster = Cluster.objects.get(slug=add_cluster("ssh", ssh_hosts.settings()))
+    # Set up wrong only after the experiment was submitted, which would have been refused.
+    (trial,) = run_all(
+        cluster=cluster.slug,
+        meanwhile=lambda: Cluster.objects.filter(pk=cluster.pk).update(settings={**cluster.settings, **settings}),
+        **WATER,
+    )
     assert trial.state == State.FAILED
     assert words in trial.message
     assert not Lease.objects.exists()

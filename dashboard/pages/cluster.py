@@ -1,0 +1,92 @@
+"""One cluster: what it is, how it is set up, what its last test found; the form to add or change one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from dashboard.cluster.form import ClusterForm
+from dashboard.pages.clusters import ClusterRow, cluster_rows
+from experiments import cluster_kinds
+from experiments.access import may_describe_clusters, may_set_up_clusters
+from experiments.cluster_kinds.form import form_of, texts_of
+from experiments.errors import InvalidSpec
+from experiments.models import Cluster
+
+
+@require_GET
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    """A cluster with its facts; its settings for who may change them: they name accounts, files and variables."""
+    cluster = get_object_or_404(Cluster, slug=slug)
+    may_set_up = may_set_up_clusters(request.user)
+    (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
+    shown = {
+        "place": "clusters",
+        "cluster": cluster,
+        "row": row,
+        "may_describe": may_describe_clusters(request.user),
+        "may_set_up": may_set_up,
+        "settings": _settings(row) if may_set_up else None,
+    }
+    return render(request, "clusters/cluster.html", shown)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """The form of a cluster of the kind that ``kind`` names; on POST store it, or show the errors at their fields (422)."""
+    if not may_set_up_clusters(request.user):
+        raise PermissionDenied
+    kinds = cluster_kinds.registry()
+    wanted = request.POST.get("kind") or request.GET.get("kind")
+    kind = next((each for each in kinds if each.name == wanted), None)
+    if kind is None:
+        kind = next(each for each in kinds if not each.exists_everywhere)
+    return _form(request, ClusterForm(kind, texts=_texts(request)))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """The same form of a cluster that there is; its kind stays."""
+    if not may_set_up_clusters(request.user):
+        raise PermissionDenied
+    cluster = get_object_or_404(Cluster, slug=slug)
+    form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
+    form.note_stored_errors()
+    return _form(request, form)
+
+
+def _texts(request: HttpRequest) -> dict[str, str] | None:
+    return {name: str(text) for name, text in request.POST.items()} if request.method == "POST" else None
+
+
+def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
+    status = 200
+    if request.method == "POST":
+        try:
+            cluster = form.save()
+        except InvalidSpec:
+            status = 422
+        else:
+            messages.success(request, f"{cluster.name} is saved.", extra_tags="ok")
+            return redirect("cluster", cluster.slug)
+    shown = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
+    return render(request, "clusters/form.html", shown, status=status)
+
+
+def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:
+    """What is set under the headings of the form; what is not set, with what holds instead."""
+    kind = row.cluster.traits
+    texts = texts_of(kind, row.cluster.settings)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for setting in form_of(kind):
+        text = texts.get(setting.path, "")
+        value = dict(setting.choices).get(text, text) if setting.shape != "check" else text and "yes"
+        usual = dict(setting.choices).get(setting.usual, setting.usual)
+        if value or usual:
+            groups.setdefault(setting.group, []).append({"title": setting.title, "value": value, "usual": usual})
+    return list(groups.items())

@@ -1,0 +1,182 @@
+"""The settings of a kind of cluster as people write them in a form: one text a field, its errors at the field. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from experiments.cluster_kinds.base import ClusterKind
+from experiments.errors import FieldError, InvalidSpec
+
+MOST_HOSTS: Final = 10_000
+Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
+_RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
+_EMPTY: Final = '""'
+"""How an empty text is written where nothing written means the usual."""
+_WORDS: Final[Mapping[str, str]] = {"first": "the first host", "every": "every host"}
+"""Choices whose stored word says too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field of the form. ``path`` is its place in the settings, with a dot for those of a part: ``login.host``."""
+
+    path: str
+    title: str
+    hint: str
+    group: str
+    shape: Shape
+    usual: str
+    """What holds where nothing is written, as people write it."""
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+def form_of(kind: ClusterKind) -> list[Setting]:
+    """Return the fields of a kind's settings, those of one heading together, in the order of the class."""
+    settings = list(_settings(kind.settings_type))
+    groups = list(dict.fromkeys(setting.group for setting in settings))
+    return sorted(settings, key=lambda setting: groups.index(setting.group))
+
+
+def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings to store out of what a form sends; an empty text leaves the usual. Raise InvalidSpec, errors at fields."""
+    given: dict[str, Any] = {}
+    errors: list[FieldError] = []
+    for setting in form_of(kind):
+        text = texts.get(setting.path, "").strip()
+        if not text:
+            continue
+        try:
+            value = _READERS[setting.shape](text)
+        except ValueError as error:
+            errors.append(FieldError(setting.path, str(error)))
+            continue
+        *parts, name = setting.path.split(".")
+        place = given
+        for part in parts:
+            place = place.setdefault(part, {})
+        place[name] = value
+    wrong = {error.path for error in errors}
+    errors += [error for error in kind.errors_in(given) if error.path not in wrong]
+    if errors:
+        raise InvalidSpec(errors)
+    return kind.settings_type.model_validate(given).model_dump(mode="json", exclude_unset=True)
+
+
+def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return stored settings as a form shows them; what is not set is left out."""
+    texts = {}
+    for setting in form_of(kind):
+        value: Any = settings
+        for part in setting.path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value is not None:
+            texts[setting.path] = _written(setting.shape, value)
+    return texts
+
+
+def host_names(text: str) -> list[str]:
+    """Return the hosts of a text, names between spaces, commas or lines; ``n[01-04,7]`` is five. Raise ValueError."""
+    names: list[str] = []
+    for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
+        names += _expanded(word)
+        if len(names) > MOST_HOSTS:
+            raise ValueError(f"are more than {MOST_HOSTS} hosts")
+    return names
+
+
+def _expanded(word: str) -> list[str]:
+    match = _RANGE.fullmatch(word)
+    if match is None:
+        return [word] if word else []
+    before, ranges, after = match.groups()
+    numbers: list[str] = []
+    for part in ranges.replace(" ", "").split(","):
+        low, dash, high = part.partition("-")
+        if not low or (dash and (not high or int(high) < int(low) or int(high) - int(low) > MOST_HOSTS)):
+            raise ValueError(f"{word!r} is no range of hosts; write for example n[01-04]")
+        numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
+    return [name for number in numbers for name in _expanded(before + number + after)]
+
+
+def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
+    for name, info in model.model_fields.items():
+        kind = _without_none(info.annotation)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _settings(kind, f"{prefix}{name}.")
+            continue
+        extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+        shape = _shape(kind, info)
+        yield Setting(
+            path=prefix + name,
+            title=info.title or name.replace("_", " ").capitalize(),
+            hint=info.description or "",
+            group=str(extra.get("group", "Settings")),
+            shape=shape,
+            usual="" if info.is_required() or info.default is None else _written(shape, info.default),
+            choices=tuple((word, _WORDS.get(word, word)) for word in get_args(kind)) if shape == "choice" else (),
+        )
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next(each for each in get_args(annotation) if each is not type(None))
+    return annotation
+
+
+def _shape(kind: Any, info: FieldInfo) -> Shape:
+    if kind is bool:
+        return "check"
+    if get_origin(kind) is Literal:
+        return "choice"
+    if get_origin(kind) is dict:
+        return "pairs"
+    if get_origin(kind) is tuple:
+        return "names" if info.is_required() else "words"
+    return "text"
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, equals, value = line.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise ValueError(f"{line[:80]!r} is not NAME=value")
+        pairs[name] = value
+    return pairs
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise ValueError("has a quotation mark without its other") from None
+
+
+_READERS: Final[Mapping[Shape, Callable[[str], Any]]] = {
+    "text": lambda text: "" if text == _EMPTY else text,
+    "choice": str,
+    "check": lambda text: text in ("on", "true", "1"),
+    "names": host_names,
+    "words": _split,
+    "pairs": _pairs,
+}
+
+
+def _written(shape: Shape, value: Any) -> str:
+    if shape == "check":
+        return "on" if value else ""
+    if shape == "names" and isinstance(value, Sequence) and not isinstance(value, str):
+        return "\n".join(map(str, value))
+    if shape == "words" and isinstance(value, Sequence) and not isinstance(value, str):
+        return shlex.join(map(str, value))
+    if shape == "pairs" and isinstance(value, Mapping):
+        return "\n".join(f"{name}={text}" for name, text in value.items())
+    return f"{value:.15g}" if isinstance(value, float) else str(value) or _EMPTY

@@ -1,0 +1,130 @@
+"""Adding a cluster and changing one in a form, by those who may; others see what it is and not how it is set up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from experiments.cluster_kinds import registry
+from experiments.cluster_kinds.form import form_of
+from experiments.models import Cluster
+from tests.dashboard.texts import text_of
+
+RACK = {"name": "Bench rack", "kind": "ssh", "enabled": "on", "hosts": "n[1-3]", "user": "bench", "capture": "every"}
+
+
+@pytest.fixture
+def set_up(page: Client, person: User) -> Client:
+    """Signed in with the administration's permission to set clusters up."""
+    names = ("add_cluster", "change_cluster")
+    person.user_permissions.set(Permission.objects.filter(codename__in=names))
+    return page
+
+
+def at_field(response: Any, field: str) -> str:
+    place = f'id="err-{field.replace(".", "-")}">'
+    return str(response.content.decode().split(place)[1].split("</p>")[0])
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in registry()])
+def test_it_asks_for_every_setting_of_the_kind(set_up: Client, kind: str) -> None:
+    text = text_of(set_up.get(reverse("cluster-new"), {"kind": kind}))
+    (chosen,) = [each for each in registry() if each.name == kind]
+    for setting in form_of(chosen):
+        assert f'name="{setting.path}"' in text
+    assert "{" not in text.partition("<main")[2].partition("</main>")[0]
+
+
+def test_it_stores_a_cluster_and_shows_it(set_up: Client) -> None:
+    response = set_up.post(reverse("cluster-new"), RACK)
+    assert response.url == "/clusters/bench-rack/"
+    cluster = Cluster.objects.get(slug="bench-rack")
+    assert (cluster.kind, cluster.enabled, cluster.most_hosts) == ("ssh", True, 3)
+    assert cluster.settings == {"hosts": ["n1", "n2", "n3"], "user": "bench", "capture": "every"}
+    text = text_of(set_up.get(response.url))
+    assert "every host" in text
+    assert "bench" in text
+    assert response.url in text_of(set_up.get(reverse("clusters")))
+
+
+def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Client) -> None:
+    form = {"name": "Big", "kind": "slurm", "partition": "short", "login.host": "gate", "login.port": "2222"}
+    set_up.post(reverse("cluster-new"), form)
+    cluster = Cluster.objects.get(slug="big")
+    assert cluster.settings == {"partition": "short", "login": {"host": "gate", "port": 2222}}
+    assert not cluster.enabled
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        ("hosts", "", "is missing"),
+        ("hosts", "n1 n1", "named more than once"),
+        ("port", "many", "must be a whole number"),
+        ("name", "…", "must have letters or digits"),
+        ("name", "New", "is taken"),
+        ("name", "Testbed", "is taken"),
+    ],
+)
+def test_it_shows_an_error_at_its_field_keeps_what_was_written_and_stores_nothing(
+    set_up: Client, field: str, text: str, words: str
+) -> None:
+    response = set_up.post(reverse("cluster-new"), {**RACK, field: text})
+    assert response.status_code == 422
+    assert words in at_field(response, field)
+    assert 'value="bench"' in response.content.decode()
+    assert not Cluster.objects.filter(kind="ssh").exists()
+
+
+def test_it_changes_a_cluster_and_keeps_its_kind_and_slug(set_up: Client) -> None:
+    set_up.post(reverse("cluster-new"), RACK)
+    address = reverse("cluster-edit", args=["bench-rack"])
+    assert 'value="bench"' in text_of(set_up.get(address))
+    set_up.post(address, {**RACK, "kind": "slurm", "name": "Rack 2", "hosts": "a b", "user": "", "enabled": ""})
+    cluster = Cluster.objects.get(slug="bench-rack")
+    assert (cluster.name, cluster.kind, cluster.enabled) == ("Rack 2", "ssh", False)
+    assert cluster.settings == {"hosts": ["a", "b"], "capture": "every"}
+
+
+def test_a_cluster_that_was_stored_wrong_is_not_ready_and_says_why(set_up: Client) -> None:
+    Cluster.objects.create(slug="old", name="Old", kind="ssh", settings={"host": ["n1"]})
+    text = text_of(set_up.get(reverse("clusters")))
+    assert "Set up wrong" in text
+    page = text_of(set_up.get(reverse("cluster", args=["old"])))
+    assert "is not a known field; hosts is" in page
+    assert "New experiment" not in page.partition("<main")[0].rpartition('class="head"')[2]
+    form = set_up.get(reverse("cluster-edit", args=["old"]))
+    assert "is missing" in at_field(form, "hosts")
+    assert "host: is not a known field" in form.content.decode()
+
+
+@pytest.mark.parametrize("role", ["viewer", "submitter", "maintainer"])
+def test_others_see_the_cluster_and_not_its_settings(page: Client, person: User, role: str) -> None:
+    person.memberships.update(role=role)
+    secret = {"hosts": ["n1"], "environment": {"LICENCE": "s3cret"}}
+    Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings=secret)
+    text = text_of(page.get(reverse("cluster", args=["rack"])))
+    assert "Rack" in text
+    assert "s3cret" not in text
+    for address in (reverse("cluster-new"), reverse("cluster-edit", args=["rack"])):
+        assert page.get(address).status_code == 403
+        assert page.post(address, RACK).status_code == 403
+        assert address not in text + text_of(page.get(reverse("clusters")))
+    assert Cluster.objects.get(slug="rack").settings == secret
+
+
+def test_the_administration_refuses_settings_that_the_kind_does_not_take(client: Client, library: object) -> None:
+    client.force_login(User.objects.create_superuser("root"))
+    form = {"slug": "rack", "name": "Rack", "kind": "ssh", "settings": '{"host": ["n1"]}', "facts": "{}"}
+    text = text_of(client.post("/admin/experiments/cluster/add/", form))
+    assert "host: is not a known field; hosts is" in text
+    assert not Cluster.objects.filter(slug="rack").exists()
+
+
+def test_it_does_not_find_an_unknown_cluster(set_up: Client) -> None:
+    assert set_up.get("/clusters/moon/").status_code == 404
+    assert set_up.get("/clusters/moon/edit/").status_code == 404
