@@ -16,10 +16,11 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from experiments import revision
-from experiments.models import Cluster, Experiment, Project, State, Trial
+from experiments.models import Cluster, ClusterTest, Experiment, Project, State, Trial
 from experiments.spec import ExperimentSpec
 
 WORK: Final = "workers.tasks.work"
+TEST: Final = "workers.tasks.test_cluster"
 
 log = structlog.get_logger()
 
@@ -78,17 +79,26 @@ def ring(cluster_id: int) -> None:
     transaction.on_commit(lambda: _send(cluster_id))
 
 
+def ask_test(cluster: Cluster) -> bool:
+    """Have a cluster tested by a worker; False while a test of it waits or runs."""
+    if asked := ClusterTest.ask(cluster):
+        transaction.on_commit(lambda: _send(cluster.pk, TEST))
+    return asked
+
+
 def ring_all_waiting() -> None:
     """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
     waiting = Cluster.objects.filter(enabled=True, trials__state=State.QUEUED).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):
         ring(cluster_id)
+    for cluster_id in ClusterTest.objects.filter(begun_at=None, ended_at=None).values_list("cluster_id", flat=True):
+        _send(cluster_id, TEST)
 
 
-def _send(cluster_id: int) -> None:
+def _send(cluster_id: int, task: str = WORK) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
-        current_app.send_task(WORK, args=[cluster_id], retry=False)
+        current_app.send_task(task, args=[cluster_id], retry=False)
     except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
         # The trials are stored; the sweep rings again as soon as Redis answers.
         log.warning("doorbell_not_rung", cluster=cluster_id, reason=str(error))

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from experiments.errors import StaleTrial
-from experiments.models import Trial
+from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from workers.trial import leftovers
 from workers.worker_identity import is_alive_here, is_gone
@@ -36,4 +36,14 @@ def reap() -> int:
             leftovers.remove_scratch(trial)
         lost += 1
         log.warning("trial_lost", trial=trial.pk, reason=reason, new_attempt=attempt.pk if attempt else None)
+    _reap_tests()
     return lost
+
+
+def _reap_tests() -> None:
+    """End tests of clusters that nobody works on any more: they hold hosts, and keep the next test from beginning."""
+    for test in ClusterTest.objects.filter(ended_at=None).select_related("cluster"):
+        if test.begun_at is not None and is_gone(test.worker):
+            test.give_up("Its worker process ended in the middle of the test.")
+        elif test.is_silent:
+            test.give_up("No worker has taken it on." if test.begun_at is None else "Its worker has been silent.")

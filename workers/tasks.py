@@ -6,6 +6,7 @@ from celery import current_app, shared_task
 
 from experiments.models import Cluster
 from workers import backlog, queue, reaper, retention
+from workers.cluster_test import run as cluster_test
 from workers.trial import pipeline
 
 
@@ -14,6 +15,13 @@ def work(cluster_id: int) -> None:
     """Run the waiting trials of a cluster one after another, as long as there are any and their hosts are free."""
     # Only who freed hosts wakes others: bells that answer bells would never end while a trial runs.
     if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
+        queue.ring_all_waiting()
+
+
+@shared_task(name=queue.TEST, ignore_result=True)
+def test_cluster(cluster_id: int) -> None:
+    """Run the test of a cluster that is asked for; whoever waited for its hosts is told when they are free."""
+    if cluster_test.run_asked(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
 
 

@@ -3,6 +3,7 @@
 from experiments.models.access import ApiToken
 from experiments.models.artifact import Artifact
 from experiments.models.cluster import Cluster, Lease
+from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
@@ -20,6 +21,7 @@ __all__ = [
     "ApiToken",
     "Artifact",
     "Cluster",
+    "ClusterTest",
     "Configuration",
     "Environment",
     "ExpectedChange",

@@ -113,14 +113,26 @@ class Cluster(models.Model):
 
 
 class Lease(models.Model):
-    """One resource held by one running trial. The unique key is the mutual exclusion."""
+    """One resource held by one running trial, or by one test of a cluster. The unique key is the mutual exclusion."""
 
     resource = models.CharField(max_length=255, unique=True)
-    trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="leases")
+    trial = models.ForeignKey(
+        "experiments.Trial", on_delete=models.CASCADE, related_name="leases", null=True, blank=True
+    )
+    test = models.ForeignKey(
+        "experiments.ClusterTest", on_delete=models.CASCADE, related_name="leases", null=True, blank=True
+    )
     acquired_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering: ClassVar = ["resource"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(trial__isnull=False, test__isnull=True)
+                | models.Q(trial__isnull=True, test__isnull=False),
+                name="lease_has_one_holder",
+            )
+        ]
 
     def __str__(self) -> str:
-        return f"{self.resource} held by trial {self.trial_id}"
+        return f"{self.resource} held by {f'trial {self.trial_id}' if self.trial_id else self.test}"

@@ -76,6 +76,7 @@ class RemoteKeeper(Keeper):
         """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
         self.host = host
         self.home: Mapping[str, str] = {}
+        self.python = ""
         complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
         reading, theirs_out = os.pipe2(os.O_CLOEXEC)
         theirs_in, writing = os.pipe2(os.O_CLOEXEC)
@@ -108,7 +109,7 @@ class RemoteKeeper(Keeper):
             told, _ = self.ask("hello", scratch=str(scratch))
         except OSError as error:
             raise ClusterUnavailable(f"{self.host}: {error.strerror} ({scratch}).") from error
-        self.home = told["variables"]
+        self.home, self.python = told["variables"], told["python"]
         return told
 
     def _await_greeting(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
 import shutil
 import signal
 import socket
@@ -48,6 +49,7 @@ class RemoteKeeper(loop.Keeper):
                 "sweep": self.sweep,
                 "machine": self.machine,
                 "watch": self.watch,
+                "clock": self.clock,
             }
         )
 
@@ -60,7 +62,12 @@ class RemoteKeeper(loop.Keeper):
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.scratch / f"keeper-{socket.gethostname()}.pid").write_text(f"{os.getpid()}\n")
-        return {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}, b""
+        told = {"host": socket.gethostname(), "root": os.geteuid() == 0, "variables": dict(os.environ)}
+        return {**told, "python": platform.python_version()}, b""
+
+    def clock(self, _message: wire.Message, _beside: Any) -> loop.Answer:
+        """What time it is here."""
+        return {"time_s": time.time()}, b""
 
     def watch(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """The interface that `sample` counts."""

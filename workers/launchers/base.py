@@ -24,6 +24,7 @@ from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.environment import describe
 from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.hosts.programs import search_path
+from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
@@ -117,6 +118,11 @@ class Session(ABC):
     def missing(self, program: str, workdir: Path) -> str | None:
         """Why a program cannot be run, in a sentence; None when it is there."""
         return None if find(program, workdir) else f"The program {program} is not installed on this machine."
+
+    @property
+    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
+        """Who speaks for each host that is a machine of its own; empty where all hosts are on the worker's."""
+        return {}
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
@@ -223,6 +229,19 @@ class Recording:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """Whether a host answers. ``python``: the version there, empty where none was found; ``problem``: why not, in a sentence,
+    with what to do and the commands for it."""
+
+    host: str
+    took_s: float
+    python: str = ""
+    problem: str = ""
+    remedy: str = ""
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rehearsal:
     """The commands of a job before there are hosts.
 
@@ -240,6 +259,8 @@ class Launcher(ABC):
 
     kind: ClassVar[ClusterKind]
     settings: Settings
+    python_is_told: ClassVar[bool] = False
+    """Whether `reach` tells the version of Python."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         """`settings` are the cluster's own (Cluster.settings). Raises ClusterUnavailable when they make no sense."""
@@ -256,6 +277,20 @@ class Launcher(ABC):
     @abstractmethod
     def probe(self) -> list[str]:
         """What keeps this kind from working here, in sentences; [] when nothing does."""
+
+    @property
+    def python(self) -> str:
+        """The interpreter on the hosts."""
+        return PYTHON
+
+    def reach(self) -> list[Reached]:
+        """Whether what has to be reached before there are hosts answers; [] where nothing has to be."""
+        return []
+
+    def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
+        """The launcher for a test, which wants few hosts soon, and how many; ``reached`` are those that answered."""
+        most = len(self.host_names(2))
+        return self, most or 1
 
     def refusals(self, link: Link) -> list[str]:
         """Why the hosts cannot be joined by this link, in sentences; [] when they can. Pure."""

@@ -41,6 +41,10 @@ class HostsLauncher(Launcher):
     def mpirun(self) -> str:
         return mpi.program(self.settings.mpi, self.settings.mpirun)
 
+    @property
+    def python(self) -> str:
+        return self.settings.python
+
     def argv(self, job: Job) -> list[str]:
         """The command that the first host runs; `job` has the host's own directories."""
         place = mpi.Place(
@@ -124,6 +128,10 @@ class RemoteSession(Session):
 
     def alive(self) -> bool:
         return all(keeper.alive() for keeper in self.keepers.values())
+
+    @property
+    def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
+        return self.keepers
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:

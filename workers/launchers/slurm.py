@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, start_argv
-from workers.launchers.base import Job, Link, Rehearsal, Session, Tell, say_nothing
+from workers.launchers.base import Job, Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.slurm_queue import SlurmQueue, sbatch_argv, srun_argv
+from workers.launchers.ssh_words import SSH_FAILED, why_unreached
 
 KEEPER_WAIT_S = 120
+TEST_PENDING_S = 60.0
 
 
 class SlurmLauncher(HostsLauncher):
@@ -36,6 +39,30 @@ class SlurmLauncher(HostsLauncher):
     def probe(self) -> list[str]:
         here = {"sbatch": "slurm-client", "srun": "slurm-client"}
         return missing_programs({"ssh": "openssh-client"} if self.settings.login else here)
+
+    def reach(self) -> list[Reached]:
+        """Slurm's controller, through the login host where there is one."""
+        begun = time.monotonic()
+        place = self.settings.login.host if self.settings.login else "the worker's machine"
+        try:
+            answer = self.queue.run(["sinfo", "--noheader", "--format=%P %D %T"])
+        except ClusterUnavailable as error:
+            return [Reached(place, time.monotonic() - begun, problem=str(error))]
+        took_s = time.monotonic() - begun
+        if answer.status == 0:
+            return [Reached(place, took_s)]
+        if self.settings.login and answer.status == SSH_FAILED:
+            return [why_unreached(place, took_s, answer.complaints, self.settings.login)]
+        said = answer.complaints.splitlines()[-1:] or ["nothing"]
+        sentence = f"Slurm's commands do not work on {place}: {said[0].strip().rstrip('.')}."
+        return [
+            Reached(place, took_s, problem=sentence, remedy="Does sinfo work there by hand, without a login shell?")
+        ]
+
+    def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
+        """Two nodes, and no day of waiting for them."""
+        limit_s = min(self.settings.pending_limit_s, TEST_PENDING_S)
+        return type(self)({**self.settings.model_dump(exclude_unset=True), "pending_limit_s": limit_s}), 2
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         """Placeholders: Slurm names the nodes when it allots them."""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import secrets
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from analysis.numbers import amount
 from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, in_shell, start_argv
-from workers.launchers.base import Link, Session, Tell, say_nothing
-from workers.launchers.remote import HostsLauncher, RemoteSession, quoted_script
+from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
+from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession, quoted_script
+from workers.launchers.ssh_words import explain, why_unreached
 
-# What ssh says -> what it means, in the order of looking.
-_REFUSALS = (
-    (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
-    (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
-    (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", "the key {0} cannot be read"),
-    (r"Could not resolve hostname", "its name cannot be resolved"),
-    (r"(Connection refused|No route to host|Connection timed out|Network is unreachable)", "{0}"),
-    (r"(Connection (?:closed|reset) by .*)", "{0}"),
-    (r"(?:^|: )([^:]*python[^:]*): .*not found", "it has no {0}"),
-)
+REACHED = "rankwire-reached"
+REACH_LIMIT_S = 30.0
+MOST_TESTED = 32
 
 
 class SshLauncher(HostsLauncher):
@@ -30,6 +29,7 @@ class SshLauncher(HostsLauncher):
 
     kind = Ssh()
     settings: SshSettings
+    python_is_told = True
 
     def probe(self) -> list[str]:
         """Programs here; whether the hosts answer, a trial finds out."""
@@ -41,6 +41,36 @@ class SshLauncher(HostsLauncher):
     def connection(self, host: str) -> list[str]:
         """The command of the keeper's connection. Pure."""
         return [*self.settings.ssh(host), in_shell(start_argv(self.settings.python))]
+
+    def reach(self) -> list[Reached]:
+        """All hosts side by side, with the version of Python on each."""
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            return list(pool.map(self._reach, self.settings.hosts))
+
+    def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
+        """All hosts that answered, so that each of them is looked at."""
+        hosts = [host for host in self.settings.hosts if host in reached][:MOST_TESTED]
+        return type(self)({**self.settings.model_dump(exclude_unset=True), "hosts": hosts}), len(hosts)
+
+    def _reach(self, host: str) -> Reached:
+        version = shlex.join(
+            [self.settings.python, "-I", "-S", "-c", "import platform; print(platform.python_version())"]
+        )
+        begun = time.monotonic()
+        try:
+            answer = subprocess.run(
+                [*self.settings.ssh(host), f"echo {REACHED}; {version}"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=REACH_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return Reached(
+                host, REACH_LIMIT_S, problem=f"Host {host} did not answer within {amount(REACH_LIMIT_S, 's')}."
+            )
+        took_s = time.monotonic() - begun
+        _, there, told = answer.stdout.partition(REACHED)
+        return (
+            Reached(host, took_s, told.strip()) if there else why_unreached(host, took_s, answer.stderr, self.settings)
+        )
 
     def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
         problems = [*self.probe(), *self.refusals(link)]
@@ -67,12 +97,3 @@ class SshKeeper(RemoteKeeper):
 
     def obituary(self) -> str:
         return explain(self.host, self.last_words())
-
-
-def explain(host: str, words: str) -> str:
-    """Why ssh gave a host up, in a sentence."""
-    for pattern, meaning in _REFUSALS:
-        if (match := re.search(pattern, words, re.MULTILINE)) is not None:
-            return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
-    last = [line.strip().rstrip(".") for line in words.splitlines() if line.strip()][-1:]
-    return f"The connection to host {host} ended" + (f": {last[0]}." if last else ".")

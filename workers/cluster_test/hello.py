@@ -1,0 +1,84 @@
+"""One rank of the MPI hello: joins the world with the MPI library of its host, and says what it found as a line of JSON.
+
+Needs nothing but Python: the library is loaded as it is, by ctypes. ``hello.py LAUNCH_COMMAND``.
+"""
+
+import ctypes
+import json
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+NAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so")
+MPICH = {
+    "comm": 0x44000000,
+    "int": 0x4C000405,
+    "sum": 0x58000003,
+}  # handles of the ABI that MPICH, Intel and MVAPICH2 share
+
+
+def libraries(launcher):
+    """Names to try: beside the launch command first, since a host may have several libraries."""
+    program = shutil.which(launcher)
+    root = Path(program).resolve().parent.parent if program else Path("/usr")
+    if root not in (Path("/"), Path("/usr")):  # the loader knows those
+        beside = (root / part / name for part in ("lib", "lib64", "lib/release") for name in NAMES)
+        yield from (str(path) for path in beside if path.exists())
+    # Of several installed ones that of the launcher: Hydra sets PMI_SIZE, Open MPI its own variable.
+    hydra = "PMI_SIZE" in os.environ and "OMPI_COMM_WORLD_SIZE" not in os.environ
+    yield from (NAMES[1], NAMES[2], NAMES[3]) if hydra else NAMES
+
+
+def load(launcher):
+    reasons = []
+    for name in libraries(launcher):
+        try:
+            return ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            reasons.append(str(error))
+    raise OSError("; ".join(reasons[:2]))
+
+
+def handles(library):
+    if hasattr(library, "ompi_mpi_comm_world"):
+        named = {"comm": "ompi_mpi_comm_world", "int": "ompi_mpi_int", "sum": "ompi_mpi_op_sum"}
+        return {
+            name: ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, symbol)))
+            for name, symbol in named.items()
+        }
+    return {name: ctypes.c_int(value) for name, value in MPICH.items()}
+
+
+def meet(library):
+    """Every rank adds one: the sum is the number of ranks that were really there."""
+    handle = handles(library)
+    library.MPI_Init(None, None)
+    rank, size, one, total = ctypes.c_int(-1), ctypes.c_int(-1), ctypes.c_int(1), ctypes.c_int(0)
+    library.MPI_Comm_rank(handle["comm"], ctypes.byref(rank))
+    library.MPI_Comm_size(handle["comm"], ctypes.byref(size))
+    library.MPI_Allreduce(ctypes.byref(one), ctypes.byref(total), 1, handle["int"], handle["sum"], handle["comm"])
+    words, length = ctypes.create_string_buffer(8192), ctypes.c_int(0)
+    library.MPI_Get_library_version(words, ctypes.byref(length))
+    library.MPI_Finalize()
+    version = words.value.decode(errors="replace").split(",")[0].splitlines()[0].strip()
+    return {
+        "rank": rank.value,
+        "size": size.value,
+        "sum": total.value,
+        "library": " ".join(version.replace("Version:", "").split()),
+    }
+
+
+def main():
+    told = {"host": socket.gethostname()}
+    try:
+        told.update(meet(load(sys.argv[1])))
+    except OSError as error:
+        told["error"] = str(error)
+    sys.stdout.write(json.dumps(told) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What ssh says when it fails, in sentences with what to do. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Final
+
+from experiments.cluster_kinds.settings import Login
+from workers.launchers.base import Reached
+
+SSH_FAILED: Final = 255
+"""The status of ssh itself, where no program of the host ended."""
+# What ssh says -> what it means, in the order of looking.
+_REFUSALS: Final = (
+    (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
+    (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
+    (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", "the key {0} cannot be read"),
+    (r"Could not resolve hostname", "its name cannot be resolved"),
+    (r"(Connection refused|No route to host|Connection timed out|Network is unreachable)", "{0}"),
+    (r"(Connection (?:closed|reset) by .*)", "{0}"),
+    (r"(?:^|: )([^:]*python[^:]*): .*not found", "it has no {0}"),
+)
+_REMEDIES: Final = (
+    (
+        r"Host key verification failed",
+        "Log in once by hand as the worker's user and compare the fingerprint with that of the host; a changed key may be an attack.",
+        "{ssh}",
+    ),
+    (
+        r"Permission denied",
+        "Put the public key among the authorised keys of that account.",
+        "ssh-copy-id {key}{target}",
+    ),
+    (
+        r"Load key|Identity file",
+        "“Private key” is a path on the worker's machine; only the worker's user may read the file.",
+        "",
+    ),
+    (
+        r"Could not resolve hostname",
+        "Check how it is written under “Hosts”; else add it to /etc/hosts or to the ssh configuration.",
+        "getent hosts {host}",
+    ),
+    (r"Connection refused", "Is sshd running there, and is “Port” right?", "{ssh}"),
+    (
+        r"No route to host|timed out|unreachable",
+        "Is it switched on, and does a firewall or a jump host stand between?",
+        "{ssh}",
+    ),
+)
+
+
+def explain(host: str, words: str) -> str:
+    """Why ssh gave a host up, in a sentence."""
+    for pattern, meaning in _REFUSALS:
+        if (match := re.search(pattern, words, re.MULTILINE)) is not None:
+            return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
+    last = [line.strip().rstrip(".") for line in words.splitlines() if line.strip()][-1:]
+    return f"The connection to host {host} ended" + (f": {last[0]}." if last else ".")
+
+
+def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached:
+    """A host that ssh gave up, with what mends it."""
+    target = f"{login.user}@{host}" if login.user else host
+    port = f"-p {login.port} " if login.port else ""
+    key = f"-i {shlex.quote(login.key)} " if login.key else ""
+    places = {"host": host, "target": port + target, "key": key, "ssh": f"ssh {key}{port}{target}"}
+    for pattern, remedy, command in _REMEDIES:
+        if re.search(pattern, words):
+            commands = (command.format(**places),) if command else ()
+            return Reached(host, took_s, problem=explain(host, words), remedy=remedy, commands=commands)
+    return Reached(
+        host,
+        took_s,
+        problem=explain(host, words),
+        remedy="Try it by hand as the worker's user.",
+        commands=(places["ssh"],),
+    )
