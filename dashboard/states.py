@@ -55,6 +55,10 @@ CHIPS: Final = {
     "ready": _chip("Ready", Tone.OK),
     "busy": _chip("Busy", Tone.RUN),
     "wrong": _chip("Set up wrong", Tone.BAD),
+    "ok": _chip("Ok", Tone.OK),
+    "warning": _chip("Warning", Tone.WARN),
+    "problem": _chip("Problem", Tone.BAD),
+    "skipped": _chip("Not tried", Tone.NONE),
     "off": _chip("Switched off", Tone.NONE),
 }
 

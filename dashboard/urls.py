@@ -68,6 +68,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/new/", cluster.new, name="cluster-new"),
     path("clusters/<slug:slug>/", cluster.page, name="cluster"),
+    path("clusters/<slug:slug>/test/", cluster.test, name="cluster-test"),
     path("clusters/<slug:slug>/edit/", cluster.edit, name="cluster-edit"),
     path("clusters/<slug:slug>/facts/", clusters.facts, name="cluster-facts"),
     path("workloads/", workloads.workloads, name="workloads"),

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
@@ -32,6 +33,8 @@ class Nowhere(APIView):
 router = DefaultRouter()
 router.include_format_suffixes = False
 router.register("experiments", ExperimentViewSet, basename="experiment")
+router.register("clusters", ClusterViewSet, basename="cluster")
+router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("trials", TrialViewSet, basename="trial")
 
 app_name = "api"

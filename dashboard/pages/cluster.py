@@ -12,11 +12,13 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.cluster.form import ClusterForm
 from dashboard.pages.clusters import ClusterRow, cluster_rows
+from dashboard.states import chip_of
 from experiments import cluster_kinds
-from experiments.access import may_describe_clusters, may_set_up_clusters
+from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import InvalidSpec
-from experiments.models import Cluster
+from experiments.models import Cluster, ClusterTest
+from workers import queue
 
 
 @require_GET
@@ -26,14 +28,27 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     may_set_up = may_set_up_clusters(request.user)
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
     shown = {
+        **_test_of(request, cluster),
         "place": "clusters",
-        "cluster": cluster,
         "row": row,
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up,
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", shown)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def test(request: HttpRequest, slug: str) -> HttpResponse:
+    """How far the last test is, as a part of the page; on POST ask for one."""
+    cluster = get_object_or_404(Cluster, slug=slug)
+    if request.method != "POST":
+        return render(request, "clusters/_test.html", _test_of(request, cluster))
+    if not may_test_clusters(request.user):
+        raise PermissionDenied
+    if not queue.ask_test(cluster):
+        messages.info(request, "A test is under way already.")
+    return redirect("cluster", cluster.slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -58,6 +73,23 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
     form.note_stored_errors()
     return _form(request, form)
+
+
+def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
+    """The last test, for those parts of the page that show it."""
+    last = ClusterTest.objects.filter(cluster=cluster).first()
+    took_s = None
+    if last is not None and last.begun_at is not None and last.ended_at is not None:
+        took_s = (last.ended_at - last.begun_at).total_seconds()
+    counts = last.counts.items() if last else ()
+    words = [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts]
+    return {
+        "cluster": cluster,
+        "test": last,
+        "counts": words,
+        "took": took_s,
+        "may_test": may_test_clusters(request.user),
+    }
 
 
 def _texts(request: HttpRequest) -> dict[str, str] | None:

@@ -29,6 +29,11 @@ CHECKS = [
     response_schema_conformance,
 ]
 ADDRESSES = {
+    "/api/v1/clusters/": {"get"},
+    "/api/v1/clusters/{slug}/": {"get"},
+    "/api/v1/clusters/{slug}/test/": {"post"},
+    "/api/v1/workloads/": {"get"},
+    "/api/v1/workloads/{slug}/": {"get"},
     "/api/v1/compare/": {"get"},
     "/api/v1/explore/": {"get"},
     "/api/v1/explore/export/{form}/": {"get"},

@@ -1,0 +1,214 @@
+"""``/api/v1/clusters/`` and ``/api/v1/workloads/``: where trials can run, and what can be run there."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import Count, Max, Q, QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import schema
+from dashboard.api.filtering import PAGE, refuse_unknown
+from dashboard.pages.clusters import ClusterRow
+from experiments import workloads
+from experiments.access import may_set_up_clusters, may_test_clusters
+from experiments.models import ACTIVE, Cluster, ClusterTest, State
+from experiments.workloads.base import Workload
+from workers import queue
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """One thing that a test tried."""
+
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=["ok", "warning", "problem", "skipped"])
+    value = serializers.CharField()
+    seen = serializers.CharField()
+    remedy = serializers.CharField()
+    commands = serializers.ListField(child=serializers.CharField())
+
+
+class ClusterTestSerializer(serializers.ModelSerializer[ClusterTest]):
+    """The last test of a cluster; `ended_at` is null while it waits for a worker or runs."""
+
+    steps = StepSerializer(many=True, read_only=True)
+    outdated = serializers.BooleanField(source="is_outdated", read_only=True)
+
+    class Meta:
+        model = ClusterTest
+        fields: ClassVar = ["asked_at", "begun_at", "ended_at", "trying", "outdated", "steps"]
+        read_only_fields = fields
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    """A cluster with its facts. `settings` is null for who may not change them."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:cluster-detail", lookup_field="slug")
+    state = serializers.SerializerMethodField()
+    most_hosts = serializers.SerializerMethodField()
+    facts = serializers.DictField(read_only=True)
+    settings = serializers.SerializerMethodField()
+    settings_errors = serializers.SerializerMethodField()
+    active = serializers.IntegerField(read_only=True)
+    queued = serializers.IntegerField(read_only=True)
+    finished = serializers.IntegerField(read_only=True)
+    last_end = serializers.DateTimeField(read_only=True, allow_null=True)
+    test = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Cluster
+        fields: ClassVar = [
+            *("slug", "url", "name", "kind", "enabled", "state", "most_hosts", "facts", "settings", "settings_errors"),
+            *("active", "queued", "finished", "last_end", "test"),
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong"]))
+    def get_state(self, cluster: Any) -> str:
+        return ClusterRow(cluster, cluster.active, cluster.queued, cluster.finished, cluster.last_end).state
+
+    def get_most_hosts(self, cluster: Cluster) -> int | None:
+        return None if cluster.settings_errors else cluster.most_hosts
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_settings(self, cluster: Cluster) -> dict[str, Any] | None:
+        return cluster.settings if may_set_up_clusters(self.context["request"].user) else None
+
+    def get_settings_errors(self, cluster: Cluster) -> list[str]:
+        return [str(error) for error in cluster.settings_errors]
+
+    @extend_schema_field(ClusterTestSerializer(allow_null=True))
+    def get_test(self, cluster: Any) -> Any:
+        return ClusterTestSerializer(cluster.test).data if hasattr(cluster, "test") else None
+
+
+class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Cluster]):
+    """Clusters, those that take experiments first."""
+
+    serializer_class = ClusterSerializer
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        return Cluster.objects.select_related("test").order_by("-enabled", "slug").annotate(
+            active=Count("trials", filter=Q(trials__state__in=ACTIVE)),
+            queued=Count("trials", filter=Q(trials__state=State.QUEUED)),
+            finished=Count("trials", filter=Q(trials__state=State.FINISHED)),
+            last_end=Max("trials__ended_at"),
+        )  # fmt: skip
+
+    @extend_schema(responses={200: ClusterSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """All clusters with what is stated about them."""
+        refuse_unknown(request, PAGE)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(responses={200: ClusterSerializer, **schema.errors(404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One cluster, with what its last test found."""
+        return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(request=None, responses={202: ClusterSerializer, **schema.errors(403, 404)})
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, slug: str) -> Response:
+        """Have a worker test the cluster; look at `test` of the cluster until it has an end. One that is under way goes on."""
+        cluster = self.get_object()
+        if not may_test_clusters(request.user):
+            raise PermissionDenied("Maintainers and those who set clusters up may test them.")
+        queue.ask_test(cluster)
+        return Response(self.get_serializer(self.get_object()).data, status=202)
+
+
+class ParameterSerializer(serializers.Serializer[Any]):
+    """A typed parameter; `schema` is its JSON schema."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    help = serializers.CharField()
+    unit = serializers.CharField()
+    schema = serializers.DictField()
+
+
+class FigureSerializer(serializers.Serializer[Any]):
+    """A figure of merit."""
+
+    id = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, not the option of fields
+    unit = serializers.CharField()
+    direction = serializers.ChoiceField(choices=["lower", "higher", "neutral"])
+    definition = serializers.CharField()
+
+
+class WorkloadSerializer(serializers.Serializer[Any]):
+    """A program that can be measured. `missing` are Debian packages that this machine lacks for it."""
+
+    slug = serializers.CharField()
+    title = serializers.CharField()
+    summary = serializers.CharField()
+    restricted = serializers.BooleanField()
+    decides = serializers.CharField()
+    missing = serializers.ListField(child=serializers.CharField())
+    parameters = ParameterSerializer(many=True)
+    figures = FigureSerializer(many=True)
+
+
+class WorkloadViewSet(viewsets.GenericViewSet[Any]):
+    """Workloads in the order of the picker."""
+
+    serializer_class = WorkloadSerializer
+    queryset = Cluster.objects.none()
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    @extend_schema(
+        parameters=[OpenApiParameter("limit", int), OpenApiParameter("offset", int)],
+        responses={200: WorkloadSerializer(many=True), **schema.errors(400)},
+    )
+    def list(self, request: Request) -> Response:
+        """All of them, with parameters and figures of merit."""
+        refuse_unknown(request, PAGE)
+        page: Any = self.paginate_queryset([_as_data(workload) for workload in workloads.registry()])  # type: ignore[arg-type]
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("slug", {"type": "string", "pattern": "^[-a-zA-Z0-9_]+$"}, OpenApiParameter.PATH)],
+        responses={200: WorkloadSerializer, **schema.errors(404)},
+    )
+    def retrieve(self, request: Request, slug: str) -> Response:
+        """One workload."""
+        workload = workloads.find(slug)
+        if workload is None:
+            raise NotFound(f"There is no workload {slug}.")
+        return Response(self.get_serializer(_as_data(workload)).data)
+
+
+def _as_data(workload: Workload) -> dict[str, Any]:
+    described = workload.parameters_type.model_json_schema()["properties"]
+    fields = workload.parameters_type.model_fields
+    return {
+        "slug": workload.slug,
+        "title": workload.title,
+        "summary": workload.summary,
+        "restricted": workload.restricted,
+        "decides": workload.decides,
+        "missing": list(workloads.missing_packages(workload)),
+        "parameters": [
+            {
+                "name": name,
+                "title": info.title or name,
+                "help": info.description or "",
+                "unit": str(described.get(name, {}).get("unit", "")),
+                "schema": {key: value for key, value in described.get(name, {}).items() if key != "unit"},
+            }
+            for name, info in fields.items()
+        ],
+        "figures": [
+            {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
+            for f in workload.figures
+        ],
+    }

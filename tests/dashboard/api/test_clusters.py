@@ -1,0 +1,80 @@
+"""REST: clusters with their facts and their last test, and workloads with their parameters."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from experiments import workloads
+from experiments.models import Cluster, ClusterTest
+from tests.dashboard.api.clients import client_of
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+CLUSTERS, WORKLOADS = "/api/v1/clusters/", "/api/v1/workloads/"
+RACK = {"hosts": ["n1", "n2"], "environment": {"LICENCE": "s3cret"}}
+
+
+@pytest.fixture
+def viewer() -> Client:
+    viewer = client_of(factories.person("ada", "viewer"))
+    Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings=RACK, facts={"hosts": 2, "clock_hz": 3e9})
+    return viewer
+
+
+def test_it_lists_clusters_with_their_facts_and_what_waits(viewer: Client) -> None:
+    factories.experiment()
+    factories.finished()
+    rows = {row["slug"]: row for row in viewer.get(CLUSTERS).json()["results"]}
+    assert set(rows) == {"local", "rack", "testbed"}
+    assert rows["rack"]["facts"] == {"hosts": 2, "clock_hz": 3e9}
+    assert (rows["rack"]["kind"], rows["rack"]["most_hosts"], rows["rack"]["state"]) == ("ssh", 2, "ready")
+    assert (rows["testbed"]["finished"], rows["testbed"]["queued"]) == (1, 3)
+    assert rows["rack"]["test"] is None
+
+
+def test_settings_are_told_to_those_only_who_may_change_them(viewer: Client) -> None:
+    answer = viewer.get(f"{CLUSTERS}rack/")
+    assert answer.json()["settings"] is None
+    assert "s3cret" not in answer.content.decode()
+    root = client_of(factories.person("root", is_superuser=True))
+    assert root.get(f"{CLUSTERS}rack/").json()["settings"] == RACK
+
+
+def test_a_cluster_that_is_set_up_wrong_is_listed_with_what_is_wrong(viewer: Client) -> None:
+    Cluster.objects.filter(slug="rack").update(settings={"host": ["n1"]})
+    row = viewer.get(f"{CLUSTERS}rack/").json()
+    assert (row["state"], row["most_hosts"]) == ("wrong", None)
+    assert row["settings_errors"] == ["hosts: is missing", "host: is not a known field; hosts is"]
+
+
+def test_a_maintainer_has_it_tested_and_reads_what_was_found(viewer: Client) -> None:
+    assert viewer.post(f"{CLUSTERS}rack/test/").status_code == 403
+    maintainer = client_of(factories.person("bob", "maintainer"))
+    answer = maintainer.post(f"{CLUSTERS}rack/test/")
+    assert (answer.status_code, answer.json()["test"]["ended_at"]) == (202, None)
+    test = ClusterTest.begin(Cluster.objects.get(slug="rack"), "host:1:1")
+    assert test is not None
+    step = {"name": "Reach", "state": "problem", "value": "1 of 2 failed", "seen": "n2", "remedy": "", "commands": []}
+    test.end([step])
+    told = viewer.get(f"{CLUSTERS}rack/").json()["test"]
+    assert told["steps"] == [step]
+    assert told["ended_at"] is not None
+    assert maintainer.post(f"{CLUSTERS}moon/test/").status_code == 404
+
+
+def test_it_refuses_an_unknown_filter(viewer: Client) -> None:
+    assert viewer.get(CLUSTERS, {"knd": "ssh"}).status_code == 400
+    assert viewer.get(WORKLOADS, {"x": "1"}).status_code == 400
+
+
+def test_it_lists_workloads_with_parameters_and_figures(viewer: Client) -> None:
+    rows = {row["slug"]: row for row in viewer.get(WORKLOADS).json()["results"]}
+    assert list(rows) == [workload.slug for workload in workloads.registry()]
+    water = viewer.get(f"{WORKLOADS}water/").json()
+    assert water == rows["water"]
+    parameters = {parameter["name"]: parameter for parameter in water["parameters"]}
+    assert parameters["molecules"]["schema"]["type"] == "integer"
+    assert "water.loop_time_s" in {figure["id"] for figure in water["figures"]}
+    assert rows["command"]["restricted"]
+    assert viewer.get(f"{WORKLOADS}moon/").status_code == 404

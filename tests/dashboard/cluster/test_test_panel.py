@@ -1,0 +1,73 @@
+"""The page of a cluster asks for a test, follows it, and shows what it found."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from experiments.models import Cluster, ClusterTest
+from tests.dashboard.texts import text_of
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+STEPS = [
+    {"name": "Python", "state": "ok", "value": "3.11.2", "seen": "On n1.", "remedy": "", "commands": []},
+    {
+        "name": "Reach",
+        "state": "problem",
+        "value": "1 of 2 failed",
+        "seen": "Host <n2> cannot be used.",
+        "remedy": "Check it.",
+        "commands": ["ssh n2"],
+    },
+]
+
+
+@pytest.fixture
+def rack(page: Client, person: User) -> Cluster:
+    person.memberships.update(role="maintainer")
+    return Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1", "n2"]})
+
+
+def test_it_says_that_it_was_never_tested(page: Client, rack: Cluster) -> None:
+    text = text_of(page.get(reverse("cluster", args=["rack"])))
+    assert "never tested" in text
+    assert "every 2s" not in text
+
+
+def test_it_asks_for_a_test_and_follows_it(page: Client, rack: Cluster) -> None:
+    address = reverse("cluster-test", args=["rack"])
+    assert page.post(address).url == "/clusters/rack/"
+    assert "waits for a worker" in text_of(page.get("/clusters/rack/"))
+    assert "under way already" in page.post(address, follow=True).content.decode()
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    test.tell("to reach the hosts", STEPS[:1])
+    fragment = text_of(page.get(address))
+    assert "trying to reach the hosts" in fragment
+    assert "3.11.2" in fragment
+    assert "every 2s" in fragment
+
+
+def test_it_shows_what_was_found_with_what_mends_it_and_stops_asking(page: Client, rack: Cluster) -> None:
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    test.end(STEPS)
+    text = text_of(page.get(reverse("cluster", args=["rack"])))
+    assert "1 ok" in text
+    assert "1 problem" in text
+    assert "Host &lt;n2&gt; cannot be used." in text
+    assert "<pre>ssh n2</pre>" in text
+    assert "every 2s" not in text
+    rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
+    assert "settings have changed since" in text_of(page.get(reverse("cluster-test", args=["rack"])))
+
+
+def test_others_read_it_and_ask_for_none(page: Client, rack: Cluster, person: User) -> None:
+    person.memberships.update(role="submitter")
+    address = reverse("cluster-test", args=["rack"])
+    assert page.post(address).status_code == 403
+    assert 'method="post"' not in text_of(page.get(address))
+    assert not ClusterTest.objects.exists()
