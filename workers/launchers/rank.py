@@ -13,10 +13,24 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import resource
+    from collections.abc import Iterable
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 # Open MPI, then MPICH and Intel MPI, then Slurm's srun
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+# What says to a program which world it is in, by Open MPI, by Hydra (MPICH, Intel MPI, MVAPICH2) and by any PMIx server
+WORLD_VARIABLES = (
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_SIZE",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "PMIX_NAMESPACE",
+)
+LIBRARY_NAMES = ("libmpi", "libopen-", "libprrte", "libpmix")
+FIRST_LOOK_S = 0.005
+LONGEST_PAUSE_S = 30.0
+MOST_PROCESSES = 256
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 127
 
@@ -27,8 +41,9 @@ def main(report_dir: str, argv: list[str]) -> int:
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
     started_at = time.time()
-    # A signal between the start and the handlers would end us and leave the program alone.
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    # A signal between the start and the handlers would end us and leave the program alone. SIGCHLD stays blocked: it is
+    # waited for, between looks at the program.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
     try:
         pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=())
     except OSError as error:
@@ -38,16 +53,94 @@ def main(report_dir: str, argv: list[str]) -> int:
         signal.signal(number, lambda received, _frame: pass_on(pid, received))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     die_with(launcher, pid)
+    world = look_for_mpi(pid)
     _pid, status, usage = os.wait4(pid, 0)
     ended_ns = time.monotonic_ns()
     for number in FORWARDED:  # a launcher that asks twice must not cost the report
         signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(status)
-    write(report_dir, rank, code, usage, (started_ns, ended_ns, started_at))
+    write(report_dir, rank, code, usage, (started_ns, ended_ns, started_at), world)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)
     return code
+
+
+def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
+    """Until the program ends or an MPI library is seen in it: the library's files, and what its launcher told it of its world.
+
+    The program may be a script that starts another, and loads the library when it likes. Looks become rare quickly; one
+    takes some tens of microseconds, and there is none after the library was seen.
+    """
+    pause_s = FIRST_LOOK_S
+    while signal.sigtimedwait((signal.SIGCHLD,), pause_s) is None:
+        try:
+            # Most programs are the MPI program themselves: whose children they have need not be known.
+            seen = mpi_program((pid,)) or mpi_program(family(pid)[1:])
+        except OSError:
+            seen = None
+        if seen is not None:
+            return seen
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+    return None
+
+
+def mpi_program(processes: "Iterable[int]") -> "tuple[list[str], dict[str, str]] | None":
+    """The first of the processes with an MPI library: its files, and what the process was told."""
+    for process in processes:
+        try:
+            libraries = mpi_libraries(process)
+            if any(name.startswith("libmpi") for name in libraries):
+                return libraries, world_variables(process)
+        except OSError:
+            pass  # ended in this moment, or became a program that may not be looked at
+    return None
+
+
+def family(pid: int) -> "list[int]":
+    """The program and the processes that it started. Kernels may be built without lists of children."""
+    members = [pid]
+    parents = None if os.path.exists(f"/proc/{pid}/task/{pid}/children") else parents_of_all()  # noqa: PTH110
+    for member in members:
+        if parents is not None:
+            members += [child for child, parent in parents.items() if parent == member]
+        else:
+            with open(f"/proc/{member}/task/{member}/children") as stream:  # noqa: PTH123
+                members += map(int, stream.read().split())
+        if len(members) > MOST_PROCESSES:
+            break
+    return members
+
+
+def parents_of_all() -> "dict[int, int]":
+    """The parent of every process."""
+    parents = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as stream:  # noqa: PTH123
+                    parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                pass  # ended in this moment
+    return parents
+
+
+def mpi_libraries(pid: int) -> "list[str]":
+    """Names of the files of MPI libraries that are in a process's memory."""
+    names = set()
+    with open(f"/proc/{pid}/maps", "rb") as stream:  # noqa: PTH123
+        for line in stream:
+            name = line[line.rfind(b"/") + 1 :].rstrip().decode(errors="replace")
+            if name.startswith(LIBRARY_NAMES):
+                names.add(name)
+    return sorted(names)
+
+
+def world_variables(pid: int) -> "dict[str, str]":
+    """What the process was started with, of the variables that tell its world."""
+    with open(f"/proc/{pid}/environ", "rb") as stream:  # noqa: PTH123
+        pairs = (item.decode(errors="replace").partition("=") for item in stream.read().split(b"\0"))
+    return {name: value for name, _, value in pairs if name in WORLD_VARIABLES}
 
 
 def pass_on(pid: int, number: int) -> None:
@@ -68,7 +161,12 @@ def die_with(launcher: int, pid: int) -> None:
 
 
 def write(
-    report_dir: str, rank: str, code: int, usage: "resource.struct_rusage", times: tuple[int, int, float]
+    report_dir: str,
+    rank: str,
+    code: int,
+    usage: "resource.struct_rusage",
+    times: tuple[int, int, float],
+    world: "tuple[list[str], dict[str, str]] | None",
 ) -> None:
     """One JSON object per rank, complete or not there at all."""
     started_ns, ended_ns, started_at = times
@@ -85,12 +183,22 @@ def write(
         "ended_ns": ended_ns,
         "started_at": started_at,
     }
-    host = os.uname().nodename.replace("\\", "").replace('"', "")
+    host = plain(os.uname().nodename)
+    if world is not None:
+        libraries, variables = world
+        fields["mpi_libraries"] = "[" + ", ".join(f'"{plain(name)}"' for name in libraries) + "]"
+        told = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
+        fields["mpi_world"] = "{" + told + "}"
     text = ", ".join(f'"{name}": {value}' for name, value in fields.items())
     path = f"{report_dir}/rank-{int(rank)}.json"
     with open(path + ".part", "w") as stream:  # noqa: PTH123 - importing pathlib takes longer than all the rest
         stream.write(f'{{"host": "{host}", {text}}}\n')
     os.rename(path + ".part", path)  # noqa: PTH104
+
+
+def plain(text: str) -> str:
+    """Text that needs no escape in JSON."""
+    return "".join(each for each in text if " " <= each <= "~" and each not in '"\\')[:200]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from workers.trial.heartbeat import Heart
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_traffic import LiveTraffic
-from workers.trial.mpi_family import why_singletons
+from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 TERM_GRACE_S: Final = 5.0
@@ -49,6 +49,7 @@ class Measured:
     inputs: list[Path] = field(default_factory=list)
     link_reasons: tuple[str, ...] = ()
     """What of the link was not as asked for, by its certificate, or not seen by the capture."""
+    world: World = field(default_factory=World)
 
 
 class TrialRun:
@@ -114,6 +115,7 @@ class TrialRun:
                 other.save(self.directory / f"capture-{host}.pcapng.zst")
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
+        world = self._require_world_as_asked(session, environment, usages)
         return Measured(
             process.elapsed_s,
             usages,
@@ -124,6 +126,7 @@ class TrialRun:
             no_capture=no_capture,
             inputs=inputs,
             link_reasons=(*link_reasons, *unseen),
+            world=world,
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
@@ -154,6 +157,16 @@ class TrialRun:
         chosen = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=program, ranks=self.ranks, setting=chosen):
             raise TrialFailed(reason)
+
+    def _require_world_as_asked(
+        self, session: Session, environment: Mapping[str, Any], usages: Sequence[RankUsage]
+    ) -> World:
+        """Return what was seen of the world that the ranks ran in. Raise TrialFailed when it is not the one that was asked for."""
+        chosen = hasattr(session.launcher.settings, "mpi")
+        world = world_of(usages, environment.get("mpi"), ranks=self.ranks, setting=chosen)
+        if world.problem:
+            raise TrialFailed(world.problem)
+        return world
 
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""

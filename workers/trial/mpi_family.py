@@ -1,4 +1,5 @@
-"""Whether the launch command and the MPI library of a program know each other. Pure: it reads the description of a trial's environment.
+"""Whether the launch command and the MPI library of a program know each other. Pure: it reads the description of a trial's environment
+before the start, and what the ranks' reports say of the program that really ran.
 
 A program whose library does not understand its launcher does not fail: each of n ranks takes itself for the only one, and n
 programs of one rank run side by side. Nothing of that is what was asked for.
@@ -8,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.numbers import plural
+from workers.trial.rank_usage import RankUsage
 
 OPEN_MPI: Final = "Open MPI"
 MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
@@ -18,6 +21,11 @@ _OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
 """What only Open MPI is made of: its old versions have the same libmpi.so.12 as MPICH's."""
 _MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so\.12(\.|$)")
 _NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
+_SIZE: Final = {OPEN_MPI: "OMPI_COMM_WORLD_SIZE", MPICH: "PMI_SIZE"}
+_RANK: Final = {OPEN_MPI: "OMPI_COMM_WORLD_RANK", MPICH: "PMI_RANK"}
+_OWN_LAUNCH: Final = (
+    "its script launches a world of its own. To mend it, let the script start the program itself, without mpirun."
+)
 _HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
 
 
@@ -49,10 +57,85 @@ def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, 
     launcher = launcher_of(environment.get("mpi"))
     if ranks < 2 or built is None or launcher is None or built[0] == launcher:
         return None
-    family, library = built
-    instead = f"set “mpi” of the cluster to {'openmpi' if family == OPEN_MPI else 'mpich'}, or build it with"
-    return (
-        f"{program} is built with {family} ({library}), and the launch command is that of {launcher}: it would run as "
-        f"{plural(ranks, 'program')} of one rank each. To mend it, {instead if setting else 'build it with'} "
-        f"the compiler of {launcher}."
-    )
+    would = f"it would run as {plural(ranks, 'program')} of one rank each"
+    return f"{program} is built with {built[0]} ({built[1]}), and {_strangers(launcher, would)} {_mended(built[0], launcher, setting)}"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the ranks' programs were seen to be: ``problem``, why the trial is not what was asked for; else ``told``, what is known
+    of its world, for the reader; ``checked``, whether all of its ranks were seen in it."""
+
+    problem: str = ""
+    told: str = ""
+    checked: bool = True
+
+
+def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, setting: bool) -> World:
+    """Judge the world that the programs of ``usages`` ran in against the ``ranks`` that were asked for.
+
+    ``version`` is what the launch command says of itself, ``setting`` as for ``why_singletons``.
+    """
+    if ranks < 2:
+        return World()
+    seen = [(usage, library_of(usage.mpi_libraries)) for usage in usages]
+    known = [(usage, library) for usage, library in seen if library is not None]
+    for usage, (family, library) in known:
+        if problem := _other_world(usage, family, library, ranks, launcher_of(version), setting):
+            return World(problem)
+    if not known:
+        return World(told=f"not checked: no MPI library was seen in any of {plural(ranks, 'rank')}", checked=False)
+    libraries = ", ".join(dict.fromkeys(library for _, (_, library) in known))
+    if len(known) < ranks:
+        told = f"{len(known)} of {plural(ranks, 'rank')} seen with an MPI library ({libraries}); the others were not checked"
+        return World(told=told, checked=False)
+    if any(_size(usage, family) is None for usage, (family, _) in known):
+        told = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not tell the size of the world"
+        return World(told=told, checked=False)
+    return World(told=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
+
+
+def _other_world(
+    usage: RankUsage, family: str, library: str, ranks: int, launcher: str | None, setting: bool
+) -> str | None:
+    """Why this rank's program is in another world than the trial's, in sentences."""
+    where = f"Rank {usage.rank} on {usage.host}"
+    size, rank = _size(usage, family), _number(usage.mpi_world.get(_RANK[family]))
+    if size is None and not _told_by_pmix(usage, family):
+        other = launcher if launcher not in (None, family) else None
+        ran = f"it ran as one of {plural(ranks, 'program')} of one rank each"
+        strangers = _strangers(other, ran) if other else f"nothing told it its world: {ran}."
+        return f"{where} loaded {family} ({library}), and {strangers} {_mended(family, other, setting)}"
+    if size is not None and size != ranks:
+        return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were asked for: {_OWN_LAUNCH}"
+    if rank is not None and rank != usage.rank:
+        return f"{where} ran as rank {rank} of another world: {_OWN_LAUNCH}"
+    return None
+
+
+def _size(usage: RankUsage, family: str) -> int | None:
+    """How many ranks its launcher told this program of, in the words that its library understands."""
+    by_pmix = usage.mpi_world.get(_SIZE[OPEN_MPI]) if _told_by_pmix(usage, family) else None
+    return _number(usage.mpi_world.get(_SIZE[family], by_pmix))
+
+
+def _told_by_pmix(usage: RankUsage, family: str) -> bool:
+    """Whether it learns its world from a PMIx server: libraries of MPICH's family may be built for it."""
+    understands = family == OPEN_MPI or any(name.startswith("libpmix") for name in usage.mpi_libraries)
+    return understands and "PMIX_RANK" in usage.mpi_world
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _strangers(launcher: str, outcome: str) -> str:
+    return f"the launch command is that of {launcher}: {outcome}."
+
+
+def _mended(family: str, launcher: str | None, setting: bool) -> str:
+    own = "openmpi" if family == OPEN_MPI else "mpich"
+    if launcher is None:
+        return "To mend it, let its script hand on the environment that the launch command gives it."
+    built = f"build it with the compiler of {launcher}"
+    return f"To mend it, set “mpi” of the cluster to {own}, or {built}." if setting else f"To mend it, {built}."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,10 @@ class RankUsage:
     started_ns: int
     ended_ns: int
     started_at: float
+    mpi_libraries: Sequence[str] = ()
+    """Files of an MPI library that were seen in the program's memory; empty where none was."""
+    mpi_world: Mapping[str, str] = field(default_factory=dict)
+    """What the launcher had told that program of its world: variables of the environment."""
 
     @property
     def cpu_s(self) -> float:
@@ -43,11 +47,11 @@ class RankUsage:
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
     """The reports found, by rank; a rank that was killed with its wrapper has left none. Raises NotPlain."""
-    names = [field.name for field in fields(RankUsage)]
+    names = [each.name for each in fields(RankUsage)]
     usages = []
     for path in report_dir.glob("rank-*.json"):
         report = json.loads(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES))
-        usages.append(RankUsage(**{name: report[name] for name in names}))
+        usages.append(RankUsage(**{name: report[name] for name in names if name in report}))
     return sorted(usages, key=lambda usage: usage.rank)
 
 

@@ -23,12 +23,17 @@ from experiments.workloads import Parsed
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
 from workers.launchers import BTL_PORTS
+from workers.launchers.mpi import KNOWN_PORTS
 from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 
 FILE_LIMIT_BYTES: Final = 256 << 20
 """Of one file that a run wrote and its parser reads; a table without its middle would be another one."""
+_SILENT_WORLD: Final = (
+    "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
+    "each may have run alone"
+)
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -42,6 +47,7 @@ class _Packets:
     not_available: Mapping[str, str] = field(default_factory=dict)
     trust: str = ""
     reasons: tuple[str, ...] = ()
+    mpi_packets: float = 0.0
 
 
 class RefusedOutput(OutputError):
@@ -84,10 +90,27 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons else ""),
         trust_reasons=(*measured.link_reasons, *packets.reasons),
         environment=measured.environment,
-        conditions={"ranks_on": ranks_on(measured.usages)},
+        conditions={
+            "ranks_on": ranks_on(measured.usages),
+            **_world(run, measured, packets),
+        },
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
     )
+
+
+def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
+    """What is known of the world that the ranks ran in; messages are expected on the wire where it spans several hosts."""
+    told = measured.world.told
+    if told and run.hosts > 1 and measured.capture is not None and not packets.mpi_packets:
+        told += "; no MPI message was seen between the hosts"
+    return {"world": told} if told else {}
+
+
+def _mpi_packets(run: TrialRun, result: analysis.CaptureAnalysis) -> float:
+    """Packets of MPI; of libraries whose ports nobody can set, all packets."""
+    scope = result.mpi if run.cluster_settings.get("mpi", "openmpi") in KNOWN_PORTS else result
+    return scope.metrics.get("packets", 0.0)
 
 
 def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
@@ -126,6 +149,9 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         )
         level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
+    if not measured.world.checked and run.hosts > 1 and not _mpi_packets(run, result):
+        level = worst(level, TrustLevel.DEGRADED)
+        reasons.append(_SILENT_WORLD)
     seen_from = run.trial.conditions.get("captured_hosts")
     if seen_from and run.hosts > 2:
         level = worst(level, TrustLevel.DEGRADED)
@@ -134,7 +160,9 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
-    return _Packets(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons))
+    return _Packets(
+        *(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons)), _mpi_packets(run, result)
+    )
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,8 @@ from typing import Any
 import pytest
 
 from experiments.models import State, Trial
+from tests.workers.trial.mpi_programs import mpi_program
 from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, why_singletons
-
-LIBMPICH = next(Path("/usr/lib").glob("*/libmpich.so.12"), Path("libmpich.so.12"))
-"""Of the package mpich, in the folder of this machine's architecture."""
-SOURCE = """
-int MPI_Init(int *, char ***);
-int MPI_Finalize(void);
-int printf(const char *, ...);
-int main(int count, char **words) { MPI_Init(&count, &words); printf("alive\\n"); return MPI_Finalize(); }
-"""
 
 
 @pytest.mark.parametrize(
@@ -79,17 +70,10 @@ def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
     assert why_singletons({"mpi": None, "program": None}, program="x", ranks=2, setting=False) is None
 
 
-@pytest.fixture
-def mpich_program(tmp_path: Path) -> Path:
-    source, program = tmp_path / "alone.c", tmp_path / "alone"
-    source.write_text(SOURCE)
-    subprocess.run(["gcc", "-o", str(program), str(source), str(LIBMPICH)], check=True)
-    return program
-
-
 def test_a_program_of_mpich_does_not_count_as_ranks_of_open_mpi(
-    run_all: Callable[..., list[Trial]], mpich_program: Path
+    run_all: Callable[..., list[Trial]], tmp_path: Path
 ) -> None:
+    mpich_program = mpi_program(tmp_path, "libmpich.so.12")
     asked = {"parameters": {"program": [str(mpich_program)]}, "certificate": "skip", "retries": 0}
     (one, two) = run_all(workload="command", sweep={"hosts": [1, 2]}, **asked)
     assert (one.state, two.state) == (State.FINISHED, State.FAILED), one.message + two.message

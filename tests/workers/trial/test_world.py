@@ -1,0 +1,102 @@
+"""What counts as n ranks was n ranks of one world: seen in the programs that ran, whatever script started them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from experiments.models import State, Trial
+from tests.workers.trial.mpi_programs import hidden_in_script, mpi_program
+from workers.trial.mpi_family import World, world_of
+from workers.trial.rank_usage import RankUsage
+
+OPEN = "mpirun (Open MPI) 4.1.4"
+LIBMPI, LIBMPICH, LIBPMIX = "libmpi.so.40.30.4", "libmpich.so.12.2.2", "libpmix.so.2.6.3"
+
+
+def world(
+    *ranks: tuple[str, Mapping[str, str]], version: str | None = OPEN, asked: int = 2, setting: bool = True
+) -> World:
+    """The judgement on ranks with these libraries (separated by spaces) and variables."""
+    usages = [
+        RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), told)
+        for number, (names, told) in enumerate(ranks)
+    ]
+    return world_of(usages, version, ranks=asked, setting=setting)
+
+
+def by_open_mpi(rank: int, size: int = 2) -> dict[str, str]:
+    return {"OMPI_COMM_WORLD_SIZE": str(size), "OMPI_COMM_WORLD_RANK": str(rank), "PMIX_RANK": str(rank)}
+
+
+def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
+    return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
+
+
+def test_it_tells_a_world_that_is_as_asked() -> None:
+    seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
+    assert seen == World(told="2 ranks in one world, as asked (libmpi.so.40.30.4)")
+    assert world((LIBMPICH, by_hydra(0)), (LIBMPICH, by_hydra(1)), version="Hydra 4.0.2").checked
+    assert world((f"{LIBMPICH} {LIBPMIX}", by_open_mpi(0)), (f"{LIBMPICH} {LIBPMIX}", by_open_mpi(1))).checked
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        ([(LIBMPICH, by_open_mpi(0)), (LIBMPICH, by_open_mpi(1))], "it ran as one of 2 programs of one rank each"),
+        ([(LIBMPI, by_hydra(0)), (LIBMPI, by_hydra(1))], "it ran as one of 2 programs of one rank each"),
+        ([(LIBMPI, {}), (LIBMPI, {})], "let its script hand on the environment"),
+        ([(LIBMPI, by_open_mpi(0, 1)), (LIBMPI, by_open_mpi(0, 1))], "in a world of 1 rank, and 2 were asked for"),
+        ([(LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(0))], "Rank 1 on n2 ran as rank 0 of another world"),
+    ],
+)
+def test_it_says_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[str, str]]], words: str) -> None:
+    assert words in world(*ranks).problem
+
+
+def test_it_says_what_mends_it() -> None:
+    ranks = (LIBMPICH, by_open_mpi(0)), (LIBMPICH, by_open_mpi(1))
+    assert "set “mpi” of the cluster to mpich, or build it with" in world(*ranks).problem
+    assert world(*ranks, setting=False).problem.endswith("To mend it, build it with the compiler of Open MPI.")
+
+
+def test_it_says_what_could_not_be_checked() -> None:
+    assert world(("", {}), ("", {})) == World(
+        told="not checked: no MPI library was seen in any of 2 ranks", checked=False
+    )
+    half = world((LIBMPI, by_open_mpi(0)), ("", {}))
+    assert (half.checked, half.told.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
+    assert world(("", {}), asked=1) == World()
+
+
+def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
+    run_all: Callable[..., list[Trial]], tmp_path: Path
+) -> None:
+    script = hidden_in_script(tmp_path, f"{mpi_program(tmp_path, 'libmpich.so.12')}", "echo done")
+    (trial,) = run_all(
+        workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
+    )
+    assert trial.state == State.FAILED
+    assert "loaded MPICH or a library with its interface" in trial.message
+    assert "it ran as one of 2 programs of one rank each" in trial.message
+    assert trial.message.endswith("To mend it, build it with the compiler of Open MPI.")
+
+
+def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
+    script = hidden_in_script(tmp_path, f"exec {mpi_program(tmp_path, 'libmpi.so.40')}")
+    (trial,) = run_all(
+        workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
+    )
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpi.so.40")
+
+
+def test_a_program_without_mpi_on_two_hosts_is_not_trusted(run_all: Callable[..., list[Trial]]) -> None:
+    parameters = {"program": ["/usr/bin/sleep", "0.2"]}
+    (trial,) = run_all(workload="command", parameters=parameters, sweep={"hosts": [2]}, certificate="skip")
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.trust in ("degraded", "unusable")
+    assert "each may have run alone" in " ".join(trial.trust_reasons)
+    assert trial.conditions["world"].startswith("not checked: no MPI library was seen in any of 2 ranks")
