@@ -28,6 +28,8 @@ SESSIONS = settings.BASE_DIR / "var" / "tests"
 SESSION = SESSIONS / str(os.getpid())
 
 settings.VAR = SESSION
+# Tests share their machine with whatever else runs on it; those of foreign load set this themselves.
+settings.FOREIGN_CPU_PERCENT = 100
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Pages in tests use the files as they lie in the sources, not what collectstatic once gathered.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -107,6 +109,7 @@ def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[C
                 "REDIS_URL": services.redis.url,
                 "RANKWIRE_VAR": str(SESSION),
                 "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
+                "RANKWIRE_FOREIGN_CPU_PERCENT": str(settings.FOREIGN_CPU_PERCENT),
                 "DJANGO_SETTINGS_MODULE": "config.settings",
                 **variables,
             },

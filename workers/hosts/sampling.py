@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +26,7 @@ class HostSample:
 
 @dataclass(frozen=True)
 class MachineSample:
-    """The machine underneath: CPU seconds over all cores since boot."""
+    """The machine underneath: CPU seconds over all cores since boot; `cpu_ours_s` of them are the trial's and its instruments'."""
 
     cpu_user_s: float
     cpu_system_s: float
@@ -34,6 +34,17 @@ class MachineSample:
     memory_available_bytes: int
     runnable: int
     load_1min: float
+    cpu_stolen_s: float = 0.0
+    """Taken by the machine that this one is a virtual machine of."""
+    cpu_ours_s: float = 0.0
+    swapped_in_bytes: int = 0
+    throttle_events: int = 0
+    """How often a core was slowed down against heat."""
+    throttled_s: float = 0.0
+    """How long the limit of its control group (a container's) held the trial."""
+    realtime_offset_ns: int = 0
+    cores: int = 0
+    """That programs here may use."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,13 @@ class Sample:
     monotonic_ns: int
     machine: MachineSample
     hosts: tuple[HostSample, ...]
+    further: Mapping[str, MachineSample] = field(default_factory=dict)
+    """By host: of the other hosts, where each is a machine of its own."""
+
+    @property
+    def machines(self) -> dict[str, MachineSample]:
+        """The machines by the names of their hosts; one machine of many hosts has the first one's."""
+        return {self.hosts[0].host if self.hosts else "": self.machine, **self.further}
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Sample:
@@ -51,6 +69,7 @@ class Sample:
             monotonic_ns=message["monotonic_ns"],
             machine=MachineSample(**message["machine"]),
             hosts=tuple(HostSample(**host) for host in message["hosts"]),
+            further={host: MachineSample(**machine) for host, machine in message.get("further", {}).items()},
         )
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import table
+from workers.keeper import disturbance, table
 
 
 class Counters:
@@ -32,10 +32,13 @@ class Counters:
         """The machine, then each host: CPU seconds so far, resident bytes and runnable processes now, frames so far."""
         hosts = {host: {"memory_bytes": 0, "runnable": 0} for host in self.ports}
         seen: dict[tuple[int, int], tuple[str, float, float]] = {}
+        # What has ended is in the times of who waited for it, so nothing is lost between two samples.
+        ours_s = sum(os.times()[:4])
         for entry in table.descendants(os.getpid()):
             key = (entry.pid, entry.started_ticks)
             host, user_s, system_s = self.known.get(key) or (self._host(entry.pid), 0.0, 0.0)
             seen[key] = (host, entry.user_s, entry.system_s)
+            ours_s += entry.user_s + entry.system_s + entry.waited_for_s
             if host not in hosts:
                 continue
             self.totals[host][0] += entry.user_s - user_s
@@ -46,7 +49,7 @@ class Counters:
         counted = frames(self.missing_bytes)
         return {
             "monotonic_ns": time.monotonic_ns(),
-            "machine": _machine(),
+            "machine": {**_machine(), **disturbance.counters(), "cpu_ours_s": ours_s},
             "hosts": [
                 {
                     "host": host,
@@ -91,10 +94,13 @@ def _machine() -> dict[str, Any]:
     user, nice, system, idle, waiting, *interrupts = (
         int(value) / table.TICKS_PER_SECOND for value in statistics["cpu"]
     )
+    stolen = interrupts[2] if len(interrupts) > 2 else 0.0
     return {
         "cpu_user_s": user + nice,
         "cpu_system_s": system + sum(interrupts[:2]),
         "cpu_idle_s": idle + waiting,
+        "cpu_stolen_s": stolen,
+        "cores": len(os.sched_getaffinity(0)),
         "memory_available_bytes": table.available_memory_bytes(),
         "runnable": int(statistics["procs_running"][0]),
         "load_1min": os.getloadavg()[0],

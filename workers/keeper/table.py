@@ -21,6 +21,8 @@ class Entry(NamedTuple):
     user_s: float
     system_s: float
     memory_bytes: int
+    waited_for_s: float
+    """CPU time of its children that have ended."""
 
 
 def entries() -> Iterator[Entry]:
@@ -48,6 +50,7 @@ def read(pid: int) -> Entry | None:
         user_s=int(fields[11]) / TICKS_PER_SECOND,
         system_s=int(fields[12]) / TICKS_PER_SECOND,
         memory_bytes=int(fields[21]) * PAGE_BYTES,
+        waited_for_s=(int(fields[13]) + int(fields[14])) / TICKS_PER_SECOND,
     )
 
 

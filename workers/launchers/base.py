@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -212,7 +213,10 @@ class MachineSession(Session):
         return variables
 
     def sample(self) -> Sample:
-        return Sample.from_message(self.keeper.ask("sample")[0])
+        """The worker is an instrument of the trial too, and on the same machine."""
+        message = self.keeper.ask("sample")[0]
+        message["machine"]["cpu_ours_s"] += time.process_time()
+        return Sample.from_message(message)
 
     def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)

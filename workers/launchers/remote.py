@@ -180,7 +180,11 @@ class RemoteSession(Session):
         """Counters of every host; also brings the output over that has been printed since."""
         answers = [keeper.ask("sample")[0] for keeper in self.keepers.values()]
         self.follow_outputs()
-        merged = {**answers[0], "hosts": [host for answer in answers for host in answer["hosts"]]}
+        merged = {
+            **answers[0],
+            "hosts": [host for answer in answers for host in answer["hosts"]],
+            "further": {answer["hosts"][0]["host"]: answer["machine"] for answer in answers[1:]},
+        }
         return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
 
     def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
+
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Kind, Trial
@@ -23,6 +25,7 @@ from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
 from workers.launchers import Process, Session
 from workers.trial.database_retry import patiently
+from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import did_not_end, tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
 from workers.trial.job import job_for
@@ -50,6 +53,8 @@ class Measured:
     link_reasons: tuple[str, ...] = ()
     """What of the link was not as asked for, by its certificate, or not seen by the capture."""
     world: World = field(default_factory=World)
+    disturbances: tuple[str, ...] = ()
+    """What other programs and the machine itself did to the run."""
 
 
 class TrialRun:
@@ -127,6 +132,7 @@ class TrialRun:
             inputs=inputs,
             link_reasons=(*link_reasons, *unseen),
             world=world,
+            disturbances=self._disturbances(session, samples, usages, job.threads),
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
@@ -168,6 +174,21 @@ class TrialRun:
             raise TrialFailed(world.problem)
         return world
 
+    def _disturbances(
+        self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int
+    ) -> tuple[str, ...]:
+        """Where hosts share cores on purpose, what is missing is no disturbance: it is told beside the times."""
+        kind = session.launcher.kind
+        shared = kind.hosts_are_virtual or getattr(session.launcher.settings, "shared_cores", False)
+        strangers = not getattr(session.launcher.settings, "shared_cores", False)
+        reasons = disturbances(
+            samples,
+            usages,
+            foreign_share=settings.FOREIGN_CPU_PERCENT / 100 if strangers else 1.0,
+            own_machines=not kind.on_this_machine,
+        )
+        return reasons if shared else (*reasons, *missing_cores(samples, usages, threads))
+
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed when the network is no longer the one that was certified: nothing measured on it counts."""
         if problems := session.network_problems(thorough=thorough):
@@ -183,13 +204,13 @@ class TrialRun:
         return written
 
     def _start_capture(self, session: Session, stack: ExitStack) -> tuple[Capture | None, str]:
-        settings: CaptureSettings = self.spec.capture
+        recording: CaptureSettings = self.spec.capture
         if self.trial.kind == Kind.CONTROL:
             return None, "a control run, made without capture to measure the observer effect"
-        if not settings.enabled:
+        if not recording.enabled:
             return None, "the experiment captures no packets"
         try:
-            asked = CaptureOptions(host=session.recorded_hosts[0], snap_length=settings.snap_length)
+            asked = CaptureOptions(host=session.recorded_hosts[0], snap_length=recording.snap_length)
             return stack.enter_context(session.capture(asked)), ""
         except CaptureUnavailable as error:
             return None, str(error)

@@ -87,8 +87,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     return TrialResult(
         measurements={"all": {**of_the_run, **packets.metrics, **parsed.figures}, "mpi": packets.mpi_metrics},
         not_available=packets.not_available,
-        trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons else ""),
-        trust_reasons=(*measured.link_reasons, *packets.reasons),
+        trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons or measured.disturbances else ""),
+        trust_reasons=(*measured.link_reasons, *measured.disturbances, *packets.reasons),
         environment=measured.environment,
         conditions={
             "ranks_on": ranks_on(measured.usages),

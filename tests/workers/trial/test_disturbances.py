@@ -1,0 +1,130 @@
+"""A trial that others disturbed says so in its trust; the instruments that watch it do not count as others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from experiments.models import State, Trial
+from tests.workers.clusters.trials import run
+from workers.hosts.sampling import HostSample, MachineSample, Sample
+from workers.launchers import Job, Session
+from workers.trial.disturbances import disturbances, missing_cores
+from workers.trial.rank_usage import RankUsage, read_rank_usage
+
+STILL = MachineSample(0.0, 0.0, 0.0, 1 << 30, 1, 0.0, cores=2)
+BUSY = "while True: pass"
+
+
+def after(second: float, **changes: float) -> Sample:
+    """A sample of the machine n1 with these counters."""
+    return Sample(int(second * 1e9), replace(STILL, **changes), (HostSample("n1", 0.0, 0.0, 0, 0),))
+
+
+def rank(number: int, host: str, cpu_s: float) -> RankUsage:
+    return RankUsage(number, host, cpu_s, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0)
+
+
+def told(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: bool = False) -> str:
+    return "; ".join(disturbances(samples, ranks, foreign_share=0.1, own_machines=own_machines))
+
+
+def test_it_tells_what_others_took_while_no_core_was_free() -> None:
+    busy = after(10, cpu_user_s=20.0, cpu_ours_s=11.2)
+    assert told(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
+    stolen = after(10, cpu_user_s=11.2, cpu_stolen_s=8.8, cpu_ours_s=11.2)
+    assert "other programs took 44" in told(after(0), stolen)
+
+
+def test_it_says_nothing_where_others_used_what_was_free_or_little() -> None:
+    assert told(after(0), after(10, cpu_user_s=14.4, cpu_idle_s=5.6, cpu_ours_s=10.0)) == ""
+    assert told(after(0), after(10, cpu_user_s=20.0, cpu_ours_s=18.5)) == ""
+    assert told(after(0)) == ""
+
+
+def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
+    # One second of a loaded machine, then nine of a free one: 1 of 20 core-seconds.
+    course = (
+        after(0),
+        after(1, cpu_user_s=2.0, cpu_ours_s=1.0),
+        after(10, cpu_user_s=11.0, cpu_idle_s=9.0, cpu_ours_s=6.0),
+    )
+    assert told(*course) == ""
+
+
+def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> None:
+    whole = MachineSample(16.0, 0.0, 0.0, 1 << 30, 1, 0.0, cpu_ours_s=15.5, cores=2)
+    first, last = after(0), replace(after(8), machine=whole, further={"n2": replace(whole, cpu_ours_s=0.2)})
+    begun = replace(first, further={"n2": STILL})
+    ranks = rank(0, "n1", 15.4), rank(1, "n2", 15.0)
+    assert told(begun, last, ranks=ranks, own_machines=True) == ""
+    assert told(begun, last, ranks=ranks[:1], own_machines=True).endswith(
+        "of the processors on n2 while no core was free"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counters", "words"),
+    [
+        ({"swapped_in_bytes": 20_000_000}, "20\u202fMB were fetched back from swap"),
+        ({"throttle_events": 3}, "the processor slowed down 3 times against heat"),
+        ({"throttled_s": 0.5}, "the limit of the control group held programs for 500\u202fms"),
+        ({"realtime_offset_ns": 70_000_000}, "the clock was set while the trial ran, by 70\u202fms"),
+        ({"realtime_offset_ns": -3_600_000_000_000}, "the clock was set while the trial ran, by 3"),
+        ({"realtime_offset_ns": 5_000_000}, ""),
+        ({"swapped_in_bytes": 4096}, ""),
+    ],
+)
+def test_it_tells_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
+    said = told(after(0), after(1, cpu_idle_s=2.0, **counters))
+    assert said.startswith(words) if words else said == ""
+
+
+def test_it_tells_machines_with_fewer_cores_than_threads() -> None:
+    ranks = [rank(number, "n1", 1.0) for number in range(2)]
+    assert missing_cores([after(0)], ranks, threads=1) == ()
+    assert missing_cores([after(0)], ranks, threads=2) == ("2 ranks with 2 threads each share 2 cores of n1",)
+    # One machine has one name, whatever its ranks call it.
+    assert missing_cores([after(0)], [rank(0, "localhost.localdomain", 1.0)], threads=4) != ()
+
+
+@pytest.fixture
+def foreign_load() -> Iterator[None]:
+    """Three programs that never pause, on two cores."""
+    programs = [subprocess.Popen(["/usr/bin/python3", "-c", BUSY]) for _ in range(os.cpu_count() or 2)]
+    yield
+    for program in programs:
+        program.kill()
+        program.wait()
+
+
+SERIAL = {"program": ["/usr/bin/python3", "-c", "sum(i for i in range(20_000_000))"], "extract": []}
+
+
+def test_a_trial_beside_foreign_load_is_not_trusted(
+    run_all: Callable[..., list[Trial]], foreign_load: None, settings: Any
+) -> None:
+    settings.FOREIGN_CPU_PERCENT = 10
+    (trial,) = run_all(workload="command", parameters=SERIAL, sweep={"hosts": [1]})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.trust == "degraded"
+    assert "other programs took" in " ".join(trial.trust_reasons)
+
+
+def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
+    """What ended between two samples counts too: programs of a second would be somebody else's otherwise."""
+    talk = "from mpi4py import MPI\nw = MPI.COMM_WORLD\nfor _ in range(500): w.allgather(bytes(20_000))"
+    job = make_job(testbed, "/usr/bin/python3", "-c", talk)
+    before = testbed.sample().machine
+    with testbed.capture() as capture:
+        status, _, complaints = run(testbed, job)
+        capture.stop()
+    assert status == 0, complaints
+    after = testbed.sample().machine
+    of_ranks_s = sum(usage.cpu_s for usage in read_rank_usage(job.report_dir))
+    assert after.cpu_ours_s - before.cpu_ours_s > of_ranks_s > 0.2

@@ -1,0 +1,83 @@
+"""Counters of what may disturb a trial on this machine: swapping, throttled processors, a clock that is set.
+
+Standard library and Python 3.9 only: this runs wherever a keeper does. What a machine does not tell stays 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import time
+from typing import Any
+
+LOOKS_AT_CLOCKS = 5
+THROTTLED = "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count"
+
+
+def counters() -> dict[str, Any]:
+    """Cumulative, but for `realtime_offset_ns`: what the clock of the day is ahead of the monotonic one."""
+    return {
+        "swapped_in_bytes": swapped_in_bytes(),
+        "throttle_events": sum(_number(path) for path in _throttle_files()),
+        "throttled_s": throttled_s(),
+        "realtime_offset_ns": realtime_offset_ns(),
+    }
+
+
+def swapped_in_bytes() -> int:
+    """What the machine has fetched back from swap since it started (proc_vmstat(5))."""
+    for line in _lines("/proc/vmstat"):
+        if line.startswith("pswpin "):
+            return int(line.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def throttled_s() -> float:
+    """How long the limit of this control group has kept its programs from running."""
+    file, unit_s = _limit_file()
+    for line in _lines(file):
+        name, _, value = line.partition(" ")
+        if name in ("throttled_usec", "throttled_time"):
+            return int(value) * unit_s
+    return 0.0
+
+
+def realtime_offset_ns() -> int:
+    """Of several looks the one that took least: a program that is kept waiting between two clocks sees a step."""
+    looks = []
+    for _ in range(LOOKS_AT_CLOCKS):
+        before = time.monotonic_ns()
+        now = time.time_ns()
+        after = time.monotonic_ns()
+        looks.append((after - before, now - (before + after) // 2))
+    return min(looks)[1]
+
+
+@functools.lru_cache(maxsize=1)
+def _throttle_files() -> tuple[str, ...]:
+    return tuple(glob.glob(THROTTLED))  # noqa: PTH207 - pathlib would double the start of a keeper
+
+
+@functools.lru_cache(maxsize=1)
+def _limit_file() -> tuple[str, float]:
+    """The statistics of this control group, version 2 (in us) or 1 (in ns)."""
+    for line in _lines("/proc/self/cgroup"):
+        _, names, path = line.split(":", 2)
+        if not names:
+            return f"/sys/fs/cgroup{path.rstrip('/')}/cpu.stat", 1e-6
+        if "cpu" in names.split(","):
+            return f"/sys/fs/cgroup/cpu{path.rstrip('/')}/cpu.stat", 1e-9
+    return "", 1.0
+
+
+def _number(path: str) -> int:
+    return next((int(line) for line in _lines(path) if line.isdigit()), 0)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="ascii", errors="replace") as stream:  # noqa: PTH123
+            return stream.read().splitlines()
+    except OSError:
+        return []
