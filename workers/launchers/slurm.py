@@ -24,6 +24,8 @@ from workers.launchers.ssh_words import SSH_FAILED, why_unreached
 
 KEEPER_WAIT_S = 120
 TEST_PENDING_S = 60.0
+SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwWDEB")
+"""As patterns of a shell: the value is the next word (ssh(1))."""
 
 
 class SlurmLauncher(HostsLauncher):
@@ -137,7 +139,22 @@ done
 
 
 def agent_script(job: str) -> str:
-    """How the MPI library on the first node starts its daemon on another: `agent NODE COMMAND...`, as with ssh."""
+    """How the MPI library on the first node starts its daemon on another: `agent [OPTION...] NODE COMMAND...`, as with ssh.
+
+    Hydra takes every agent for an ssh and puts ssh's options first: MPICH's -x, Intel MPI's -q -x. They mean nothing to srun.
+    """
     step = srun_argv(job, "$node")
     words = " ".join(word.replace("$node", '"$node"') for word in step)
-    return f'#!/bin/sh\nnode=$1\nshift\nexec {words} --input=none sh -c "$*"\n'
+    return f"""\
+#!/bin/sh
+while :; do
+    case $1 in
+    {SSH_OPTIONS_WITH_VALUE}) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+node=$1
+shift
+exec {words} --input=none sh -c "$*"
+"""

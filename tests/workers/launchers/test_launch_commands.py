@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -158,3 +160,26 @@ def test_host_names_follow_the_kind() -> None:
 def test_a_test_bed_has_an_address_for_every_host_that_it_may_have() -> None:
     broadcast = ipaddress.ip_interface(f"{address(1)}/24").network.broadcast_address
     assert ipaddress.ip_address(address(1)) < ipaddress.ip_address(address(MOST_HOSTS)) < broadcast
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["n2", "proxy --id 1"],
+        ["-x", "n2", "proxy", "--id", "1"],
+        ["-q", "-x", "n2", "proxy", "--id", "1"],
+        ["-x", "-l", "mpi", "-o", "BatchMode=yes", "n2", "proxy", "--id", "1"],
+    ],
+    ids=["Open MPI", "MPICH", "Intel MPI", "options with values"],
+)
+def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: list[str], tmp_path: Path) -> None:
+    agent, srun = tmp_path / "rsh", tmp_path / "srun"
+    agent.write_text(agent_script("12"))
+    srun.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
+    for script in (agent, srun):
+        script.chmod(0o755)
+    told = subprocess.run(
+        [str(agent), *words], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True, timeout=10
+    ).stdout.splitlines()
+    assert "--nodelist=n2" in told
+    assert told[-3:] == ["sh", "-c", "proxy --id 1"]

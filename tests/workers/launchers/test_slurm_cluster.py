@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.workers.clusters.mpi_programs import sum_over_mpich
 from tests.workers.clusters.real_hosts import Slurm
 from tests.workers.clusters.trials import PlainLink, run
 from workers import launchers
 from workers.errors import ClusterUnavailable, HostsLost
 from workers.launchers import Job, Session
+from workers.trial.mpi_family import world_of
 from workers.trial.rank_usage import read_rank_usage
 
 HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); print(MPI.Get_processor_name())"
@@ -62,6 +64,23 @@ def test_it_shows_a_pending_job_and_cancels_it_when_told(session: Session, slurm
 def test_it_gives_the_nodes_back(session: Session, slurm: Slurm, eventually: Callable[..., object]) -> None:
     session.close()
     eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "intelmpi"])
+def test_hydra_makes_one_world_of_two_nodes(
+    mpi: str, slurm: Slurm, make_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    settings = slurm.settings(mpi=mpi, mpirun="mpiexec.hydra")
+    with launchers.get("slurm", settings).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, str(sum_over_mpich(tmp_path)))
+        status, out, complaints = run(session, job)
+    assert status == 0, complaints
+    assert sorted(out.splitlines()) == ["rank 0 of 2, sum 3", "rank 1 of 2, sum 3"]
+    usages = read_rank_usage(job.report_dir)
+    assert [usage.host for usage in usages] == ["n1", "n2"]
+    assert world_of(usages, "Hydra 4.0.2", ranks=2, setting=True).problem == ""
+    controller = (slurm.hosts.directory / "slurmctld.log").read_text()
+    assert "-x" not in [word for line in controller.splitlines() for word in line.split()]
 
 
 def test_the_nodes_come_back_when_the_worker_is_killed(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from experiments.models import State, Trial
-from tests.workers.trial.mpi_programs import mpi_program
+from tests.workers.clusters.mpi_programs import mpi_program
 from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, why_singletons
 
 

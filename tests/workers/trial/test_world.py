@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.models import State, Trial
-from tests.workers.trial.mpi_programs import hidden_in_script, mpi_program
+from tests.workers.clusters.mpi_programs import hidden_in_script, mpi_program
 from workers.trial.mpi_family import World, world_of
 from workers.trial.rank_usage import RankUsage
 
