@@ -45,6 +45,7 @@ CHIPS: Final = {
     # experiments as a whole; those that a trial can be in as well look the same
     Status.EMPTY: _chip("No trials", Tone.TODO),
     Status.WAITING: _chip(State.QUEUED.word, Tone.TODO),
+    Status.HELD: _chip("Held", Tone.WARN),
     "incomplete": _chip("Finished with failures", Tone.WARN),
     "published": _chip("Published", Tone.NONE, "book"),
     # what the diagnosis of an experiment says

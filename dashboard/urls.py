@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/diagnosis/", diagnosis.diagnosis, name="experiment-diagnosis"),
     path("experiments/<slug:slug>/edit/", change.edit, name="experiment-edit"),
     path("experiments/<slug:slug>/rerun/", change.rerun, name="experiment-rerun"),
+    path("experiments/<slug:slug>/go-on/", change.go_on, name="experiment-go-on"),
     path("experiments/<slug:slug>/repeat/", change.repeat, name="experiment-repeat"),
     path("experiments/<slug:slug>/next/", change.next_points, name="experiment-next"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),

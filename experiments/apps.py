@@ -11,6 +11,8 @@ class ExperimentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from experiments import registered, workloads
         from experiments.traffic import define_in_database
 
+        workloads.add_source(registered.programs)
         post_migrate.connect(define_in_database, sender=self)

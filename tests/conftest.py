@@ -22,12 +22,15 @@ from django.db import connections
 from config.celery import app as celery_app
 from config.services.postgres import Postgres
 from config.services.redis import Redis
+from experiments import registered, workloads
 from tests.worker_process import CeleryWorker
 
 SESSIONS = settings.BASE_DIR / "var" / "tests"
 SESSION = SESSIONS / str(os.getpid())
 
 settings.VAR = SESSION
+# Pure tests ask for workloads that there are not, and have no database to look into.
+workloads._SOURCES.clear()
 # Tests share their machine with whatever else runs on it; those of foreign load set this themselves.
 settings.FOREIGN_CPU_PERCENT = 100
 settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -46,6 +49,15 @@ class Services:
 
 def pytest_sessionfinish() -> None:
     shutil.rmtree(SESSION, ignore_errors=True)
+
+
+@pytest.fixture
+def registered_programs(services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Programs can be registered; a process of an earlier test knows none of them."""
+    monkeypatch.setattr(workloads, "_SOURCES", [registered.programs])
+    registered.forget()
+    yield
+    registered.announce()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ waiting trials cost one message.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
@@ -15,25 +16,35 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from experiments import revision
-from experiments.models import Cluster, ClusterTest, Experiment, Project, State, Trial
+from experiments import revision, workloads
+from experiments.models import Cluster, ClusterTest, Experiment, Hold, Program, Project, State, Trial
 from experiments.spec import ExperimentSpec
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
+REPARSE: Final = "workers.tasks.read_again"
 
 log = structlog.get_logger()
 
 
 def submit(
-    spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None, first_only: bool = False
+    spec: ExperimentSpec,
+    *,
+    project: Project,
+    owner: Any = None,
+    slug: str | None = None,
+    first_only: bool = False,
+    whatever_fails: bool = False,
 ) -> Experiment:
     """Store an experiment with its queued trials and ring for a worker. Raise InvalidSpec where its cluster cannot run it.
 
-    With ``first_only`` all but the first measured trial are held back, to be run once that one looks right.
+    With ``first_only`` all but the first measured trial are held back, to be run once that one looks right. The failure of a new program's
+    first trial holds the rest, unless they run ``whatever_fails``.
     """
     with transaction.atomic():
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+        if whatever_fails:
+            experiment.go_on()
         if first_only:
             experiment.hold_back_all_but_first()
     if experiment.cluster_id is not None:
@@ -42,8 +53,41 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise InvalidSpec."""
-    return _rung(experiment, experiment.revise(spec, author=author))
+    """Make ``spec`` the experiment's current version and ring; return how many trials it adds. Raise InvalidSpec.
+
+    Where it says how outputs are read in another way, those that are kept are read again.
+    """
+    before = _reading(experiment)
+    queued = _rung(experiment, experiment.revise(spec, author=author))
+    if _reading(experiment) != before:
+        read_again(experiment)
+    return queued
+
+
+def _reading(experiment: Experiment) -> Mapping[str, Any]:
+    """What the specification says of reading the output."""
+    constants = experiment.specification.get("parameters", {})
+    known = workloads.find(experiment.workload, constants)
+    return {name: constants.get(name) for name in (known.reading if known else ())}
+
+
+def read_again(experiment: Experiment) -> None:
+    """Have a worker read the kept outputs once more, once the transaction is committed."""
+    transaction.on_commit(lambda: _send(REPARSE, experiment.pk))
+
+
+def register_program(data: Any, *, author: Any = None) -> Program:
+    """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec."""
+    program, read_otherwise = Program.register(data, author=author)
+    if read_otherwise:
+        for experiment in Experiment.objects.filter(workload=program.slug):
+            read_again(experiment)
+    return program
+
+
+def go_on(experiment: Experiment) -> int:
+    """Let trials start that wait because the first one failed, and ring; return how many wait."""
+    return _rung(experiment, experiment.go_on())
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
@@ -76,29 +120,33 @@ def _rung(experiment: Experiment, queued: int) -> int:
 
 def ring(cluster_id: int) -> None:
     """Tell the workers, once the transaction is committed, that a cluster has waiting trials."""
-    transaction.on_commit(lambda: _send(cluster_id))
+    transaction.on_commit(lambda: _send(WORK, cluster_id))
 
 
 def ask_test(cluster: Cluster) -> bool:
     """Have a cluster tested by a worker; False while a test of it waits or runs."""
     if asked := ClusterTest.ask(cluster):
-        transaction.on_commit(lambda: _send(cluster.pk, TEST))
+        transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return asked
 
 
 def ring_all_waiting() -> None:
     """Ring for every cluster with waiting trials: heals every lost message, and wakes clusters that waited for shared hosts."""
-    waiting = Cluster.objects.filter(enabled=True, trials__state=State.QUEUED).distinct()
+    waiting = (
+        Cluster.objects.filter(
+            enabled=True, trials__in=Trial.objects.filter(state=State.QUEUED).exclude(experiment__hold=Hold.HELD)
+        )
+    ).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):
         ring(cluster_id)
     for cluster_id in ClusterTest.objects.filter(begun_at=None, ended_at=None).values_list("cluster_id", flat=True):
-        _send(cluster_id, TEST)
+        _send(TEST, cluster_id)
 
 
-def _send(cluster_id: int, task: str = WORK) -> None:
+def _send(task: str, key: int) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
-        current_app.send_task(task, args=[cluster_id], retry=False)
+        current_app.send_task(task, args=[key], retry=False)
     except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
         # The trials are stored; the sweep rings again as soon as Redis answers.
-        log.warning("doorbell_not_rung", cluster=cluster_id, reason=str(error))
+        log.warning("doorbell_not_rung", task=task, key=key, reason=str(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import current_app, shared_task
 
 from experiments.models import Cluster
+from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
 from workers.cluster_test import run as cluster_test
 from workers.trial import pipeline
@@ -23,6 +24,12 @@ def test_cluster(cluster_id: int) -> None:
     """Run the test of a cluster that is asked for; whoever waited for its hosts is told when they are free."""
     if cluster_test.run_asked(Cluster.objects.get(pk=cluster_id)):
         queue.ring_all_waiting()
+
+
+@shared_task(name=queue.REPARSE, ignore_result=True)
+def read_again(experiment_id: int) -> None:
+    """Read the kept outputs of an experiment as its specification says now."""
+    reparse(candidates().filter(experiment=experiment_id).select_related("experiment", "configuration").order_by("pk"))
 
 
 @shared_task(ignore_result=True)

@@ -81,6 +81,12 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Cancel every trial that is not over; running ones stop within seconds."""
         return Response({"cancelled": self._editable(request).cancel()})
 
+    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
+    @action(detail=True, methods=["post"], url_path="go-on")
+    def go_on(self, request: Request, slug: str) -> Response:
+        """Start the trials of a held experiment although its first one failed; `queued` is how many wait."""
+        return Response({"queued": queue.go_on(self._repeatable(request))})
+
     @extend_schema(
         request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},
         responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)},

@@ -34,6 +34,12 @@ def rerun(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
+def go_on(request: HttpRequest, slug: str) -> HttpResponse:
+    """Start the trials that wait because the first one of a new program failed."""
+    return _queued(request, _changeable(request, slug), queue.go_on)
+
+
+@require_POST
 def repeat(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue more repetitions of every configuration."""
     text = request.POST.get("count", "")

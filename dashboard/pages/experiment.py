@@ -117,6 +117,8 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
     return {
         "experiment": experiment,
         "progress": progress,
+        "why_held": experiment.why_held if progress.is_held else "",
+        "may_go_on": progress.is_held and may_run_more(user, experiment),
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),

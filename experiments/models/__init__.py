@@ -8,8 +8,9 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.measurement import Measurement
+from experiments.models.program import Program
 from experiments.models.project import Membership, Project
-from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Kind, State, Status, Tone
+from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.view import ExpectedChange, SavedView
@@ -27,10 +28,12 @@ __all__ = [
     "ExpectedChange",
     "Experiment",
     "ExperimentVersion",
+    "Hold",
     "Kind",
     "Lease",
     "Measurement",
     "Membership",
+    "Program",
     "Project",
     "SavedView",
     "State",

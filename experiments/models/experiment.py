@@ -12,11 +12,12 @@ from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 from django.utils.text import slugify
 
+from experiments import workloads
 from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
-from experiments.models.states import Kind, State
+from experiments.models.states import FAILED, Hold, Kind, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -54,6 +55,7 @@ class Experiment(models.Model):
     specification: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField(default=dict)
     specification_hash = models.CharField(max_length=64, db_index=True)
     tags: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
+    hold = models.CharField(max_length=8, choices=Hold, default=Hold.NONE, blank=True)
     published = models.BooleanField(default=False, help_text="Results of a publication: cited, never changed.")
     source: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
         default=dict, blank=True, help_text="Published results: title, authors, year, notes."
@@ -86,6 +88,7 @@ class Experiment(models.Model):
         ``slug`` is a wish: it is made fit for an address, and numbered when it is taken.
         Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
         """
+        spec = design.pinned(spec)
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         experiment = cls(
@@ -126,6 +129,7 @@ class Experiment(models.Model):
         Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
         """
         self.require_editable()
+        spec = design.pinned(spec)
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
@@ -136,6 +140,7 @@ class Experiment(models.Model):
             self.version = locked.version + 1
             self.name, self.workload, self.cluster, self.tags = spec.name, spec.workload, cluster, list(spec.tags)
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
+            self.hold = Hold.NONE
             self.save()
             self.versions.create(
                 number=self.version, specification=self.specification, hash=self.specification_hash, author=author
@@ -195,7 +200,41 @@ class Experiment(models.Model):
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
+            self.let_go()
             return self.trials.without_result().order_by("position").queue_attempts()
+
+    def hold_rest(self, trial: Any) -> None:
+        """Keep the waiting trials from starting after ``trial`` has failed, where no trial of its program has ever finished:
+        they would all fail alike. Part of the caller's transaction.
+        """
+        known = workloads.find(self.workload, trial.configuration.parameters)
+        if known is None or not known.brought or not self.trials.filter(state=State.QUEUED).exists():
+            return
+        same = {
+            f"configuration__parameters__{name}": trial.configuration.parameters.get(name) for name in known.brought
+        }
+        finished = self.trials.model.objects.filter(experiment__workload=self.workload, state=State.FINISHED, **same)
+        if not finished.exists():
+            type(self).objects.filter(pk=self.pk, hold=Hold.NONE).update(hold=Hold.HELD)
+
+    def let_go(self) -> None:
+        """Let held trials start; the next failure may hold them again."""
+        type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
+
+    def go_on(self) -> int:
+        """Let the waiting trials start whatever the first ones do; return how many wait."""
+        self.require_editable()
+        type(self).objects.filter(pk=self.pk).update(hold=Hold.RELEASED)
+        self.hold = Hold.RELEASED
+        return int(self.trials.filter(state=State.QUEUED).count())
+
+    @property
+    def why_held(self) -> str:
+        """Why the waiting trials do not start, as the trial that failed says; empty when they do."""
+        if self.hold != Hold.HELD:
+            return ""
+        failed = self.trials.filter(state__in=FAILED).order_by("-ended_at").first()
+        return failed.message if failed is not None else "Its first trial failed."
 
     def hold_back_all_but_first(self) -> int:
         """Give up every waiting trial except the first measured one; return how many. Running the missing ones queues them."""
@@ -221,6 +260,7 @@ class Experiment(models.Model):
         model = self.configurations.model
         asked = {point.hash: position for position, point in enumerate(plan.configurations)}
         known = {row.hash: row for row in self.configurations.all()}
+        points = {point.hash: dict(point.parameters) for point in plan.configurations}
         new = [
             model(
                 experiment=self,
@@ -236,6 +276,11 @@ class Experiment(models.Model):
         for digest, row in known.items():
             row.in_design, row.position = digest in asked, asked.get(digest, row.position)
         model.objects.bulk_update(known.values(), ["in_design", "position"], batch_size=2000)
+        # Equal hashes, other parameters: the output of the same runs is to be read in another way.
+        other = [row for digest, row in known.items() if points.get(digest, row.parameters) != row.parameters]
+        for row in other:
+            row.parameters = points[row.hash]
+        model.objects.bulk_update(other, ["parameters"], batch_size=2000)
         model.objects.bulk_create(new, batch_size=2000)
         return dict(self.configurations.values_list("hash", "pk"))
 
@@ -275,6 +320,7 @@ class Experiment(models.Model):
     def cancel(self) -> int:
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
         self.require_editable()
+        self.let_go()
         return self.trials.unfinished().cancel()
 
 

@@ -87,6 +87,15 @@ class Status(StrEnum):
     EMPTY = "empty"
     WAITING = "waiting"
     RUNNING = "running"
+    HELD = "held"
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class Hold(models.TextChoices):
+    """Whether an experiment's waiting trials may start."""
+
+    NONE = "", "They start"
+    HELD = "held", "Its first trial failed: they wait until somebody says what to do"
+    RELEASED = "released", "Somebody said that they start whatever the first does"

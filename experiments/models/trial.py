@@ -19,7 +19,7 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
-from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Kind, State, counted
+from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted
 from experiments.storable import storable
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
@@ -179,6 +179,7 @@ class Trial(models.Model):
             trial = (
                 cls.objects.select_for_update(skip_locked=True, of=("self",))
                 .filter(cluster=cluster, cluster__enabled=True, state=State.QUEUED)
+                .exclude(experiment__hold=Hold.HELD)
                 .order_by("experiment_id", "position")
                 .first()
             )
@@ -260,12 +261,14 @@ class Trial(models.Model):
         with transaction.atomic():
             self._end(State.FAILED, message=message)
             Artifact.objects.bulk_create(artifacts)
+            self.experiment.hold_rest(self)
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
         """A surprise: the traceback is kept for whoever mends it."""
         with transaction.atomic():
             self._end(State.ERRORED, message=message, traceback=traceback)
             Artifact.objects.bulk_create(artifacts)
+            self.experiment.hold_rest(self)
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
         """The worker stopped this trial because somebody asked for it."""
@@ -324,6 +327,7 @@ class Trial(models.Model):
                 raise StaleTrial(f"{self} is not over, or has a newer attempt")
             attempt = self.next_attempt()
             attempt.save(force_insert=True)
+            self.experiment.let_go()
             return attempt
 
     def next_attempt(self) -> Trial:

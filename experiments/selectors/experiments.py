@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
-from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Kind, Measurement, State, Status, Trial
+from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
 from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics
 
@@ -27,6 +27,8 @@ class Progress:
     cancelled: int = 0
     flagged: int = 0
     warmups: int = 0
+    held: bool = False
+    """Its waiting trials do not start before somebody says so."""
     first_start: Any = None
     last_end: Any = None
 
@@ -39,9 +41,15 @@ class Progress:
         return not self.queued and not self.active
 
     @property
+    def is_held(self) -> bool:
+        return self.held and bool(self.queued) and not self.active
+
+    @property
     def status(self) -> Status:
         if not self.total:
             return Status.EMPTY
+        if self.is_held:
+            return Status.HELD
         if self.active or (self.queued and self.over):
             return Status.RUNNING
         if self.queued:
@@ -98,6 +106,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     def count(condition: Q) -> Count:
         return Count("pk", filter=condition)
 
+    held = {e.pk for e in experiments if e.hold == Hold.HELD}
     rows = (
         Trial.objects.current()
         .filter(experiment__in=[e.pk for e in experiments])
@@ -120,7 +129,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     for row in rows:
         counts: dict[str, Any] = dict(row)
         experiment_id = counts.pop("experiment_id")
-        progress[experiment_id] = Progress(**counts)
+        progress[experiment_id] = Progress(**counts, held=experiment_id in held)
     return {e.pk: progress.get(e.pk, Progress()) for e in experiments}
 
 
@@ -193,9 +202,10 @@ def running_trials() -> QuerySet[Trial]:
 
 
 def waiting() -> list[dict[str, Any]]:
-    """Return the waiting trials per experiment, in the order of the queue."""
+    """Return the waiting trials per experiment, in the order of the queue; those of a held one wait for nobody's turn."""
     rows = (
         Trial.objects.filter(state=State.QUEUED)
+        .exclude(experiment__hold=Hold.HELD)
         .values(
             "experiment_id",
             "cluster_id",

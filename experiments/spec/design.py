@@ -129,11 +129,17 @@ def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[Fie
 def configuration_hash(workload: str, parameters: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of the workload and its parameters in canonical JSON; equal numbers give equal hashes.
 
-    A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials.
+    A parameter that came later stays out at its default, so that a stored configuration keeps its hash and its trials. How the
+    output is read stays out too: other figures of the same run are no other run.
     """
     known = workloads.find(workload, parameters)
     later = {**_LATER_DEFAULTS, **({} if known is None else known.later_defaults)}
-    said = {name: _plain(value) for name, value in parameters.items() if name not in later or value != later[name]}
+    aside = frozenset() if known is None else known.reading
+    said = {
+        name: _plain(value)
+        for name, value in parameters.items()
+        if name not in aside and (name not in later or value != later[name])
+    }
     canonical_form = {"workload": workload, "parameters": said}
     return hashlib.sha256(json.dumps(canonical_form, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -149,10 +155,24 @@ def ranks_of(parameters: Mapping[str, Any]) -> int:
     return int(parameters["hosts"]) * int(parameters["ranks_per_host"])
 
 
-def program(workload: str, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the argv of one rank of a configuration."""
+def program(workload: str, parameters: Mapping[str, Any], cluster: str = "") -> tuple[str, ...]:
+    """Return the argv of one rank of a configuration on a cluster."""
     own = workload_parameters(workload, parameters)
-    return workloads.get(workload, parameters).command(own, ranks=ranks_of(parameters))
+    return workloads.get(workload, parameters).on(cluster).command(own, ranks=ranks_of(parameters))
+
+
+def environment(workload: str, parameters: Mapping[str, Any], cluster: str = "") -> Mapping[str, str]:
+    """Return the variables that the ranks of a configuration have besides on a cluster."""
+    own = workload_parameters(workload, parameters)
+    return workloads.get(workload, parameters).on(cluster).environment(own, ranks=ranks_of(parameters))
+
+
+def pinned(spec: ExperimentSpec) -> ExperimentSpec:
+    """Return a checked specification that says what otherwise depends on when it is read: the version of a registered program."""
+    workload = workloads.get(spec.workload, spec.parameters)
+    fields = workload.parameters_type.model_fields
+    missing = {name: fields[name].default for name in workload.pinned if name not in spec.parameters}
+    return spec.model_copy(update={"parameters": {**spec.parameters, **missing}}) if missing else spec
 
 
 def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,8 +27,10 @@ __all__ = [
     "Parsed",
     "Phases",
     "Workload",
+    "add_source",
     "find",
     "get",
+    "is_built_in",
     "missing_packages",
     "registry",
 ]
@@ -44,9 +46,23 @@ _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")
 """Where Debian's packages put modules for ``/usr/bin/python3``."""
 
 
+_SOURCES: Final[list[Callable[[], Mapping[str, Workload]]]] = []
+
+
+def add_source(source: Callable[[], Mapping[str, Workload]]) -> None:
+    """Ask ``source`` for further workloads by name from now on; built-in ones go first."""
+    _SOURCES.append(source)
+
+
 def registry() -> tuple[Workload, ...]:
-    """Return all workloads in the order of the picker."""
-    return tuple(_WORKLOADS.values())
+    """Return all workloads in the order of the picker: built-in ones, then those that people brought."""
+    further = {slug: workload for source in _SOURCES for slug, workload in source().items()}
+    return (*_WORKLOADS.values(), *(workload for slug, workload in further.items() if slug not in _WORKLOADS))
+
+
+def is_built_in(slug: str) -> bool:
+    """Return whether this is the name of a workload of Rankwire's own."""
+    return slug in _WORKLOADS
 
 
 def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
@@ -54,12 +70,22 @@ def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:
 
     Raise KeyError for an unknown one.
     """
-    return _WORKLOADS[slug].bind(parameters or {})
+    known = _known(slug)
+    if known is None:
+        raise KeyError(slug)
+    return known.bind(parameters or {})
 
 
 def find(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload | None:
     """Return what ``get`` returns; None for an unknown one, such as the program of a published study that nobody can run here."""
-    return get(slug, parameters) if slug in _WORKLOADS else None
+    known = _known(slug)
+    return None if known is None else known.bind(parameters or {})
+
+
+def _known(slug: str) -> Workload | None:
+    if slug in _WORKLOADS:
+        return _WORKLOADS[slug]
+    return next((workload for source in _SOURCES if (workload := source().get(slug)) is not None), None)
 
 
 def missing_packages(workload: Workload) -> tuple[str, ...]:

@@ -100,9 +100,9 @@ class Mismatch(ValueError):
 class Workload(ABC):
     """A program that can be measured."""
 
-    slug: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
+    slug: str
+    title: str
+    summary: str
     programs: ClassVar[Mapping[str, str]]
     """Needed programs, each with the Debian package that holds it; a path may be a pattern."""
     python_modules: ClassVar[Mapping[str, str]] = {}
@@ -111,6 +111,8 @@ class Workload(ABC):
     """Whether only the maintainers of a project may submit it, because its specification says what is executed."""
     parameters_type: type[Parameters]
     figures: tuple[FigureOfMerit, ...]
+    keeps: tuple[str, ...] = ()
+    """Patterns (as of a shell) of further files that a run writes; they are kept."""
     outputs: tuple[str, ...] = ()
     """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
 
@@ -128,11 +130,21 @@ class Workload(ABC):
 
     constants: tuple[str, ...] = ()
     """Names of the parameters that define the workload itself: they cannot be swept."""
+    reading: ClassVar[frozenset[str]] = frozenset()
+    """Names of the constants that only say how the output is read: no part of what a configuration is, and changed without a new run."""
+    brought: ClassVar[tuple[str, ...]] = ()
+    """Names of the parameters that tell one program of people's own from another; empty for programs that come with Rankwire."""
+    pinned: ClassVar[tuple[str, ...]] = ()
+    """Names of the constants whose default changes with time: a specification that is stored says them."""
     unused: frozenset[str] = frozenset()
     """Names of the parameters that change nothing of a run: a value for one of them is a mistake."""
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return this workload as the constants of a specification define it: most are the same for all."""
+        return self
+
+    def on(self, cluster: str) -> Self:
+        """Return this workload as it is on the cluster of this name: programs lie elsewhere on every one."""
         return self
 
     @property
@@ -149,6 +161,10 @@ class Workload(ABC):
 
     def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         """Return the input files by name."""
+        return {}
+
+    def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+        """Return the variables that every rank's program has besides."""
         return {}
 
     def threads(self, parameters: Any) -> int:

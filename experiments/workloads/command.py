@@ -6,20 +6,21 @@ It says itself what is executed, so only the maintainers of a project may submit
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import ValidationError
 
+from analysis.numbers import plural
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
-from experiments.workloads.extractors import FILE_NAME, MAX_LINE, Extractor, is_reserved
-from experiments.workloads.patterns import compiled, first_line
+from experiments.workloads.command_parameters import CommandParameters
+from experiments.workloads.extractors import MAX_LINE, Extractor
+from experiments.workloads.patterns import first_line
 from experiments.workloads.template import (
     RANKS,
-    Definition,
     Placeholder,
     fill,
     fill_text,
@@ -30,115 +31,9 @@ from experiments.workloads.template import (
 
 __all__ = ["Command", "CommandParameters", "Extractor", "Placeholder"]
 
-MAX_INPUT_CHARACTERS: Final = 200_000
+_DISPATCH: Final = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}"
 
 _Kind = TypeVar("_Kind", bound="Command")
-
-
-class CommandParameters(Parameters):
-    """The definition of a command. Its placeholders become further parameters, which can be constant or swept."""
-
-    program: list[str] = Field(
-        [],
-        title="Program",
-        description='Program and arguments; {name} stands for a placeholder: ["moldy", "control", "--steps={steps}"].',
-        json_schema_extra={"unit": ""},
-    )
-    placeholders: dict[str, dict[str, Any]] = Field(
-        {},
-        title="Placeholders",
-        description="By name: type (integer, number, text), default, minimum, maximum, choices, pattern, title, unit.",
-        json_schema_extra={"unit": ""},
-    )
-    extract: list[dict[str, Any]] = Field(
-        [],
-        max_length=100,
-        title="Figures of merit",
-        description="Each with name, unit, direction, and one of regex, json_pointer, csv_column; file, pick and factor.",
-        json_schema_extra={"unit": ""},
-    )
-    inputs: dict[str, str] = Field(
-        {},
-        max_length=50,
-        title="Input files",
-        description="Texts by file name, written to the working directory; {name} of a placeholder is filled there too.",
-        json_schema_extra={"unit": ""},
-    )
-    threads: int = Field(
-        1,
-        ge=1,
-        le=1024,
-        title="Threads",
-        description="Threads of each rank, as OMP_NUM_THREADS tells the program; can be swept.",
-        json_schema_extra={"unit": ""},
-    )
-    success: str = Field(
-        "",
-        max_length=500,
-        title="Success",
-        description="Regular expression that a line of a good run's output matches; without such a line the trial has failed.",
-        json_schema_extra={"unit": ""},
-    )
-    failure: str = Field(
-        "",
-        max_length=500,
-        title="Failure",
-        description="Regular expression of what a bad run says: the first line of the output that matches fails the trial.",
-        json_schema_extra={"unit": ""},
-    )
-
-    @field_validator("program", "placeholders", "extract", "inputs", mode="before")
-    @classmethod
-    def _from_text(cls, value: Any) -> Any:
-        """Return lists and mappings out of JSON, as a form sends them."""
-        if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-            try:
-                return json.loads(value)
-            except ValueError as error:
-                raise ValueError(f"cannot be read as JSON: {error}") from None
-        return value
-
-    # The definitions stay plain data, because parameters are stored and hashed; these checks only judge them.
-
-    @field_validator("program")
-    @classmethod
-    def _is_argv(cls, program: list[str]) -> list[str]:
-        if not program:
-            raise ValueError("names no program")
-        _judge(Definition, {"program": program})
-        return program
-
-    @field_validator("placeholders")
-    @classmethod
-    def _are_placeholders(cls, placeholders: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        _judge(Definition, {"program": ["true"], "placeholders": placeholders})
-        return placeholders
-
-    @field_validator("extract")
-    @classmethod
-    def _are_extractors(cls, extract: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for each in extract:
-            _judge(Extractor, each)
-        names = [each["name"] for each in extract]
-        if len(set(names)) < len(names):
-            raise ValueError("two figures of merit have the same name")
-        return extract
-
-    @field_validator("inputs")
-    @classmethod
-    def _are_files(cls, inputs: dict[str, str]) -> dict[str, str]:
-        for name, text in inputs.items():
-            if not re.match(FILE_NAME, name) or is_reserved(name):
-                raise ValueError(f"{name!r} cannot be the name of an input file")
-            if len(text) > MAX_INPUT_CHARACTERS:
-                raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
-        return inputs
-
-    @field_validator("success", "failure")
-    @classmethod
-    def _is_expression(cls, pattern: str) -> str:
-        compiled(pattern)
-        return pattern
 
 
 class Command(Workload):
@@ -149,6 +44,8 @@ class Command(Workload):
     summary = "A program of your own with placeholders and figures of merit; for maintainers"
     programs: ClassVar[Mapping[str, str]] = {}
     restricted = True
+    reading = frozenset({"extract", "success", "failure", "keep"})
+    brought = ("program",)
     constants = tuple(name for name in CommandParameters.model_fields if name != "threads")
     parameters_type: type[Parameters] = CommandParameters
     figures: tuple[FigureOfMerit, ...] = ()
@@ -160,15 +57,19 @@ class Command(Workload):
         if definition is None:
             return
         placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
-        self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
         self._own_threads = "threads" in placeholders
-        self._success, self._failure = definition.success, definition.failure
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
-        used = {name for item in definition.program for name in names_in(item)}
-        self.unused = frozenset(placeholders).difference(used, *map(names_in_text, definition.inputs.values()))
+        self.unused = frozenset(placeholders).difference(_used(definition))
+        self._read_as(definition)
+
+    def _read_as(self, definition: CommandParameters) -> None:
+        """Take from ``definition`` what it says of the output."""
+        self._extractors = tuple(Extractor.model_validate(each) for each in definition.extract)
+        self._success, self._failure = definition.success, definition.failure
         self.figures = tuple(extractor.figure(self.slug) for extractor in self._extractors)
         self.decides = next((figure.id for figure in self.figures if figure.direction != "neutral"), "elapsed_s")
         self.outputs = tuple(dict.fromkeys(e.file for e in self._extractors if e.file is not None))
+        self.keeps = tuple(definition.keep)
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
         """Return the command that these constants define; without a valid definition this very workload."""
@@ -179,29 +80,51 @@ class Command(Workload):
 
     @property
     def later_defaults(self) -> Mapping[str, Any]:
-        words = {"success": "", "failure": ""}
+        words = {"environment": {}, "modules": [], "container": "", "parts": []}
         return words if self._own_threads else {**words, "threads": 1}
 
+    def _definition(self, parameters: Any) -> Any:
+        """Return what is run: a CommandParameters, which these parameters themselves are."""
+        return parameters
+
     def command(self, parameters: Any, *, ranks: int) -> tuple[str, ...]:
-        return fill(parameters.program, self._values(parameters, ranks))
+        definition, values = self._definition(parameters), self._values(parameters, ranks)
+        argv = _contained(fill(definition.program, values), definition.container)
+        parts = {
+            part["from_rank"]: _contained(fill(part["program"], values), definition.container)
+            for part in definition.parts
+        }
+        return _with_modules(_dispatched(argv, parts), definition.modules)
 
     def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         values = self._values(parameters, ranks)
-        return {name: fill_text(text, values) for name, text in parameters.inputs.items()}
+        return {name: fill_text(text, values) for name, text in self._definition(parameters).inputs.items()}
 
-    @staticmethod
-    def _values(parameters: Any, ranks: int) -> dict[str, Any]:
-        return {**{name: getattr(parameters, name) for name in parameters.placeholders}, RANKS: ranks}
+    def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+        values = self._values(parameters, ranks)
+        return {name: fill_text(text, values) for name, text in self._definition(parameters).environment.items()}
+
+    def _values(self, parameters: Any, ranks: int) -> dict[str, Any]:
+        names = self._definition(parameters).placeholders
+        return {**{name: getattr(parameters, name) for name in names}, RANKS: ranks}
 
     def threads(self, parameters: Any) -> int:
         # A placeholder of this name takes the place of the parameter: what the program is told is what counts.
         return max(parameters.threads, 1) if isinstance(parameters.threads, int) else 1
 
     def check(self, parameters: Any, *, ranks: int) -> None:
-        known = {*parameters.placeholders, RANKS}
-        unknown = [name for item in parameters.program for name in names_in(item) if name not in known]
-        if unknown:
-            raise Mismatch("program", f"{{{unknown[0]}}} is not defined under placeholders")
+        definition = self._definition(parameters)
+        known = {*definition.placeholders, RANKS}
+        for field, programs in (
+            ("program", [definition.program]),
+            ("parts", [part["program"] for part in definition.parts]),
+        ):
+            unknown = [name for argv in programs for item in argv for name in names_in(item) if name not in known]
+            if unknown:
+                raise Mismatch(field, f"{{{unknown[0]}}} is not defined under placeholders")
+        last = max((part["from_rank"] for part in definition.parts), default=0)
+        if last >= ranks:
+            raise Mismatch("parts", f"rank {last} has a program of its own, and there are only {plural(ranks, 'rank')}")
         self.command(parameters, ranks=ranks)
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
@@ -239,19 +162,35 @@ def _bound(kind: type[_Kind], definition: str) -> _Kind | None:
         return None  # each wrong constant is told at its own field
 
 
+def _used(definition: CommandParameters) -> set[str]:
+    """The placeholders that reach the run."""
+    items = [*definition.program, *(item for part in definition.parts for item in part["program"])]
+    texts = [*definition.inputs.values(), *definition.environment.values()]
+    return {name for item in items for name in names_in(item)}.union(*map(names_in_text, texts))
+
+
+def _contained(argv: Sequence[str], image: str) -> tuple[str, ...]:
+    """The program in a container. Apptainer shows it the working directory and hands on the environment, MPI's variables too."""
+    return ("apptainer", "exec", image, *argv) if image else tuple(argv)
+
+
+def _dispatched(argv: tuple[str, ...], parts: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    """One command for all ranks, which becomes the program of its rank: every launcher can start it, in one world."""
+    if not parts:
+        return argv
+    branches = [f'[ "$rank" -ge {first} ] && exec {shlex.join(parts[first])}' for first in sorted(parts, reverse=True)]
+    return ("/bin/sh", "-c", "\n".join([_DISPATCH, *branches, f"exec {shlex.join(argv)}"]))
+
+
+def _with_modules(argv: tuple[str, ...], modules: Sequence[str]) -> tuple[str, ...]:
+    """“module” is a function of login shells."""
+    if not modules:
+        return argv
+    return ("/bin/bash", "-lc", f'module load {shlex.join(modules)} && exec "$@"', "bash", *argv)
+
+
 def _first_line(pattern: str, output: str) -> str | None:
     try:
         return first_line(pattern, (line[:MAX_LINE] for line in output.splitlines()))
     except ValueError as error:
         raise OutputError(f"/{pattern}/ in the output: {error}") from None
-
-
-def _judge(model: type[BaseModel], data: Any) -> None:
-    """Raise ValueError with the place and the reason of the first thing that ``model`` finds wrong in ``data``."""
-    try:
-        model.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
-        place = ".".join(str(part) for part in first["loc"] if part not in ("program", "placeholders"))
-        raise ValueError(f"{place}: {reason}" if place else reason) from None

@@ -65,6 +65,8 @@ class Extractor(BaseModel):
     delimiter: str = Field(",", min_length=1, max_length=1)
     pick: Pick = Field("last", description="Which of several numbers, or what of all of them.")
     factor: float = Field(1.0, description="The number is multiplied by it: 1e-6 makes seconds of microseconds.")
+    at_least: float | None = Field(None, description="A run whose figure is smaller has failed.")
+    at_most: float | None = Field(None, description="A run whose figure is larger has failed.")
     required: bool = Field(True, description="Whether a run without this figure has failed.")
 
     @field_validator("file")
@@ -113,6 +115,10 @@ class Extractor(BaseModel):
         value = _PICKS[self.pick](values) * self.factor
         if not math.isfinite(value):
             raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement")
+        if self.at_least is not None and value < self.at_least:
+            raise OutputError(f"{self.name} is {value:g}, and a good run has at least {self.at_least:g}")
+        if self.at_most is not None and value > self.at_most:
+            raise OutputError(f"{self.name} is {value:g}, and a good run has at most {self.at_most:g}")
         return value
 
     def _raw_values(self, text: str) -> list[Any]:

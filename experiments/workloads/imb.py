@@ -189,6 +189,7 @@ class OwnImb(Imb):
 
     programs: ClassVar[Mapping[str, str]] = {}
     restricted = True
+    brought = ("program",)
 
 
 _OWN_BINARY: Final = OwnImb()

@@ -108,10 +108,12 @@ class Definition(Parameters):
         return placeholders
 
 
-RESERVED: Final = {RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs"} | {
-    "success",
-    "failure",
-}
+RESERVED: Final = frozenset(
+    (
+        *(RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs"),
+        *("success", "failure", "environment", "modules", "container", "parts", "keep"),
+    )
+)
 
 
 def names_in(item: str) -> list[str]:

@@ -75,7 +75,9 @@ def _contended_s(course: Course) -> float:
 
 
 def _busy_s(before: MachineSample, after: MachineSample) -> float:
-    return sum(getattr(after, name) - getattr(before, name) for name in ("cpu_user_s", "cpu_system_s", "cpu_stolen_s"))
+    return (after.cpu_user_s + after.cpu_system_s + after.cpu_stolen_s) - (
+        before.cpu_user_s + before.cpu_system_s + before.cpu_stolen_s
+    )
 
 
 def _troubles(course: Course, on: str) -> Iterator[str]:

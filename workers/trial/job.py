@@ -10,16 +10,18 @@ from experiments.spec import design
 from workers.launchers import Job
 
 
-def job_for(workload: str, parameters: Mapping[str, Any], *, hosts: Sequence[str], directory: Path) -> Job:
-    """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts``."""
+def job_for(
+    workload: str, parameters: Mapping[str, Any], *, cluster: str, hosts: Sequence[str], directory: Path
+) -> Job:
+    """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts`` of a cluster."""
     threads = design.threads_of(workload, parameters)
     return Job(
-        program=design.program(workload, parameters),
+        program=design.program(workload, parameters, cluster),
         ranks=design.ranks_of(parameters),
         ranks_per_host=int(parameters["ranks_per_host"]),
         hosts=tuple(hosts[: int(parameters["hosts"])]),
         workdir=directory / "work",
         report_dir=directory / "ranks",
-        environment={"OMP_NUM_THREADS": str(threads)},
+        environment={**design.environment(workload, parameters, cluster), "OMP_NUM_THREADS": str(threads)},
         threads=threads,
     )

@@ -71,6 +71,7 @@ class TrialRun:
         self.workload = workloads.get(self.spec.workload, self.parameters)
         self.link: Link = design.link_of(self.parameters)
         self.launcher_kind: str = trial.cluster.kind
+        self.cluster_slug: str = trial.cluster.slug
         self.cluster_settings: dict[str, Any] = trial.cluster.settings
         self.hosts: int = trial.configuration.hosts
         self.ranks: int = trial.configuration.ranks
@@ -92,7 +93,12 @@ class TrialRun:
             )
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
-        job = job_for(self.spec.workload, self.parameters, hosts=session.hosts, directory=self.directory)
+        job = job_for(
+            *(self.spec.workload, self.parameters),
+            cluster=self.cluster_slug,
+            hosts=session.hosts,
+            directory=self.directory,
+        )
         environment = session.environment(Path(job.program[0]), job.program[1:])
         self._require_one_world(session, environment, job.program[0])
         with ExitStack() as stack:

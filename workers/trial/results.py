@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -20,6 +23,7 @@ from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, writ
 from experiments.models import Artifact, TrialResult
 from experiments.spec import Link
 from experiments.workloads import Parsed
+from experiments.workloads.extractors import FILE_NAME, is_reserved
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
 from workers.launchers import BTL_PORTS
@@ -34,6 +38,8 @@ _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
     "each may have run alone"
 )
+MOST_KEPT: Final = 50
+"""Files that patterns keep of one trial."""
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -197,6 +203,15 @@ def _written_files(run: TrialRun) -> dict[str, str]:
     return {name: plain_files.read_text(work / name, limit_bytes=FILE_LIMIT_BYTES) for name in names}
 
 
+def _kept_by_pattern(run: TrialRun) -> Iterator[Path]:
+    """Move what the workload's patterns name out of the scratch directory: plain files of the working directory itself."""
+    work = run.directory / "work"
+    names = sorted(path.name for path in work.iterdir() if any(fnmatch(path.name, p) for p in run.workload.keeps))
+    for name in names[:MOST_KEPT]:
+        if plain_files.is_there(work / name) and re.fullmatch(FILE_NAME, name) and not is_reserved(name):
+            yield plain_files.move(work / name, run.directory / name)
+
+
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
@@ -212,6 +227,7 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     for kind, written in [*(("input", file) for file in measured.inputs), *outputs]:
         if plain_files.is_there(written):
             files.append((kind, plain_files.move(written, run.directory / written.name)))
+    files += [("other", kept) for kept in _kept_by_pattern(run)]
     if measured.capture_file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:

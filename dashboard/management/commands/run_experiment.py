@@ -32,17 +32,22 @@ REPORT_WIDTH: Final = 140
 
 
 class Command(BaseCommand):
-    """``manage.py run_experiment SPEC.yaml [--json FILE]``: exit status 0 only when every trial finished."""
+    """``manage.py run_experiment SPEC.yaml [--go-on] [--json FILE]``: exit status 0 only when every trial finished."""
 
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("specification", type=Path, help="a YAML file")
+        parser.add_argument(
+            "--go-on", action="store_true", help="run all trials even if the first of a new program fails"
+        )
         parser.add_argument("--json", type=Path, metavar="FILE", help="write the full result to FILE")
 
-    def handle(self, *args: Any, specification: Path, json: Path | None = None, **options: Any) -> None:
+    def handle(
+        self, *args: Any, specification: Path, json: Path | None = None, go_on: bool = False, **options: Any
+    ) -> None:
         _require_writable(json)
-        experiment = _submit(specification)
+        experiment = _submit(specification, whatever_fails=go_on)
         console = Console()
         if not console.is_terminal:
             console.width = REPORT_WIDTH
@@ -56,6 +61,9 @@ class Command(BaseCommand):
             raise CommandError(
                 f"interrupted: {plural(cancelled, 'trial')} cancelled, finished ones are kept", returncode=130
             ) from None
+        experiment.refresh_from_db()
+        if experiment.why_held:
+            raise CommandError(_held(experiment, specification))
         console.print(configurations_table(experiment))
         kept = diagnosis_of(experiment)
         for line in render(kept.answer, kept.facts, kept.study.report.cannot_tell):
@@ -71,14 +79,25 @@ class Command(BaseCommand):
             )
 
 
-def _submit(file: Path) -> Experiment:
+def _held(experiment: Experiment, file: Path) -> str:
+    waiting = plural(experiment.trials.filter(state=State.QUEUED).count(), "trial")
+    return (
+        f"the first trial failed, and no trial of this program has ever finished: {waiting} held back.\n"
+        f"{experiment.why_held}\n\n"
+        f"Mend the program or the specification and run it again; script/run --go-on {file} runs all trials whatever the "
+        f"first one does. The held ones wait on the experiment's page ({experiment.get_absolute_url()}), where they go on or "
+        f"are cancelled; script/manage go_on {experiment.slug} does the first."
+    )
+
+
+def _submit(file: Path, *, whatever_fails: bool) -> Experiment:
     try:
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}", returncode=2) from None
     try:
         spec = parse_yaml(text, max_trials=settings.MAX_TRIALS)
-        return queue.submit(spec, project=load_defaults(), slug=file.stem)
+        return queue.submit(spec, project=load_defaults(), slug=file.stem, whatever_fails=whatever_fails)
     except InvalidSpec as error:
         raise CommandError("\n".join(f"{file}: {e}" for e in error.errors), returncode=2) from None
 
@@ -100,25 +119,30 @@ def _print_steps(experiment: Experiment, console: Console) -> None:
     """One line whenever a trial ended: a log file has no place for a bar that moves."""
     told = -1
     while True:
-        progress = selectors.progress_of([experiment])[experiment.pk]
+        progress = _progress(experiment)
         if progress.over != told:
             told = progress.over
             console.print(
                 f"{progress.over} of {plural(progress.total, 'trial')} ended, {progress.failed} without a result"
             )
-        if progress.is_over:
+        if progress.is_over or progress.is_held:
             return
         time.sleep(POLL_S)
+
+
+def _progress(experiment: Experiment) -> selectors.Progress:
+    experiment.refresh_from_db(fields=["hold"])
+    return selectors.progress_of([experiment])[experiment.pk]
 
 
 def _show_bar(experiment: Experiment, console: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
-        progress = selectors.progress_of([experiment])[experiment.pk]
+        progress = _progress(experiment)
         task = bar.add_task("waiting for a worker", total=progress.total)
-        while not progress.is_over:
+        while not (progress.is_over or progress.is_held):
             time.sleep(POLL_S)
-            progress = selectors.progress_of([experiment])[experiment.pk]
+            progress = _progress(experiment)
             bar.update(task, completed=progress.over, total=progress.total, description=_now(experiment))
 
 

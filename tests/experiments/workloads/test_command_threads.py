@@ -23,7 +23,7 @@ OWN = {"program": ["solver", "{threads}"], "placeholders": {"threads": {"default
 def jobs(**changes):
     plan = design.expand(parse({**HYBRID, **changes}))
     named = {"hosts": ["n1", "n2"], "directory": Path("TRIAL")}
-    return [job_for("command", point.parameters, **named) for point in plan.configurations]
+    return [job_for("command", point.parameters, cluster="", **named) for point in plan.configurations]
 
 
 def test_it_tells_the_program_how_many_threads_it_has():

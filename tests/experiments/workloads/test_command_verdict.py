@@ -47,7 +47,13 @@ def test_a_stored_configuration_keeps_its_hash():
     stored = {"program": ["p"], "placeholders": {}, "extract": [], "inputs": {}, "hosts": 2}
     now = {**stored, "success": "", "failure": ""}
     assert configuration_hash("command", now) == configuration_hash("command", stored)
-    assert configuration_hash("command", {**now, "success": "ok"}) != configuration_hash("command", stored)
+    assert configuration_hash("command", {**now, "inputs": {"deck": "1"}}) != configuration_hash("command", stored)
+
+
+def test_other_figures_and_patterns_are_no_other_configuration():
+    stored = {"program": ["p"], "placeholders": {}, "extract": [], "inputs": {}, "hosts": 2}
+    other = {**stored, "extract": [{"name": "a", "regex": "(1)"}], "success": "ok", "keep": ["*.log"]}
+    assert configuration_hash("command", other) == configuration_hash("command", stored)
 
 
 @pytest.mark.parametrize(

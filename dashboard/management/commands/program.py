@@ -1,0 +1,52 @@
+"""Register a program from a YAML file, or print one that is registered."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.core.management.base import BaseCommand, CommandError
+
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Program
+from experiments.spec.yaml_lines import YamlDocument
+from workers import queue
+
+
+class Command(BaseCommand):
+    """``manage.py program FILE.yaml`` registers; ``manage.py program --show NAME`` prints what is registered as YAML."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", nargs="?", type=Path, help="a YAML file with the definition")
+        parser.add_argument("--show", metavar="NAME", help="print the definition of a registered program")
+
+    def handle(self, *args: Any, file: Path | None = None, show: str | None = None, **options: Any) -> None:
+        if (file is None) == (show is None):
+            raise CommandError("give a file, or --show NAME", returncode=2)
+        if show is not None:
+            known = Program.latest(show)
+            if known is None:
+                raise CommandError(f"there is no registered program {show!r}", returncode=2)
+            self.stdout.write(yaml.safe_dump(dict(known.definition), sort_keys=False, allow_unicode=True))
+        elif file is not None:
+            program = _register(file)
+            self.stdout.write(f"{program.slug}: version {program.version}; in specifications, workload: {program.slug}")
+
+
+def _register(file: Path) -> Program:
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}", returncode=2) from None
+    try:
+        document = YamlDocument(text)
+        try:
+            return queue.register_program(document.data)
+        except InvalidSpec as error:
+            raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+    except InvalidSpec as error:
+        raise CommandError("\n".join(f"{file}: {e}" for e in error.errors), returncode=2) from None

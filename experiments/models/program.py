@@ -1,0 +1,86 @@
+"""Programs that people registered, in versions: workloads as rows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models, transaction
+from pydantic import ValidationError
+
+from experiments import registered, workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models.ordered_json import OrderedJSONField
+from experiments.spec.parameters import sentence
+from experiments.storable import problems
+from experiments.workloads.program import ProgramDefinition
+
+
+class Program(models.Model):
+    """One version of a registered program. ``definition`` is a ``ProgramDefinition`` as plain data."""
+
+    slug = models.SlugField(max_length=40)
+    version = models.PositiveIntegerField()
+    definition: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField()
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering: ClassVar = ["slug", "version"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["slug", "version"], name="one_program_per_version")]
+
+    def __str__(self) -> str:
+        return f"{self.slug} version {self.version}"
+
+    @classmethod
+    def latest(cls, slug: str) -> Program | None:
+        """Return the latest version of a program; None for an unknown one."""
+        return cls.objects.filter(slug=slug).order_by("-version").first()
+
+    @classmethod
+    def register(cls, data: Any, *, author: Any = None) -> tuple[Program, bool]:
+        """Store a definition; return the version that holds it, and whether outputs are now read in another way.
+
+        What is run begins a new version; only reading changes the latest one. Raise InvalidSpec with every error at its field.
+        """
+        definition = read_definition(data)
+        with transaction.atomic():
+            latest = cls.objects.select_for_update().filter(slug=definition.name).order_by("-version").first()
+            before = None if latest is None else ProgramDefinition.model_validate(latest.definition)
+            if latest is not None and before is not None and before.run_alike(definition):
+                latest.definition = definition.to_dict()
+                latest.save()
+                program = latest
+            else:
+                number = 1 if latest is None else latest.version + 1
+                program = cls.objects.create(
+                    slug=definition.name, version=number, definition=definition.to_dict(), author=author
+                )
+            transaction.on_commit(registered.announce)
+        registered.forget()
+        return program, before is not None and before.to_dict() != definition.to_dict()
+
+
+def read_definition(data: Any) -> ProgramDefinition:
+    """Return a checked definition. Raise InvalidSpec with the errors at their fields."""
+    if not isinstance(data, dict):
+        raise InvalidSpec([FieldError("", "a program is a mapping of fields, such as name: and program:")])
+    if odd := list(problems(data)):
+        raise InvalidSpec(odd[:100])
+    try:
+        definition = ProgramDefinition.model_validate(data)
+    except ValidationError as error:
+        raise InvalidSpec(_field_error(each) for each in error.errors()[:100]) from None
+    if workloads.is_built_in(definition.name):
+        raise InvalidSpec([FieldError("name", f"{definition.name!r} is a workload of Rankwire's own")])
+    return definition
+
+
+def _field_error(error: Any) -> FieldError:
+    path, message = ".".join(map(str, error["loc"])), sentence(error)
+    if not path and ": " in message:
+        path, _, message = message.partition(": ")
+    return FieldError(path, message)

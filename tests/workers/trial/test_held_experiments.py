@@ -1,0 +1,125 @@
+"""The first failed trial of a new program holds the rest of its experiment, until somebody says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from experiments.models import Experiment, Hold, State, Trial
+from experiments.selectors import progress_of
+from experiments.spec import parse
+from workers import queue, tasks
+
+FAILING: dict[str, Any] = {"workload": "command", "certificate": "skip"}
+
+
+def failing(file: Path) -> dict[str, Any]:
+    """Fails until ``file`` exists."""
+    return {"program": ["/bin/ls", str(file)], "hosts": 1}
+
+
+def states(experiment: Experiment) -> list[str]:
+    return list(experiment.trials.order_by("position", "attempt").values_list("state", flat=True))
+
+
+@pytest.fixture
+def held(run_all: Callable[..., list[Trial]], tmp_path: Path) -> Experiment:
+    trials = run_all(**FAILING, parameters=failing(tmp_path / "there"), repetitions=4)
+    return Experiment.objects.get(pk=trials[0].experiment_id)
+
+
+def test_it_holds_the_rest_and_says_why(held: Experiment) -> None:
+    assert states(held) == [State.FAILED, *[State.QUEUED] * 3]
+    assert progress_of([held])[held.pk].status == "held"
+    assert "No such file" in held.why_held
+
+
+def test_going_on_runs_the_rest_whatever_they_do(held: Experiment) -> None:
+    assert queue.go_on(held) == 3
+    tasks.work(held.cluster_id)
+    assert states(held) == [State.FAILED] * 4
+
+
+def test_running_the_failed_one_again_asks_again(held: Experiment, tmp_path: Path) -> None:
+    held.rerun_failed()
+    tasks.work(held.cluster_id)
+    held.refresh_from_db()
+    assert (held.hold, states(held).count(State.QUEUED)) == (Hold.HELD, 3)
+    (tmp_path / "there").touch()
+    queue.run_again(held.trials.get(state=State.FAILED, superseded=False))
+    tasks.work(held.cluster_id)
+    held.refresh_from_db()
+    assert held.hold == Hold.NONE
+    assert states(held).count(State.FINISHED) == 4
+
+
+def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.touch()
+    run_all(**FAILING, parameters=failing(there))
+    there.unlink()
+    trials = run_all(**FAILING, parameters=failing(there), repetitions=2)
+    assert [trial.state for trial in trials] == [State.FAILED, State.FAILED]
+
+
+def test_the_page_asks_and_its_buttons_answer(held: Experiment, admin_client: Client) -> None:
+    page = admin_client.get(held.get_absolute_url()).content.decode()
+    assert "The first trial failed, so the other 3" in " ".join(page.split())
+    assert "Go on with 3" in page
+    admin_client.post(reverse("experiment-go-on", args=[held.slug]))
+    held.refresh_from_db()
+    assert held.hold == Hold.RELEASED
+    assert "Go on with" not in admin_client.get(held.get_absolute_url()).content.decode()
+
+
+def test_cancelling_gives_the_rest_up(held: Experiment, admin_client: Client) -> None:
+    admin_client.post(reverse("experiment-cancel", args=[held.slug]))
+    held.refresh_from_db()
+    assert (held.hold, states(held)) == (Hold.NONE, [State.FAILED, *[State.CANCELLED] * 3])
+
+
+def test_rest_says_it_and_goes_on(held: Experiment, admin_client: Client) -> None:
+    address = f"/api/v1/experiments/{held.slug}/"
+    assert admin_client.get(address).json()["status"] == "held"
+    assert admin_client.post(f"{address}go-on/").json() == {"queued": 3}
+    assert admin_client.get(address).json()["status"] == "running"
+
+
+def test_other_figures_of_a_command_are_read_without_a_new_run(
+    run_all: Callable[..., list[Trial]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"program": ["/bin/echo", "rate 12"], "hosts": 1}
+    (trial,) = run_all(**FAILING, parameters=asked)
+    experiment, sent = trial.experiment, []
+    monkeypatch.setattr(queue, "_send", lambda task, key: sent.append((task, key)))
+    extract = [{"name": "rate", "regex": r"rate (\d+)"}]
+    fields = {**experiment.specification, "parameters": {**asked, "extract": extract}}
+    assert queue.revise(experiment, parse(fields)) == 0
+    assert sent == [(queue.REPARSE, experiment.pk)]
+    tasks.read_again(experiment.pk)
+    assert trial.measurements.get(metric="command.rate").value == 12.0
+    assert experiment.configurations.count() == experiment.trials.count() == 1
+
+
+def test_the_command_says_that_the_rest_is_held_and_how_to_go_on(
+    tmp_path: Path, transactional_db: None, empty_redis: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "first.yaml"
+    fields = {"name": "first", **FAILING, "parameters": failing(tmp_path / "there"), "repetitions": 3}
+    file.write_text(yaml.safe_dump(fields))
+    # The command waits for a worker: here it is one.
+    monkeypatch.setattr(queue, "_send", lambda task, key: tasks.work(key))
+    with pytest.raises(CommandError) as told:
+        call_command("run_experiment", str(file), stdout=StringIO())
+    assert "2 trials held back" in str(told.value)
+    assert f"script/run --go-on {file}" in str(told.value)
+    with pytest.raises(CommandError, match="3 of 3 trials did not finish"):
+        call_command("run_experiment", str(file), "--go-on", stdout=StringIO())

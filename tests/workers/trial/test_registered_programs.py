@@ -1,0 +1,149 @@
+"""A program that was registered once runs as a workload by its name, in the version that its experiment began with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+
+from experiments import workloads
+from experiments.errors import InvalidSpec
+from experiments.models import Program, State, Trial
+from experiments.spec import parse
+from workers import queue, tasks
+
+pytestmark = pytest.mark.usefixtures("registered_programs")
+
+SOLVER: dict[str, Any] = {
+    "name": "solver",
+    "title": "A solver",
+    "program": ["/bin/sh", "solve.sh", "{steps}"],
+    "placeholders": {"steps": {"type": "integer", "minimum": 1, "default": 10}},
+    "inputs": {
+        "solve.sh": 'echo "rate = $((2 * $1)) per s, mode $MODE"; echo "time,1.5" > times.csv; echo hello > notes.log'
+    },
+    "environment": {"MODE": "fast-{steps}"},
+    "extract": [{"name": "rate", "unit": "1/s", "direction": "higher", "regex": r"rate = (\d+)"}],
+    "success": "per s",
+    "keep": ["*.log"],
+}
+
+
+def registered(**changes: Any) -> Program:
+    return queue.register_program({**SOLVER, **changes})
+
+
+def test_it_runs_by_its_name(run_all: Callable[..., list[Trial]]) -> None:
+    registered()
+    one, two = run_all(workload="solver", sweep={"steps": [10, 20]}, parameters={"hosts": 1})
+    assert (one.state, two.state) == (State.FINISHED, State.FINISHED), one.message + two.message
+    assert [trial.measurements.get(metric="solver.rate").value for trial in (one, two)] == [20.0, 40.0]
+    assert "mode fast-20" in two.artifacts.get(kind="stdout").file.read_text()
+    assert two.artifacts.get(name="notes.log").file.read_text() == "hello\n"
+    assert two.configuration.parameters["version"] == 1
+    assert two.experiment.specification["parameters"]["version"] == 1
+
+
+def test_what_is_run_begins_a_new_version_and_experiments_keep_theirs(run_all: Callable[..., list[Trial]]) -> None:
+    registered()
+    (trial,) = run_all(workload="solver", parameters={"hosts": 1})
+    program = registered(environment={"MODE": "slow"})
+    assert program.version == 2
+    assert trial.experiment.add_repetitions(1) == 1, "the trials that there are still count"
+    assert workloads.get("solver").bind({"version": 1}).environment(trial_parameters(trial), ranks=1) == {
+        "MODE": "fast-10"
+    }
+    (again,) = run_all(workload="solver", parameters={"hosts": 1})
+    assert "mode slow" in again.artifacts.get(kind="stdout").file.read_text()
+    assert again.configuration.hash != trial.configuration.hash
+
+
+def trial_parameters(trial: Trial) -> Any:
+    from experiments.spec import design
+
+    return design.workload_parameters("solver", trial.configuration.parameters)
+
+
+def test_other_figures_are_read_out_of_what_was_run(run_all: Callable[..., list[Trial]]) -> None:
+    registered()
+    (trial,) = run_all(workload="solver", parameters={"hosts": 1})
+    more = [*SOLVER["extract"], {"name": "double", "regex": r"rate = (\d+)", "factor": 2}]
+    program = registered(extract=more)
+    tasks.read_again(trial.experiment_id)
+    assert program.version == 1
+    assert trial.measurements.get(metric="solver.double").value == 40.0
+    assert trial.experiment.trials.count() == 1
+
+
+def test_another_cluster_has_its_own_binary(run_all: Callable[..., list[Trial]]) -> None:
+    registered(program=["/nowhere/sh", "solve.sh", "{steps}"], clusters={"testbed": {"binary": "/bin/sh"}})
+    (trial,) = run_all(workload="solver", parameters={"hosts": 1})
+    assert trial.state == State.FINISHED, trial.message
+    (elsewhere,) = run_all(workload="solver", parameters={"hosts": 1}, cluster="local")
+    assert elsewhere.state == State.FAILED
+    assert "The program /nowhere/sh is not installed" in elsewhere.message
+
+
+def test_a_figure_beyond_its_limit_fails_the_trial(run_all: Callable[..., list[Trial]]) -> None:
+    registered(extract=[{"name": "rate", "regex": r"rate = (\d+)", "at_most": 30}])
+    within, beyond = run_all(workload="solver", parameters={"hosts": 1}, sweep={"steps": [15, 16]})
+    assert (within.state, beyond.state) == (State.FINISHED, State.FAILED)
+    assert beyond.message.startswith("rate is 32, and a good run has at most 30.")
+
+
+def test_ranks_may_run_programs_of_their_own(run_all: Callable[..., list[Trial]]) -> None:
+    told = [{"name": "first", "regex": r"first (\d+)"}, {"name": "others", "regex": r"other (\d+)", "pick": "sum"}]
+    registered(
+        program=["/bin/echo", "first", "7"],
+        parts=[{"from_rank": 2, "program": ["/bin/echo", "other", "{steps}"]}],
+        extract=told,
+        success="",
+    )
+    (trial,) = run_all(workload="solver", parameters={"hosts": 4}, certificate="skip")
+    assert trial.state == State.FINISHED, trial.message
+    values = dict(trial.measurements.filter(metric__startswith="solver.").values_list("metric", "value"))
+    assert values == {"solver.first": 7.0, "solver.others": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"name": "water"}, "name", "is a workload of Rankwire's own"),
+        ({"name": "Not A Name"}, "name", "small letters"),
+        ({"program": []}, "program", "names no program"),
+        ({"placeholders": {"steps": {"default": 1}, "size": {"default": 1}}}, "placeholders", "'size' changes nothing"),
+        ({"deciding": "speed"}, "deciding", "is none of the figures: rate"),
+        ({"keep": ["../*"]}, "keep", "no pattern of names"),
+        ({"colour": "red"}, "colour", "not a known field"),
+        ({"environment": {"OMP_NUM_THREADS": "2"}}, "environment", "cannot be a variable"),
+    ],
+)
+def test_it_refuses_a_definition_at_its_field(db: None, changes: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        registered(**changes)
+    assert [error.path for error in refused.value.errors] == [field]
+    assert words in refused.value.errors[0].message
+
+
+def test_it_refuses_a_version_that_there_is_not(db: None) -> None:
+    registered()
+    with pytest.raises(InvalidSpec, match="has no version 7, only 1"):
+        parse({"name": "x", "workload": "solver", "parameters": {"version": 7}})
+
+
+def test_the_command_registers_a_file_and_prints_it(
+    db: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "solver.yaml"
+    file.write_text(yaml.safe_dump(SOLVER))
+    call_command("program", str(file))
+    assert "solver: version 1; in specifications, workload: solver" in capsys.readouterr().out
+    call_command("program", show="solver")
+    assert yaml.safe_load(capsys.readouterr().out) == SOLVER
+    file.write_text("name: solver\nprogram: [a]\nkeep: ['/etc/*']\n")
+    with pytest.raises(CommandError, match=r"solver.yaml: line 3, keep: "):
+        call_command("program", str(file))
