@@ -29,6 +29,7 @@ def configure_logging(*, level: str, style: str) -> None:
             "disable_existing_loggers": False,
             "formatters": {"structlog": formatter},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structlog"}},
+            "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines
             "root": {"handlers": ["stderr"], "level": level},
         }
     )

@@ -1,7 +1,9 @@
 """Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
 
+from datetime import timedelta
 from pathlib import Path
 
+from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import Environment, database, redis_address
@@ -52,6 +54,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
+    "axes",
     "config",  # for its management commands
     "experiments",
     "dashboard",
@@ -59,16 +62,19 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.front.FrontMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "dashboard.nul.NulMiddleware",
+    "dashboard.middleware.nul.NulMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",  # the last: it answers in place of a view that found a locked name
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -92,6 +98,10 @@ TEMPLATES = [
     }
 ]
 
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+PASSWORD_HASHERS = [  # the first is used; a password in another form is stored anew when its owner signs in
+    f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2")
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -117,6 +127,33 @@ if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
     SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # a container's own health check speaks plain HTTP
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
 X_FRAME_OPTIONS = "DENY"
+MAX_BODY_BYTES = 8 << 20  # of a request: specifications are at most a part of this
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [csp.NONE],
+        "script-src": [csp.SELF],
+        "style-src": [
+            csp.SELF,
+            "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+        ],  # Plotly's own, empty until filled
+        "img-src": [csp.SELF, "data:", "blob:"],  # a chart that is saved as a picture
+        "font-src": [csp.SELF],
+        "connect-src": [csp.SELF],
+        "form-action": [csp.SELF],
+        "base-uri": [csp.NONE],
+        "frame-ancestors": [csp.NONE],
+    }
+}
+
+# Guessing passwords: per name and address, counted in Redis
+AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "dashboard.middleware.front.locked_out"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 
 WEB_PROCESSES = ENVIRONMENT.integer("RANKWIRE_WEB_PROCESSES", 2, least=1)
 

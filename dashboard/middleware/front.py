@@ -1,0 +1,71 @@
+"""What is refused before a view reads it, and what every answer tells the browser."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+
+from analysis.numbers import plural
+
+SIGN_INS_AT_ONCE: Final = 2
+"""Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
+PERMISSIONS_POLICY: Final = ", ".join(
+    f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
+)
+
+
+class FrontMiddleware:
+    """Refuses bodies beyond ``MAX_BODY_BYTES`` (413) and sign-ins beyond a few at once (429); adds headers to what is answered.
+
+    What people see is theirs: browsers keep it for nobody else, and ask before they show it again.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self._signing_in = threading.BoundedSemaphore(SIGN_INS_AT_ONCE)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._answer(request)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        if not response.has_header("Cache-Control"):
+            patch_cache_control(response, private=True, no_cache=True)
+        return response
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        if _body_bytes(request) > settings.MAX_BODY_BYTES:
+            most = plural(settings.MAX_BODY_BYTES >> 20, "MiB", "MiB")
+            return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
+        if request.method != "POST" or request.path not in (reverse("login"), reverse("admin:login")):
+            return self.get_response(request)
+        if not self._signing_in.acquire(blocking=False):
+            refusal = _refusal(request, 429, "Many people are signing in just now. Try again in a moment.")
+            refusal.headers["Retry-After"] = "1"
+            return refusal
+        try:
+            return self.get_response(request)
+        finally:
+            self._signing_in.release()
+
+
+def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: Mapping[str, Any]) -> HttpResponse:
+    """The answer to one more attempt after too many wrong passwords for this name from this address."""
+    minutes = plural(int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60, "minute")
+    return _refusal(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
+
+
+def _body_bytes(request: HttpRequest) -> int:
+    text = request.META.get("CONTENT_LENGTH") or "0"
+    return int(text) if text.isdecimal() else 0
+
+
+def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        return JsonResponse({"errors": [{"path": "", "message": message}]}, status=status)
+    return render(request, "refused.html", {"message": message}, status=status)

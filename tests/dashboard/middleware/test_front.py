@@ -1,0 +1,77 @@
+"""What is refused before a view reads it, and what every answer tells the browser."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.test import Client
+
+SIGN_IN = "/sign-in/"
+WRONG = {"username": "okafor", "password": "wrong horse"}
+
+
+@pytest.mark.parametrize("address", ["/", "/experiments/", "/sign-in/", "/api/v1/experiments/", "/nothing-here/"])
+def test_every_answer_allows_only_what_the_site_itself_serves_and_is_kept_for_nobody_else(page, address):
+    headers = page.get(address).headers
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["script-src"] == "'self'"
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert {"private", "no-cache"} <= set(headers["Cache-Control"].split(", "))
+    assert "camera=()" in headers["Permissions-Policy"]
+
+
+def test_a_body_beyond_the_limit_is_refused_unread(db, settings):
+    settings.MAX_BODY_BYTES = 1 << 20
+    for address, said in ((SIGN_IN, "This was not accepted"), ("/api/v1/experiments/", '"errors"')):
+        answer = Client().post(address, "x" * (settings.MAX_BODY_BYTES + 1), content_type="text/plain")
+        assert answer.status_code == 413
+        assert said in answer.content.decode()
+        assert "larger than 1 MiB" in answer.content.decode()
+
+
+def test_a_name_is_locked_for_an_address_after_ten_wrong_passwords_and_for_no_other(db, empty_redis):
+    User.objects.create_user("okafor", password="correct horse")
+    right = {"username": "okafor", "password": "correct horse"}
+    statuses = [Client().post(SIGN_IN, WRONG).status_code for _ in range(11)]
+    assert statuses == [200] * 9 + [429] * 2
+    locked = Client().post(SIGN_IN, right)
+    assert locked.status_code == 429
+    assert "Wait 15 minutes" in locked.content.decode()
+    assert Client().post(SIGN_IN, right, REMOTE_ADDR="192.0.2.7").status_code == 302
+
+
+def test_the_right_password_forgets_wrong_ones(db, empty_redis):
+    User.objects.create_user("okafor", password="correct horse")
+    for _ in range(2):
+        assert [Client().post(SIGN_IN, WRONG).status_code for _ in range(9)] == [200] * 9
+        assert Client().post(SIGN_IN, {**WRONG, "password": "correct horse"}).status_code == 302
+
+
+def test_of_many_sign_ins_at_once_a_few_are_tried_and_the_others_told_to_come_again(db, monkeypatch, empty_redis):
+    busy, free = threading.Semaphore(0), threading.Event()
+
+    def wait(self, request, *args, **kwargs):
+        busy.release()
+        assert free.wait(10)
+        return self.render_to_response({})
+
+    monkeypatch.setattr(LoginView, "dispatch", wait)
+    client = Client()
+    people = [threading.Thread(target=client.post, args=(SIGN_IN, WRONG)) for _ in range(2)]
+    for one in people:
+        one.start()
+        assert busy.acquire(timeout=10)
+    try:
+        refused = client.post(SIGN_IN, WRONG)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
+        assert "Try again in a moment" in refused.content.decode()
+        assert client.get("/healthz").status_code == 200
+    finally:
+        free.set()
+        for one in people:
+            one.join(10)
+    assert client.get("/healthz").status_code == 200
