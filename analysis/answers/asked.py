@@ -108,8 +108,11 @@ class Asked:
     def values(self, point: Point) -> Sequence[float]:
         return point.values.get(self.deciding.metric, ())
 
-    def claims(self, points: Sequence[Point]) -> Claims:
-        """What may be claimed of these points, with all that the experiment tells of its scatter."""
+    def claims(self, points: Sequence[Point], apart: Sequence[Factor] = ()) -> Claims:
+        """What may be claimed of these points, with all that the experiment tells of its scatter.
+
+        Points of unlike levels of the factors ``apart`` are not compared.
+        """
         beside = [p for p in self.beside if len(self.values(p))]
         everything = [*points, *beside]
         levels = [[repr(p.parameters.get(factor.name)) for p in everything] for factor in self.factors]
@@ -122,6 +125,7 @@ class Asked:
             beside=[self.values(p) for p in beside],
             slices=self.slices,
             levels=levels,
+            families=[repr([p.parameters.get(factor.name) for factor in apart]) for p in points],
         )
 
     def measured(self) -> list[Point]:

@@ -13,12 +13,12 @@ from analysis.statistics import Interval
 
 
 class Grid:
-    """The measured points by their parameters, with simultaneous claims."""
+    """The measured points by their parameters, with simultaneous claims about those that are alike in the factors ``apart``."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, apart: Sequence[Factor] = ()) -> None:
         self.asked = asked
         self.points = asked.measured()
-        self.claims = asked.claims(self.points)
+        self.claims = asked.claims(self.points, apart)
 
     def index(self, point: Point) -> int:
         return self.points.index(point)

@@ -12,7 +12,7 @@ from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import Grid, ordinal
 from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
-from analysis.answers.strength import strength
+from analysis.answers.strength import MOST_RESOLVED, settle, strength
 from analysis.answers.wording import factor_words, level, place
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, plural
@@ -44,9 +44,9 @@ class Change:
 
 def answer_network(asked: Asked) -> Answer:
     """The answer of a sweep over properties of the network, for every level of the other factors."""
-    grid = Grid(asked)
     network = asked.of_role("network")
     others = [f for f in asked.factors if f.role != "network"]
+    grid = Grid(asked, others)
     slices = _slices(grid, others)
     if not slices or len(grid.points) < 2:
         return Answer("network", "A second setting of the network has to finish before its effect can be told.", "open")
@@ -58,7 +58,8 @@ def answer_network(asked: Asked) -> Answer:
         causes += _causes(grid, others, part, changes, slopes)
         sentences.append(_sentence(grid, others, part, changes, slopes))
     if not any(f.name == "matters" for f in figures):
-        return _no_effect(asked, grid, network, tuple(figures))
+        largest = max((c for part in slices for c in _changes(grid, network, part)), key=lambda c: c.ratio)
+        return _no_effect(asked, grid, network, tuple(figures), largest)
     return Answer(
         "network",
         _shown(sentences),
@@ -176,11 +177,12 @@ def _delay_words(slope: Slope, change: Change) -> str:
 def _change_words(grid: Grid, change: Change) -> str:
     to = level(change.factor, change.costliest.parameters[change.factor.name])
     start = level(change.factor, change.cheapest.parameters[change.factor.name])
-    words = f"{to} {change.factor.label}" if change.factor.unit in ("share", "") else to
+    rate = change.factor.unit == "bit/s"  # says itself what it is
+    words = to if rate else f"{to} {change.factor.label}"
     if grid.asked.deciding.higher_is_better:
-        leave = "leaves" if change.factor.unit == "share" else "leave"
+        leave = "leave" if rate else "leaves"
         return f"{words} {leave} {percent(1 / change.ratio)} of what {start} gives"
-    verb = "takes" if change.factor.unit == "share" else "take"
+    verb = "take" if rate else "takes"
     return f"{words} {verb} {factor_words(change.ratio, change.interval)} as long as {start}"
 
 
@@ -203,7 +205,8 @@ def _also_harshest_words(grid: Grid, change: Change) -> str:
     harshest = change.harshest
     if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
         return ""
-    return f", {factor_words(harshest.ratio, harshest.interval)}{_elsewhere(grid, harshest)}"
+    words = factor_words(harshest.ratio, harshest.interval)
+    return f", {'also ' if words == factor_words(change.ratio, change.interval) else ''}{words}{_elsewhere(grid, harshest)}"
 
 
 def _together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
@@ -262,8 +265,10 @@ def _figures(grid: Grid, changes: Sequence[Change], slopes: Sequence[Slope]) -> 
     return figures
 
 
-def _no_effect(asked: Asked, grid: Grid, network: Sequence[Factor], figures: tuple[Figure, ...]) -> Answer:
-    """No factor moved anything measurably: said with what could hide."""
+def _no_effect(
+    asked: Asked, grid: Grid, network: Sequence[Factor], figures: tuple[Figure, ...], seen: Change
+) -> Answer:
+    """No factor moved anything measurably: said with what could hide; ``seen`` is the largest change that was."""
     names = " and ".join(f.label for f in network)
     make = "make" if len(network) > 1 else "makes"
     if asked.published:
@@ -273,9 +278,10 @@ def _no_effect(asked: Asked, grid: Grid, network: Sequence[Factor], figures: tup
     ends = [f for f in figures if f.name.startswith("factor of ")]
     largest = max((f.high or 1 for f in ends), default=1.0)
     if size is None or not ends or largest >= _TOLD:
-        seen = f" below {factor_words(size)}" if size else ""
-        sentence = f"Too few repetitions: no effect of {names} can be told{seen}."
-        return Answer("network", sentence, "open", figures, scatter=grid.claims.scatter)
+        limit = f" below {factor_words(size)}" if size and size < MOST_RESOLVED else ""
+        sentence = f"Too few repetitions: no effect of {names} can be told{limit}."
+        missing = settle(asked, grid, seen.cheapest, seen.costliest)
+        return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     sentence = f"Over the measured range {names} {make} less than {percent(largest - 1)} of a difference."
     figures = (*figures, Figure("largest difference", largest - 1, "share of the best"))
     return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)

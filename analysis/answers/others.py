@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import Final
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
@@ -10,8 +12,8 @@ from analysis.answers.asked import Accepted, Asked
 from analysis.answers.grid import Grid
 from analysis.answers.parts import loss
 from analysis.answers.scale import Curve
-from analysis.answers.strength import strength
-from analysis.answers.wording import level, value
+from analysis.answers.strength import further, strength
+from analysis.answers.wording import level, levels, repetitions_words, value
 from analysis.findings.wording import percent
 from analysis.numbers import amount, plural, significant
 
@@ -21,7 +23,7 @@ _CAPACITY: Final = "link.bandwidth"
 
 def answer_load(asked: Asked) -> Answer:
     """How many jobs each link carries by the experiment's rule, and what is used up first: only what reaches what it can give."""
-    grid = Grid(asked)
+    grid = Grid(asked, [f for f in asked.factors if f.name == _CAPACITY])
     told = [row for row in asked.accepted if row.jobs is not None or row.first is not None]
     if not told:
         return Answer("load and network", "No link has been measured with one job and with more.", "open")
@@ -47,7 +49,26 @@ def answer_load(asked: Asked) -> Answer:
     if any(unsure) or (held == "open" and not asked.published):
         held = "open" if all(unsure) else "moderate"
     sentence = "; ".join(parts) + "."
-    return Answer("load and network", sentence, held, tuple(figures), causes, None, grid.claims.scatter)
+    missing = _decides(asked, grid, told, ranges)
+    return Answer("load and network", sentence, held, tuple(figures), causes, missing, grid.claims.scatter)
+
+
+def _decides(asked: Asked, grid: Grid, told: Sequence[Accepted], ranges: Sequence[Sure | None]) -> Missing | None:
+    """Repetitions that would tell the first undecided load from what the rule accepts, on the first link that has one."""
+    jobs = next((f.name for f in asked.of_role("load")), "")
+    for row, sure in zip(told, ranges, strict=True):
+        if sure is None or sure.decided or sure.low is None:
+            continue
+        here = {p.parameters.get(jobs): p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps}
+        load = min(n for n in here if n > sure.low)
+        beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / asked.load_factor
+        now = min(len(asked.values(here[n])) for n in (1, load))
+        more = further(grid.claims, max(beyond, 1 / beyond), now)
+        seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
+        names = f"{plural(1, 'job')} and {plural(load, 'job')} on {amount(row.capacity_bps, 'bit/s')}"
+        points = tuple((here[n].parameters, more) for n in (1, load))
+        return Missing(repetitions_words(more, names), points, seconds)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +160,9 @@ def answer_weak(asked: Asked) -> Answer:
     about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
     told = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
     size = level(factor, curve.points[-1].parameters[factor.name])
-    fallen = next((i for i, row in enumerate(rows, 1) if _below(asked, row)), None)
+    fallen = _fallen([_below(asked, row) for row in rows])
     held = strength(asked, curve.claims)
+    missing = None
     where = "; it stays above 80 %"
     if fallen is not None:
         by = level(factor, curve.points[fallen].parameters[factor.name])
@@ -150,9 +172,31 @@ def answer_weak(asked: Asked) -> Answer:
         figures += (Figure("stays above 80 %", curve.level(-1), factor.plural),)
     else:
         held, where = "open", "; whether it stays above 80 % cannot be told yet"
+        missing = _line(asked, curve, share)
     causes = loss(asked, curve.points[0], curve.points[-1]) if share < 1 else ()
     sentence = f"Efficiency is {told} at {size}{where}."
-    return Answer("weak scale", sentence, held, figures, causes, None, curve.claims.scatter)
+    return Answer("weak scale", sentence, held, figures, causes, missing, curve.claims.scatter)
+
+
+def _line(asked: Asked, curve: Curve, share: float) -> Missing | None:
+    """Repetitions that would tell the largest size's efficiency from the 80 % line."""
+    if asked.published:
+        return None
+    ends = (curve.points[0], curve.points[-1])
+    more = further(curve.claims, max(share / _EFFICIENT, _EFFICIENT / share), min(len(asked.values(p)) for p in ends))
+    seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
+    names = levels(curve.factor, [p.parameters[curve.factor.name] for p in ends])
+    return Missing(repetitions_words(more, names), tuple((p.parameters, more) for p in ends), seconds)
+
+
+def _fallen(below: Sequence[bool]) -> int | None:
+    """The smallest size from which on every larger one is below: tested from the largest down, each test is one of its own."""
+    fallen = None
+    for i in range(len(below), 0, -1):
+        if not below[i - 1]:
+            break
+        fallen = i
+    return fallen
 
 
 _Ends = tuple[float | None, float | None]
@@ -160,7 +204,8 @@ _Ends = tuple[float | None, float | None]
 
 def _efficiency(curve: Curve, i: int) -> tuple[float, _Ends]:
     """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
-    slow, interval = curve.slowdown(i, 0)
+    slow, _ = curve.slowdown(i, 0)
+    interval = curve.claims.planned_ratio(0, i) if curve.higher_is_better else curve.claims.planned_ratio(i, 0)
     ideal = curve.level(i) / curve.level(0) if curve.higher_is_better else 1.0
     if interval is None or not interval.low or not interval.high:
         return 1 / slow / ideal, (None, None)

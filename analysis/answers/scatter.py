@@ -1,14 +1,16 @@
 """How much trials scatter: pooled over all points of an experiment, on the logarithm of a positive quantity.
 
 Twelve points of two repetitions give twelve degrees of freedom, where each alone gives one. Claims about pairs of points hold together:
-their intervals are Tukey's (1949), in Kramer's form for unequal numbers; where scatters are not alike, Games and Howell's (1976), with
-the scatter pooled within the levels of the factor that it follows.
+pairs are told apart step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
+form for unequal numbers; where scatters are not alike, all at once by Games and Howell's (1976), with the scatter pooled within the
+levels of the factor that it follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -20,10 +22,12 @@ from analysis.statistics.spread import SMALLEST_SPREAD, UNLIKE, equal_variances,
 from analysis.statistics.spread import pooled as pooled_variances
 
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
-LEVEL: Final = 0.97
+LEVEL: Final = 0.965
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
+_NOISY: Final = 0.02
+"""P-value below which one point scatters more than all others: it has its own scatter then."""
 _POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
 
@@ -65,18 +69,40 @@ class Division:
 
     @classmethod
     def found(cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = ()) -> Division:
-        """All together where they scatter alike, else by the levels of the one factor within which they do, else each alone.
+        """By the levels of the factor that the scatter follows; else all together but for single noisy points; else each alone.
 
         ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
         single one: four of 1 % and four of 20 % are told apart by what they have together.
         """
         tested = [cls._tested(groups, level) for level in levels]
-        if cls._within(groups, [""] * len(groups)) >= UNLIKE and all(p >= UNLIKE / len(levels) for p in tested):
-            return cls([""] * len(groups))
         within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
+        by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
+        if not by_level:
+            apart = cls._noisy(groups)
+            rest = [g for g, noisy in zip(groups, apart, strict=True) if not noisy]
+            follows_none = any(apart) or all(p >= UNLIKE / len(levels) for p in tested)
+            if follows_none and equal_variances(*log_variances(rest)) >= UNLIKE:
+                return cls([str(i) if noisy else "" for i, noisy in enumerate(apart)])
         if within:
-            return cls(levels[max(within, key=lambda k: (-tested[k], within[k]))])
+            return cls(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))])
         return cls([str(i) for i in range(len(groups))])
+
+    @staticmethod
+    def _noisy(groups: Sequence[Sequence[float]]) -> list[bool]:
+        """Points that scatter more than all others together, the noisiest first; at most a third of them."""
+        noisy = [False] * len(groups)
+        for _ in range(len(groups) // 3):
+            left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
+            if len(left) < 3:
+                break
+            variances, freedom = log_variances([groups[i] for i in left])
+            rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
+            p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
+            worst = int(p.argmin())
+            if p[worst] * len(left) >= _NOISY:
+                break
+            noisy[left[worst]] = True
+        return noisy
 
     @staticmethod
     def _tested(groups: Sequence[Sequence[float]], names: Sequence[str]) -> float:
@@ -122,6 +148,8 @@ class Claims:
     ``slices - 1`` slices: they tell of the scatter, and the slices' claims hold together (Bonferroni).
     ``levels`` holds, for each factor, the level of every point and of every one beside: where scatters are not alike, they are
     pooled within the levels of one factor, and only where that does not make them alike is each point's its own.
+    ``families`` names for each point those that it is compared with: choices of one size, loads of one link. Fewer pairs have to
+    hold together then; others get Tukey's interval.
     """
 
     PRINTED: Final = 1.05
@@ -135,6 +163,7 @@ class Claims:
         beside: Sequence[Sequence[float]] = (),
         slices: int = 1,
         levels: Sequence[Sequence[str]] = (),
+        families: Sequence[str] = (),
     ) -> None:
         self.cells = [Cell.of(group) for group in groups]
         self.printed = printed
@@ -145,19 +174,58 @@ class Claims:
         self._pooled = len(set(division.of)) < 2
         scatters = division.scatters(everything)
         self._own = [scatters[name] for name in division.of[: len(groups)]]
-        self._level = 1 - (1 - LEVEL) / slices
+        self.level = 1 - (1 - LEVEL) / slices
+        """Of all claims of this slice together."""
+        self._families = list(families) or [""] * len(groups)
 
     def ratio(self, i: int, j: int) -> Interval | None:
-        """Return the interval of (typical value of i) / (that of j); None without any knowledge of scatter."""
+        """Return the interval of (typical value of i) / (that of j); None without any knowledge of scatter.
+
+        Where the points are told apart in a later step, the interval leaves 1 by that step's width.
+        """
         found = self._error(i, j)
         if found is None:
             return None
         error, freedom = found
-        width = self._range(freedom) / np.sqrt(2) * error
         middle = self.cells[i].mean - self.cells[j].mean
-        return Interval(
-            float(np.exp(middle - width)), float(np.exp(middle + width)), self._level, "Tukey, on logarithms"
-        )
+        width = self._width(i, j, freedom) * error
+        near = self._told.get((i, j), width / error) * error
+        low, high = (middle - near, middle + width) if middle > 0 else (middle - width, middle + near)
+        return Interval(float(np.exp(low)), float(np.exp(high)), self.level, "Tukey, on logarithms")
+
+    def _width(self, i: int, j: int, freedom: float) -> float:
+        """Half of the interval of a pair in standard errors: with all points, or with those of its family."""
+        if self._families[i] == self._families[j] and self._pooled:
+            return self._steps(self._families.count(self._families[i]), freedom)[-1]
+        return self._range(self.level, len(self.cells), freedom)
+
+    @cached_property
+    def _told(self) -> dict[tuple[int, int], float]:
+        """Pairs that are told apart, with the width in standard errors that they exceed; empty where each has its own scatter."""
+        told: dict[tuple[int, int], float] = {}
+        if self.scatter is None or self.printed or not self._pooled:
+            return told
+        for family in dict.fromkeys(self._families):
+            members = [i for i, name in enumerate(self._families) if name == family]
+            ordered = sorted(members, key=lambda i: self.cells[i].mean)
+            widths = self._steps(len(ordered), self.scatter.freedom)
+            for span in range(len(ordered), 1, -1):
+                for first in range(len(ordered) - span + 1):
+                    last = first + span - 1
+                    around = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < len(ordered)]
+                    i, j = ordered[last], ordered[first]
+                    error, _ = self._error(i, j) or (np.inf, 0.0)
+                    apart = self.cells[i].mean - self.cells[j].mean > widths[span - 2] * error
+                    if apart and all((ordered[b], ordered[a]) in told for a, b in around):
+                        told[i, j] = told[j, i] = widths[span - 2]
+        return told
+
+    def _steps(self, points: int, freedom: float) -> list[float]:
+        """Widths in standard errors that ranges of 2, 3, ... ``points`` ordered points of a family have to exceed (Welsch 1977)."""
+        wrong = (1 - self.level) / len(set(self._families))
+        levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
+        widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
+        return list(np.maximum.accumulate(widths)) if widths else [np.inf]
 
     def value(self, i: int) -> Interval | None:
         """Return the interval of one point's typical value; None without any knowledge of scatter."""
@@ -182,6 +250,32 @@ class Claims:
         freedom = sum(own) ** 2 / (own[0] ** 2 / first.freedom + own[1] ** 2 / second.freedom)
         return float(np.sqrt(sum(own))), freedom
 
+    def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
+        """Return the sum of weight times logarithm over all points, and half of its interval, as of one comparison planned before
+        measuring; None without any knowledge of scatter. The weights add up to 0.
+        """
+        if self.scatter is None or self.printed:
+            return None
+        parts = [
+            (w * cell.mean, w**2 / cell.n, self.scatter if self._pooled else own or self.scatter)
+            for w, cell, own in zip(weights, self.cells, self._own, strict=True)
+            if w
+        ]
+        squares = np.array([share * scatter.sd**2 for _, share, scatter in parts])
+        freedom = self.scatter.freedom
+        if not self._pooled:  # Satterthwaite
+            freedom = float(squares.sum() ** 2 / sum(squares**2 / [scatter.freedom for _, _, scatter in parts]))
+        half = float(special.stdtrit(freedom, (1 + self.level) / 2) * np.sqrt(squares.sum()))
+        return sum(value for value, _, _ in parts), half
+
+    def planned_ratio(self, i: int, j: int) -> Interval | None:
+        """Return the interval of (typical value of i) / (that of j) as of one comparison planned before measuring."""
+        found = self.contrast([float(k == i) - float(k == j) for k in range(len(self.cells))])
+        if found is None:
+            return None
+        ends = (found[0] - found[1], found[0] + found[1])
+        return Interval(float(np.exp(ends[0])), float(np.exp(ends[1])), self.level, "t, on logarithms, pooled")
+
     def larger(self, i: int, j: int) -> bool:
         """Whether point i is measurably above point j."""
         if self.printed:
@@ -197,14 +291,14 @@ class Claims:
         if self.printed:
             return self.PRINTED
         pairs = [(i, j) for i in range(len(self.cells)) for j in range(i)]
-        widths = [
-            self._range(found[1]) / np.sqrt(2) * found[0] for i, j in pairs if (found := self._error(i, j)) is not None
-        ]
+        widths = [self._width(i, j, found[1]) * found[0] for i, j in pairs if (found := self._error(i, j)) is not None]
         return float(np.exp(np.median(widths))) if widths else None
 
-    def _range(self, freedom: float) -> float:
-        """The studentised range's quantile; freedom is rounded down to what a cache can hold."""
-        return studentised_range(self._level, max(len(self.cells), 2), max(1.0, float(np.floor(2 * freedom)) / 2))
+    @staticmethod
+    def _range(level: float, points: int, freedom: float) -> float:
+        """The studentised range's quantile, in errors of a difference; freedom is rounded down to what a cache can hold."""
+        held = max(1.0, float(np.floor(2 * freedom)) / 2)
+        return studentised_range(level, max(points, 2), held) / float(np.sqrt(2))
 
 
 def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked
 from analysis.answers.grid import Grid
-from analysis.answers.strength import strength
+from analysis.answers.strength import settle, strength
 from analysis.answers.wording import factor_words, level, value
 from analysis.findings.wording import percent
 from analysis.scaling import Point
@@ -54,9 +54,11 @@ def answer_steps(asked: Asked) -> Answer:
         beside = f" ({steps} {_joined(asked, equal)} cannot be told from it)" if equal else ""
         sentence = f"Step {_step(asked, best)} is best{beside}: {typical}{share}; {_paid_words(asked, paid)}."
     held = strength(asked, grid.claims) if paid or asked.published else "open"
+    hoped = max(gains, key=lambda g: g.gain)
+    missing = settle(asked, grid, hoped.before, hoped.point) if held == "open" else None
     causes = _causes(asked, gains)
     figures = _figures(asked, grid, best, equal, gains, paid)
-    return Answer("steps", sentence, held, figures, causes, None, grid.claims.scatter)
+    return Answer("steps", sentence, held, figures, causes, missing, grid.claims.scatter)
 
 
 def _step(asked: Asked, point: Point) -> int:
@@ -127,10 +129,10 @@ def _changed(asked: Asked, gain: Gain) -> str:
 def _causes(asked: Asked, gains: Sequence[Gain]) -> tuple[Cause, ...]:
     """What paid, the most first, and what cost so much that it is to be avoided."""
     paid = sorted((g for g in gains if g.clear), key=lambda g: -g.gain)[:4]
-    words = [(g, factor_words(g.gain, g.interval)) for g in paid]
+    words = [(g, f"{factor_words(g.gain, g.interval)} step {g.over}") for g in paid]
     worst = min(gains, key=lambda g: g.gain)
     if worst.lost and worst.gain < _WORTH_A_WARNING:
-        words.append((worst, f"only {percent(worst.gain)} of it"))
+        words.append((worst, f"only {percent(worst.gain)} of step {worst.over}"))
     return tuple(Cause(f"step {g.step} ({_changed(asked, g)}): {told}", g.gain, "1", "ladder") for g, told in words)
 
 

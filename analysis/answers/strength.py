@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Final
 
-from analysis.answers.answer import Strength
+from analysis.answers.answer import Missing, Strength
 from analysis.answers.asked import Asked
+from analysis.answers.grid import Grid
 from analysis.answers.scatter import Claims, repetitions_needed
-from analysis.answers.wording import MOST_REPETITIONS
+from analysis.answers.wording import MOST_REPETITIONS, place, repetitions_words
+from analysis.scaling import Point
 
+MOST_RESOLVED: Final = 10.0
+"""That only changes beyond this would show tells nobody anything."""
 _LEAST: Final = 1.02
 """A smaller difference is not worth anybody's repetitions."""
 
@@ -27,3 +32,14 @@ def further(claims: Claims, ratio: float, now: int) -> int:
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (0.05, 0.0)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
     return min(needed - now, MOST_REPETITIONS)
+
+
+def settle(asked: Asked, grid: Grid, point: Point, other: Point) -> Missing | None:
+    """Repetitions of these two points that would tell whether they differ as they seem to; None of printed values."""
+    if asked.published or point is other:
+        return None
+    apart = abs(grid.cost(point) - grid.cost(other))
+    more = further(grid.claims, exp(apart), min(len(asked.values(point)), len(asked.values(other))))
+    seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
+    names = " and ".join(place(asked.factors, p.parameters) for p in (point, other))
+    return Missing(repetitions_words(more, names), ((point.parameters, more), (other.parameters, more)), seconds)

@@ -7,11 +7,11 @@ from itertools import groupby
 from math import exp
 from typing import Any, Final
 
-from analysis.answers.answer import Answer, Cause, Figure, Missing
+from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor, Question, Role
 from analysis.answers.grid import Grid
-from analysis.answers.strength import further, strength
-from analysis.answers.wording import factor_words, level, place, repetitions_words, value
+from analysis.answers.strength import settle, strength
+from analysis.answers.wording import factor_words, level, place, value
 from analysis.numbers import amount
 from analysis.scaling import Point
 
@@ -22,10 +22,10 @@ _LISTED: Final = 2
 
 def answer_treatment(asked: Asked) -> Answer:
     """The answer of a sweep over choices, at one size or over several."""
-    grid = Grid(asked)
+    scale = next((f for role in _SIZES for f in asked.factors if f.role == role), None)
+    grid = Grid(asked, [] if scale is None else [scale])
     if asked.against is not None:
         return _told_as_factor(asked, grid, *asked.against)
-    scale = next((f for role in _SIZES for f in asked.factors if f.role == role), None)
     choices = [f for f in asked.factors if f is not scale]
     if len(grid.points) < 2:
         kind: Question = "treatment" if scale is None else "scale and treatment"
@@ -75,14 +75,14 @@ def _at_one_size(asked: Asked, grid: Grid, choices: Sequence[Factor]) -> Answer:
             f"No choice can be told from another: no difference{limit} was measured; best so far {leading}, {at}."
         )
         return Answer(
-            "treatment", sentence, "open", figures, (), _settle(asked, grid, best, second), grid.claims.scatter
+            "treatment", sentence, "open", figures, (), settle(asked, grid, best, second), grid.claims.scatter
         )
     sentence = (
         f"{place(choices, best.parameters)} is best{_beside(choices, equal)}: {at}, {factor_words(ratio, interval)} "
         f"{_better(asked)} as {place(choices, worst.parameters)}."
     )
     figures += _best_figures(grid, choices, ranked, {})
-    missing = _settle(asked, grid, best, second) if second in equal else None
+    missing = settle(asked, grid, best, second) if second in equal else None
     held = strength(asked, grid.claims)
     return Answer("treatment", sentence[:1].upper() + sentence[1:], held, figures, (), missing, grid.claims.scatter)
 
@@ -129,7 +129,7 @@ def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Facto
         sizes = f"At {level(scale, size)}" if len(rows) == 1 else "At no size"
         can = "no choice can" if len(rows) == 1 else "can a choice"
         sentence = f"{sizes} {can} be told from another: no difference{limit} was measured."
-        missing = _settle(asked, grid, ranked[0], ranked[-1])
+        missing = settle(asked, grid, ranked[0], ranked[-1])
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     sentence = _sizes_sentence(asked, grid, scale, choices, rows, told)
     causes = _causes(grid, scale, choices)
@@ -228,16 +228,6 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
         span = f"from {level(scale, first, counted=False)} to {level(scale, last)}"
         rows.append((growth, f"{place(choices, members[0].parameters)}: {factor_words(growth, interval)} {span}"))
     return tuple(Cause(words, growth, "1", "time") for growth, words in sorted(rows, reverse=True)[:5])
-
-
-def _settle(asked: Asked, grid: Grid, best: Point, rival: Point) -> Missing | None:
-    if asked.published:
-        return None
-    ratio, _, _ = grid.worse(grid.index(rival), grid.index(best))
-    more = further(grid.claims, ratio, min(len(asked.values(best)), len(asked.values(rival))))
-    seconds = None if asked.trial_s is None else 2 * more * asked.trial_s
-    names = f"{place(asked.factors, best.parameters)} and {place(asked.factors, rival.parameters)}"
-    return Missing(repetitions_words(more, names), ((best.parameters, more), (rival.parameters, more)), seconds)
 
 
 def _figures(asked: Asked, grid: Grid, points: Sequence[Point]) -> tuple[Figure, ...]:

@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from analysis.answers.answer import Answer, Figure
-from analysis.answers.asked import Asked, Question
+from analysis.answers.answer import Answer, Figure, Missing, Strength
+from analysis.answers.asked import Asked, Factor, Question
 from analysis.answers.grid import Grid, ordinal
-from analysis.answers.scatter import LEVEL
-from analysis.answers.strength import strength
+from analysis.answers.strength import settle, strength
 from analysis.answers.wording import factor_words, level
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, significant
+from analysis.statistics import Interval
 from analysis.transfer import MIN_SIZES, TransferFit, fit_transfer
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
@@ -45,10 +45,7 @@ def answer_messages(asked: Asked) -> Answer:
     if rate is not None:
         rows = [(n, t) for (n, _), t in zip(rows, times, strict=True) if n > 0]
         sizes, times = [n for n, _ in rows], [t for _, t in rows]
-    short, long = (
-        f(range(len(grid.points)), key=lambda i: ordinal(grid.points[i].parameters[factor.name])) for f in (min, max)
-    )
-    changed = grid.claims.differ(long, short)
+    changed = _longest_differs(grid, factor)
     try:
         fit = fit_transfer(sizes, times, confidence=_JOINT)
     except ValueError:
@@ -57,8 +54,23 @@ def answer_messages(asked: Asked) -> Answer:
         sentence = (
             "Too few repetitions: no effect of the message size can be told, and so neither latency nor bandwidth."
         )
-        return Answer("message size", sentence, "open", scatter=grid.claims.scatter)
+        return Answer("message size", sentence, "open", (), (), _ends(asked, grid, factor), grid.claims.scatter)
     return _messages_told(asked, grid, fit)
+
+
+def _ends(asked: Asked, grid: Grid, factor: Factor) -> Missing | None:
+    """What would tell the smallest size from the largest."""
+    ordered = sorted(grid.points, key=lambda p: ordinal(p.parameters[factor.name]))
+    return settle(asked, grid, ordered[0], ordered[-1])
+
+
+def _longest_differs(grid: Grid, factor: Factor) -> bool:
+    """Whether the longest message measurably takes another time than all shorter ones together: one comparison, planned before."""
+    lengths = [ordinal(p.parameters[factor.name]) for p in grid.points]
+    long, short = lengths.index(max(lengths)), lengths.index(min(lengths))
+    others = len(lengths) - 1
+    found = grid.claims.contrast([1.0 if i == long else -1 / others for i in range(len(lengths))])
+    return grid.claims.differ(long, short) if found is None else abs(found[0]) > found[1]
 
 
 def _messages_told(asked: Asked, grid: Grid, fit: TransferFit) -> Answer:
@@ -81,7 +93,8 @@ def _messages_told(asked: Asked, grid: Grid, fit: TransferFit) -> Answer:
         told.append(words.format(f"{amount(value, unit)} ({between(*ends, unit)})"))
     if not told:
         sentence = "Latency and bandwidth cannot be told yet: the times scatter too much."
-        return Answer("message size", sentence, "open", scatter=grid.claims.scatter)
+        missing = _ends(asked, grid, asked.of_role("message")[0])
+        return Answer("message size", sentence, "open", (), (), missing, grid.claims.scatter)
     held = strength(asked, grid.claims)
     sentence = "; ".join(told)
     scatter = grid.claims.scatter
@@ -119,15 +132,16 @@ def answer_growth(asked: Asked) -> Answer:
     start, end = (level(factor, grid.points[i].parameters[factor.name]) for i in (first, last))
     law = _power(grid, x)
     ends = (None, None) if law.error is None else (law.exponent - law.error, law.exponent + law.error)
-    change = grid.claims.ratio(last, first)
-    ratio = float(np.exp(grid.claims.cells[last].mean - grid.claims.cells[first].mean))
+    ratio, change = _growth(grid, law, x)
     limits = (None, None) if change is None else (change.low, change.high)
+    told = grid.claims.differ(last, first) if change is None else not (change.low or 0) <= 1 <= (change.high or 0)
     figures = (Figure("exponent", law.exponent, "1", *ends), Figure("growth", ratio, "1", *limits))
-    if not grid.claims.differ(last, first):
+    if not told:
         sentence = f"Too few repetitions: no growth from {start} to {end} can be told."
         if asked.published:
             sentence = f"From {start} to {end} the printed values differ by less than 5 %."
-        return Answer(kind, sentence, "printed" if asked.published else "open", figures, (), None, grid.claims.scatter)
+        held: Strength = "printed" if asked.published else "open"
+        return Answer(kind, sentence, held, figures, (), _ends(asked, grid, factor), grid.claims.scatter)
     grows = f"grows {factor_words(ratio, change)}" if ratio > 1 else f"falls to {percent(ratio)}"
     about = "" if law.error is None else f" ({between(law.exponent - law.error, law.exponent + law.error, digits=2)})"
     shape = f", as the power {significant(law.exponent, 2)}{about} of the size"
@@ -135,6 +149,16 @@ def answer_growth(asked: Asked) -> Answer:
         shape = f"; no single power of the size fits: sizes are off it by {percent(law.misfit)}"
     sentence = f"From {start} to {end} {asked.deciding.label.lower()} {grows}{shape}."
     return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
+
+
+def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | None]:
+    """How many times the largest size is the smallest: by the law through all points where it fits, else by those two."""
+    first, last = int(x.argmin()), int(x.argmax())
+    if law.error is None or law.misfit is not None:
+        means = [cell.mean for cell in grid.claims.cells]
+        return float(np.exp(means[last] - means[first])), grid.claims.planned_ratio(last, first)
+    low, middle, high = np.exp((x[last] - x[first]) * (law.exponent + np.array([-law.error, 0.0, law.error])))
+    return float(middle), Interval(float(low), float(high), grid.claims.level, "t, of the exponent")
 
 
 def _power(grid: Grid, x: np.ndarray) -> Power:
@@ -152,4 +176,6 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
         return Power(exponent, None, None)
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
     sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
-    return Power(exponent, float(stats.t.ppf((1 + LEVEL) / 2, known)) * sd / spread**0.5, misfit if off else None)
+    return Power(
+        exponent, float(stats.t.ppf((1 + grid.claims.level) / 2, known)) * sd / spread**0.5, misfit if off else None
+    )

@@ -59,6 +59,11 @@ def place(factors: Sequence[Factor], parameters: Any) -> str:
 
 def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
     """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
+    text = numbers.amount(amount, asked.deciding.unit)
+    if interval is not None and all(
+        numbers.amount(end, asked.deciding.unit) == text for end in (interval.low, interval.high)
+    ):
+        return text  # ends that read like the value itself tell nothing
     return numbers.with_interval(amount, interval, asked.deciding.unit)
 
 
@@ -71,8 +76,8 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    """Two digits, three near one: what is measurably different must not read "1 times"."""
-    digits = 2 if ratio < 0.9 or 1.1 <= ratio < 10 else 3
+    """Two digits, three near one: what is measurably different must not read "1 times", nor 1.14 and 1.09 like 1.1."""
+    digits = 2 if ratio < 0.9 or 1.5 <= ratio < 10 else 3
     return numbers.significant(ratio, digits) if ratio < _ANY else f"over {numbers.grouped(_ANY)}"
 
 

@@ -6,8 +6,9 @@ python -m tests.benchmarks.answers [--trials 100] [--seconds 180]
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from math import log
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import fmean
 from time import perf_counter
 
 import numpy as np
@@ -30,6 +31,10 @@ def tally(
     return verdicts, broken
 
 
+def _words(shares: Sequence[float]) -> str:
+    return "/".join(f"{share:.0f}" for share in shares)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=100)
@@ -38,6 +43,7 @@ def main() -> None:
     given = parser.parse_args()
     start = perf_counter()
     total: Counter[str] = Counter()
+    means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
     cells = " | ".join(["1", "1, known scatter", "2", "3", "5"])
     print("right/silent/wrong of 100 experiments, by repetitions\n")
     print(f"| question | effect | scatter | {cells} |")
@@ -48,16 +54,26 @@ def main() -> None:
                 if perf_counter() - start > given.seconds:
                     print("time is up")
                     return
-                row = []
+                row: list[str] = []
+                shown: list[tuple[float, ...]] = []
                 for repetitions in REPETITIONS:
                     for prior in (False, True) if repetitions == 1 else (False,):
                         verdicts, broken = tally(question, effect, sd, repetitions, given.trials, prior=prior)
                         total.update({**verdicts, "all": given.trials, "broken": broken})
-                        shares = (round(100 * verdicts[v] / given.trials) for v in ("right", "silent", "wrong"))
-                        row.append("/".join(map(str, shares)) + (f" !{broken}" if broken else ""))
-                large = " *" if log(effect) > 3 * sd else ""
+                        shown.append(tuple(100 * verdicts[v] / given.trials for v in ("right", "silent", "wrong")))
+                        row.append(_words(shown[-1]) + (f" !{broken}" if broken else ""))
+                large = " *" if QUESTIONS[question](effect).margin > 3 * sd else ""
                 print(f"| {question} | {effect:g}{large} | {sd:.0%} | {' | '.join(row)} |", flush=True)
-    print(f"\n* effect above 3 x scatter; all: {dict(total)}; {perf_counter() - start:.0f} s")
+                means["effect above 3 x scatter" if large else "no effect" if effect == 1 else "", question].append(
+                    shown
+                )
+    for (kind, question), rows in means.items():
+        if kind:
+            columns = [tuple(fmean(parts) for parts in zip(*column, strict=True)) for column in zip(*rows, strict=True)]
+            print(f"{kind} | {question} | {' | '.join(map(_words, columns))} |")
+    print(
+        f"\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter; all: {dict(total)}; {perf_counter() - start:.0f} s"
+    )
 
 
 if __name__ == "__main__":

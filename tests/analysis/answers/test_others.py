@@ -26,7 +26,7 @@ def test_it_tells_what_each_link_carries_and_what_is_used_up():
 
 
 def test_a_load_within_the_scatter_of_the_rule_is_not_decided():
-    walls = {**WALLS, (1e7, 16): 10.3}
+    walls = {**WALLS, (1e7, 16): 10.15}
 
     given = checked(
         asks([RATE, JOBS], walls, accepted=[Accepted(1e7, 4.0, None, False, None, 0.5, 4, "link"), ROWS[1]])

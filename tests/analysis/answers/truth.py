@@ -260,7 +260,7 @@ def one_point(effect: float) -> Design:
             return "silent"
         return "right" if _holds(given, "Elapsed time", effect) else "wrong"
 
-    return Design([({"hosts": 2}, effect)], [], judge)
+    return Design([({"hosts": 2}, effect)], [], judge, margin=log(effect))
 
 
 QUESTIONS: Mapping[str, Callable[[float], Design]] = {
