@@ -13,8 +13,11 @@ from statistics import median
 from typing import Final
 
 FACTOR: Final = 10.0
-SATURATED: Final = 0.85
+LINK: Final = "link"
+LINK_FULL: Final = 0.85
 """A link filled to this share by contents alone is full: headers, requests and acknowledgements are the rest."""
+BUSY: Final = 0.95
+"""Use of processors, or of anything else, from which on it is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,9 @@ def _saturation(loads: Sequence[Load], shared: Sequence[str], shared_name: str) 
             uses[f"{shared_name}, most of it {larger}"] = sum(parts.values())
             for name in parts:
                 del uses[name]
-        seen += [Saturation(name, load.jobs, use, use >= SATURATED) for name, use in uses.items()]
+        seen += [
+            Saturation(name, load.jobs, use, use >= (LINK_FULL if name == LINK else BUSY)) for name, use in uses.items()
+        ]
     full = [each for each in seen if each.saturated]
     if full:
         # Of several that are full with equally few jobs, the fullest.

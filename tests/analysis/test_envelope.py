@@ -80,7 +80,7 @@ def test_it_knows_no_ratio_without_a_single_job():
 
 
 def test_it_adds_shares_of_the_same_processors():
-    loads = {1e9: [Load(10, [1.0], {"client CPU": 0.5, "server CPU": 0.4, "link": 0.3})]}
+    loads = {1e9: [Load(10, [1.0], {"client CPU": 0.5, "server CPU": 0.46, "link": 0.3})]}
     apart = envelope(loads).rows[0].saturation
     assert (apart.resource, apart.saturated) == ("client CPU", False)
     row = envelope(loads, shared=("client CPU", "server CPU"), shared_name="processors").rows[0]
@@ -91,6 +91,14 @@ def test_it_adds_shares_of_the_same_processors():
 
 def test_it_gives_no_limit_where_walls_do_not_grow():
     assert envelope({1.0: [Load(1, [1.0]), Load(4, [1.0])]}).rows[0].limit is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "use", "full"), [("link", 0.86, True), ("server CPU", 0.9, False), ("server CPU", 0.96, True)]
+)
+def test_a_link_is_full_by_contents_alone_and_a_processor_only_when_it_is(resource, use, full):
+    row = envelope({1e8: [Load(10, [1.0], {resource: use})]}).rows[0]
+    assert row.saturation.saturated is full
 
 
 def test_it_refuses_a_factor_of_one():
