@@ -16,6 +16,7 @@ from analysis.answers.strength import further, strength
 from analysis.answers.wording import level, levels, repetitions_words, value
 from analysis.findings.wording import percent
 from analysis.numbers import amount, plural, significant
+from analysis.scaling import Point
 
 _EFFICIENT: Final = 0.8
 _CAPACITY: Final = "link.bandwidth"
@@ -59,7 +60,8 @@ def _decides(asked: Asked, grid: Grid, told: Sequence[Accepted], ranges: Sequenc
     for row, sure in zip(told, ranges, strict=True):
         if sure is None or sure.decided or sure.low is None:
             continue
-        here = {p.parameters.get(jobs): p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps}
+        on_link = [p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps]
+        here: dict[float, Point] = {n: p for p in on_link if (n := p.parameters.get(jobs)) is not None}
         load = min(n for n in here if n > sure.low)
         beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / asked.load_factor
         now = min(len(asked.values(here[n])) for n in (1, load))
@@ -161,6 +163,9 @@ def answer_weak(asked: Asked) -> Answer:
     told = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
     size = level(factor, curve.points[-1].parameters[factor.name])
     fallen = _fallen([_below(asked, row) for row in rows])
+    if fallen is None:  # it may fall and rise again: then all sizes are looked at together
+        together = [_efficiency(curve, i, together=True) for i in range(1, len(curve.points))]
+        fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
     held = strength(asked, curve.claims)
     missing = None
     where = "; it stays above 80 %"
@@ -202,10 +207,11 @@ def _fallen(below: Sequence[bool]) -> int | None:
 _Ends = tuple[float | None, float | None]
 
 
-def _efficiency(curve: Curve, i: int) -> tuple[float, _Ends]:
+def _efficiency(curve: Curve, i: int, *, together: bool = False) -> tuple[float, _Ends]:
     """(efficiency against the smallest size, its interval): the same time at every size, or work done in proportion to it."""
-    slow, _ = curve.slowdown(i, 0)
-    interval = curve.claims.planned_ratio(0, i) if curve.higher_is_better else curve.claims.planned_ratio(i, 0)
+    slow, interval = curve.slowdown(i, 0)
+    if not together:
+        interval = curve.claims.planned_ratio(0, i) if curve.higher_is_better else curve.claims.planned_ratio(i, 0)
     ideal = curve.level(i) / curve.level(0) if curve.higher_is_better else 1.0
     if interval is None or not interval.low or not interval.high:
         return 1 / slow / ideal, (None, None)

@@ -14,6 +14,8 @@ from analysis.statistics import Interval
 _PLURAL: Final = re.compile(r"(?<=[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
 MOST_REPETITIONS: Final = 20
+_ALIKE: Final = 1e-3
+"""Part of a value by which ends differ that are written with the same digits."""
 _ANY: Final = 1000
 """A factor beyond this is not known better than that."""
 
@@ -59,11 +61,9 @@ def place(factors: Sequence[Factor], parameters: Any) -> str:
 
 def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
     """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
-    text = numbers.amount(amount, asked.deciding.unit)
-    if interval is not None and all(
-        numbers.amount(end, asked.deciding.unit) == text for end in (interval.low, interval.high)
-    ):
-        return text  # ends that read like the value itself tell nothing
+    ends = (None, None) if interval is None else (interval.low, interval.high)
+    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _ALIKE * amount:
+        interval = None  # ends that read like the value itself tell nothing
     return numbers.with_interval(amount, interval, asked.deciding.unit)
 
 

@@ -37,7 +37,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
             by_configuration[c.pk],
             values,
             workload=experiment.workload,
-            traffic=traffic.get(trial.pk, {}) if (trial := typical.get(c.pk)) else {},
+            traffic=traffic.get(chosen.pk, {}) if (chosen := typical.get(c.pk)) else {},
         )
         for c in configurations
     ]

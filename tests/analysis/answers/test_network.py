@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from analysis.answers import Factor
 from tests.analysis.answers.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
 
 GRID = {(0.0, 0.0): 1.0, (0.016, 0.0): 3.0, (0.0, 0.01): 1.5, (0.016, 0.01): 4.5}
@@ -36,6 +37,20 @@ def test_loss_is_told_at_both_ends_of_the_delay():
     assert values(given, "factor of loss, others harshest") == [pytest.approx(2.0)]
     assert "1 % loss takes 1.5 times" in given.sentence
     assert ", 2 times (" in given.sentence.partition("1 % loss")[2]
+
+
+def test_a_level_says_what_it_is_a_level_of():
+    jitter = Factor("link.jitter", "jitter", "network", "s")
+    given = checked(asks([jitter], {0.0002: 1.0, 0.0008: 1.3}))
+
+    assert "800 µs jitter takes 1.3 times" in given.sentence
+    assert "800 µs jitter takes" in given.causes[0].statement
+
+
+def test_no_factor_beyond_what_anybody_would_wait_for_is_said_to_hide():
+    given = checked(asks([RATE], {1e6: 1.2, 1e7: 1.0}, repetitions=(0.1, 1.0, 9.0)))
+
+    assert given.sentence == "Too few repetitions: no effect of rate can be told."
 
 
 def test_it_does_not_rank_factors_that_cannot_be_told_apart():

@@ -55,6 +55,13 @@ def test_weak_scaling_tells_efficiency_and_where_it_falls():
     assert values(given, "falls below 80 %") == [4]
 
 
+def test_an_efficiency_that_falls_and_rises_again_is_told_where_it_fell():
+    given = checked(asks([HOSTS], {1: 10.0, 2: 10.2, 4: 20.0, 8: 10.5}, weak=True))
+
+    assert values(given, "falls below 80 %") == [4]
+    assert values(given, "stays above 80 %") == []
+
+
 def test_weak_scaling_of_a_rate_is_divided_by_the_size():
     given = checked(asks([HOSTS], {1: 1.0, 2: 1.96, 4: 3.8}, weak=True, deciding=GFLOPS))
 
@@ -76,6 +83,10 @@ def test_a_noisy_efficiency_is_no_claim():
 
 def test_more_than_full_efficiency_is_full():
     assert "nothing is lost" in checked(asks([HOSTS], {1: 10.0, 2: 9.9}, weak=True)).sentence
+
+
+def test_ends_that_read_like_the_value_are_left_out():
+    assert checked(asks([], {(): 5.0}, repetitions=(1.0, 1.0, 1.0))).sentence.startswith("5 s, from 3 trials")
 
 
 def test_one_point_tells_value_and_scatter():

@@ -28,6 +28,15 @@ def test_it_names_the_change_that_paid_against_the_best_step_before():
     assert values(given, "share of peak") == [pytest.approx(0.5, rel=1e-3)]
 
 
+def test_a_cause_says_over_which_step_and_near_one_with_three_digits():
+    given = checked(_ladder([5.0, 10.0, 11.4, 6.0]))
+
+    assert [c.statement.partition(": ")[2].partition(" (")[0] for c in given.causes] == [
+        "2 times", "1.14 times", "only 53 % of step 3"
+    ]  # fmt: skip
+    assert [c.statement.rpartition(" ")[2] for c in given.causes] == ["1", "2", "3"]
+
+
 def test_a_loss_and_its_undoing_are_no_gain():
     given = checked(_ladder([10.0, 5.0, 9.0]))
 
