@@ -13,6 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
+from analysis.answers import Claims
 from analysis.answers.checks import check
 from tests.analysis.answers.truth import EFFECTS, QUESTIONS, REPETITIONS, SCATTERS, answered
 
@@ -29,6 +30,16 @@ def tally(
         verdicts[verdict] += 1
         broken += bool(check(given, asked))
     return verdicts, broken
+
+
+def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
+    """Share of experiments without any effect, one of whose points scatters by 20 % and the others by 1 %, that claim one."""
+    random, wrong = np.random.default_rng([points, repetitions]), 0
+    for _ in range(trials):
+        scatters = [*[0.01] * (points - 1), 0.2]
+        claims = Claims([list(np.exp(random.normal(0, sd, repetitions))) for sd in scatters])
+        wrong += any(claims.differ(i, j) for i in range(points) for j in range(i))
+    return wrong / trials
 
 
 def _words(shares: Sequence[float]) -> str:
@@ -74,6 +85,9 @@ def main() -> None:
     print(
         f"\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter; all: {dict(total)}; {perf_counter() - start:.0f} s"
     )
+    print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
+    for points in (4, 6, 12):
+        print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")
 
 
 if __name__ == "__main__":
