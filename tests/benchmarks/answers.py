@@ -82,9 +82,8 @@ def main() -> None:
         if kind:
             columns = [tuple(fmean(parts) for parts in zip(*column, strict=True)) for column in zip(*rows, strict=True)]
             print(f"{kind} | {question} | {' | '.join(map(_words, columns))} |")
-    print(
-        f"\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter; all: {dict(total)}; {perf_counter() - start:.0f} s"
-    )
+    print("\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter")
+    print(f"{dict(total)}; {perf_counter() - start:.0f} s")
     print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
     for points in (4, 6, 12):
         print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")
