@@ -115,7 +115,7 @@ def analyse(
     (everything, only_mpi), connected = side_by_side(
         functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
     )
-    reading.facts["notes"] += _left_out(connected.count, connected.limits)
+    reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = everything
     _add_tcp(whole, rates, connected.everything)
     _add(whole, reading.ports.metrics(rates.duration_ns))
@@ -186,6 +186,11 @@ class _Reading:
     @property
     def _member(self) -> npt.NDArray[np.bool_] | None:
         return self.mpi_flows.member if self.mpi_flows.any else None
+
+    def notes(self) -> list[str]:
+        """What bounded memory made approximate."""
+        peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
+        return [*self.matrices.notes(), *([peaks] if self.arrivals.rates.peaks_are_bounds else [])]
 
     def scopes(self, bootstrap: int) -> tuple[Described, Described | None]:
         """All traffic, and MPI traffic if there is any."""

@@ -62,8 +62,8 @@ def starts_anew(side: Any, peer: Any, flags: int, seq: int, ack: int) -> bool:
     """Whether this SYN opens another connection on ports that were used before (an ISN of its own, or none known)."""
     if side.isn == seq:
         return False
-    if flags & ACK:
-        answers = peer.isn != UNKNOWN and ack == ((peer.isn + 1) & _MASK)
+    if flags & ACK:  # a SYN with data (TCP Fast Open) may be acknowledged with any part of them
+        answers = peer.isn != UNKNOWN and 1 <= ((ack - peer.isn) & _MASK) <= max(1, peer.highest)
         return bool(not (answers and side.payload_bytes == 0) and side.packets + peer.packets > 0)
     if side.isn != UNKNOWN:
         return True
@@ -81,6 +81,7 @@ def read_syn(
         side.highest = 0
         side.last_start = -SEQUENCE_SPACE
         side.acked_known = 0
+        side.probe_end = 0
     if side.syn_ns == NO_TIME:
         side.syn_ns = time_ns
     if not cut:

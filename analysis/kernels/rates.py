@@ -159,7 +159,8 @@ def sliding_windows(
 ) -> tuple[int, int, int]:
     """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
-    Returns (the row it stopped at because the ring is full, packets entered so far, the last stamp). Packets leave a
+    Returns (the row it stopped at because the ring is full, entries so far, the last stamp). Packets of one stamp share an
+    entry: a file of equal stamps would else ask for all memory. Packets leave a
     window only when its sum would be a new peak: what is held is never less than what the window holds, and leaving in
     crowds spares the processor most of its wrong guesses. A clock set back starts anew. The ring's length is a power of two.
     """
@@ -170,7 +171,8 @@ def sliding_windows(
         if now == NO_TIME:
             continue
         back = now < latest
-        if back or pushed - first_held > mask:
+        joins = pushed > 0 and now == latest
+        if back or (not joins and pushed - first_held > mask):
             first_held = pushed
             for w in range(len(width_ns)):
                 while tail[w] < pushed and abs(latest - ring_time[tail[w] & mask]) >= width_ns[w]:
@@ -183,10 +185,14 @@ def sliding_windows(
         latest = now
         length = signed(orig_len[i])
         of_mpi = length if traffic[i] == MPI else 0
-        ring_time[pushed & mask] = now
-        ring_bytes[pushed & mask] = length
-        ring_mpi[pushed & mask] = of_mpi
-        pushed += 1
+        if joins:
+            ring_bytes[(pushed - 1) & mask] += length
+            ring_mpi[(pushed - 1) & mask] += of_mpi
+        else:
+            ring_time[pushed & mask] = now
+            ring_bytes[pushed & mask] = length
+            ring_mpi[pushed & mask] = of_mpi
+            pushed += 1
         for w in range(len(width_ns)):
             held_all = held[ALL, w] + length
             held_mpi = held[MPI, w] + of_mpi

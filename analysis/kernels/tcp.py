@@ -162,6 +162,26 @@ def _take_back_unseen(side: Any, peer: Any, end: int, time_ns: int) -> None:
 
 
 @jit
+def _sent_again(side: Any, start: int, end: int, fresh: int, overlap: int, probe: bool) -> int:
+    """How many of ``overlap`` bytes are retransmitted: not those that only a probe has carried, and that nobody has taken."""
+    if probe:
+        if overlap < end - start:
+            begin = max(start, fresh) if overlap > 0 else start
+            side.probe_start = side.probe_start if side.probe_end == begin else begin
+            side.probe_end = end
+        return 0
+    taken = side.acked if side.acked_known else side.probe_start
+    begin = max(side.probe_start, taken)
+    known_by_probe = max(0, min(end, side.probe_end) - max(start, begin))
+    if known_by_probe > 0:
+        if start > side.probe_start:
+            side.probe_end = start
+        else:
+            side.probe_start = end
+    return max(overlap - known_by_probe, 0)
+
+
+@jit
 def _read_data(
     connection: Any, side: Any, peer: Any, store: Any, series: int,
     payload: int, start: int, probe: bool, time_ns: int,
@@ -174,11 +194,12 @@ def _read_data(
     side.goodput_bytes += payload - overlap
     if overlap == 0:
         _take_back_unseen(side, peer, end, time_ns)
+    again = _sent_again(side, start, end, fresh, overlap, probe)
     if not probe:
-        if overlap > 0:
+        if again > 0:
             side.retransmitted_segments += 1
-            side.retransmitted_bytes += overlap
-        elif start < fresh:
+            side.retransmitted_bytes += again
+        elif overlap == 0 and start < fresh:
             side.out_of_order_segments += 1
             if not _is_reordering_certain(connection, side, peer, time_ns):
                 side.ambiguous_segments += 1

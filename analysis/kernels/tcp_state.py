@@ -33,6 +33,8 @@ DIRECTION: Final = np.dtype(
         # sequence space of this side's bytes
         ("isn", np.int64), ("base", np.int64), ("highest", np.int64), ("last_start", np.int64),
         ("acked", np.int64), ("acked_known", np.int64), ("unseen_ack_ns", np.int64),
+        # bytes that a probe of a closed window alone has carried: sent again, they are no retransmission
+        ("probe_start", np.int64), ("probe_end", np.int64),
         # bytes seen: the topmost run here, the runs below it in a list, highest first
         ("run_start", np.int64), ("run_end", np.int64), ("run_opened_ns", np.int64),
         ("runs", np.int64), ("runs_below", np.int64), ("gap_opened_ns", np.int64),

@@ -42,6 +42,9 @@ HANDSHAKES: Final = {
 RTT_OF: Final = ("both", "ab", "ba")
 """Values of FLOW's rtt_of: the direction whose data gave the flow's round trips."""
 
+_AT_ONCE: Final = 1 << 14
+"""Connections whose sides are copied at the same time."""
+
 CLEARLY_LONGER: Final = 10
 CLEARLY_LONGER_S: Final = 1e-4
 """One half of the handshake against the other: below either bound scheduling noise decides as well."""
@@ -79,13 +82,29 @@ def assemble(
     ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes.
     """
     count = len(connections)
+    records, windows = np.zeros(count, FLOW), np.zeros((count, 2))
+    for first in range(0, count, _AT_ONCE):
+        rows = slice(first, first + _AT_ONCE)
+        of_sides = sides[2 * first : 2 * (first + _AT_ONCE)]
+        windows[rows] = _fill(records[rows], connections[rows], of_sides, described[rows], short[rows], endpoints)
+    return records, windows
+
+
+def _fill(
+    records: Records,
+    connections: Records,
+    sides: Records,
+    described: Floats,
+    short: npt.NDArray[np.int64],
+    endpoints: npt.NDArray[np.uint16],
+) -> Floats:
+    """Fill ``records`` from the rows of the other arrays that belong to them; returns their windows."""
     turned = np.maximum(connections["initiator"], 0)
-    numbers = np.arange(count)
+    numbers = np.arange(len(connections))
     a, b = sides[2 * numbers + turned], sides[2 * numbers + 1 - turned]
-    records = np.zeros(count, FLOW)
     for name in ("flow", "jobid", "btl_handshakes", "handshake", "first_ns", "last_ns"):
         records[name] = connections[name]
-    ends = endpoints[connections["flow"]].astype(np.int64) if count else np.zeros((0, 4), np.int64)
+    ends = endpoints[connections["flow"]].astype(np.int64)
     swapped = turned.astype(np.bool_)[:, None]
     ends = np.where(swapped, ends[:, [2, 3, 0, 1]], ends)
     for column, name in enumerate(("host_a", "port_a", "host_b", "port_b")):
@@ -97,7 +116,7 @@ def assemble(
     records["aborted"] = _is_aborted(records)
     windows = _fill_sides(records, a, b)
     _fill_times(records, connections, a, b, described)
-    return records, windows
+    return windows
 
 
 def _is_aborted(records: Records) -> npt.NDArray[np.bool_]:

@@ -96,9 +96,10 @@ class FlowSet:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
         chosen = self.chosen(flow_mask)
         pairs = np.flatnonzero(chosen) * state.SERIES
+        everything = bool(chosen.all())
         return capture_metrics(
-            self.records[chosen],
-            self.windows[chosen],
+            self.records if everything else self.records[chosen],
+            self.windows if everything else self.windows[chosen],
             rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
             response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
             in_flight_bytes=quantiles.describe_all(self.samples, self.begins, pairs + state.IN_FLIGHT_BYTES, False),

@@ -14,11 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import pairs
+from analysis.numbers import amount, grouped
 from analysis.packets import PacketTable
 from analysis.traffic.flows import FlowSet
 
 LARGEST_MATRIX: Final = 256
 """Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
+
+MOST_PAIRS: Final = 1 << 20
+"""Pairs of hosts that are counted exactly, in 60 MB; beyond them those with fewest bytes are dropped again and again."""
 
 LARGEST_RANK: Final = 1 << 20
 """A BTL handshake naming a higher rank is not one."""
@@ -36,9 +40,12 @@ Integers = npt.NDArray[np.int64]
 class MatrixAccumulator:
     """Counts packets between hosts over successive tables whose ``src`` and ``dst`` numbers mean the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_pairs: int = MOST_PAIRS) -> None:
+        self._most_slots = 2 * most_pairs
+        self._missed_bytes = 0
         self._keys = np.full(64, pairs.EMPTY, np.uint32)
         self._totals = np.zeros((64, 3), np.int64)
+        self._used = np.zeros(1, np.int64)
         self._hosts: tuple[str, ...] = ()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
@@ -48,11 +55,11 @@ class MatrixAccumulator:
         while True:
             row = pairs.count_pairs(
                 row, table.kind, table.src, table.dst, table.orig_len, table.payload,
-                _NO_SKIP if skip is None else skip, self._keys, self._totals,
+                _NO_SKIP if skip is None else skip, self._keys, self._totals, self._used,
             )  # fmt: skip
             if row == len(table):
                 return
-            self._enlarge()
+            self._make_room()
 
     def result(
         self, flows: FlowSet, *, rank_map: Mapping[tuple[str, int], int] | None = None, jobid: int | None = None
@@ -65,18 +72,28 @@ class MatrixAccumulator:
         """
         return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid)}
 
-    def _enlarge(self) -> None:
+    def notes(self) -> list[str]:
+        """What bounded memory cost."""
+        if not self._missed_bytes:
+            return []
+        lost = amount(self._missed_bytes, "B")
+        return [
+            f"more than {grouped(self._most_slots // 2)} pairs of hosts: the host matrix may miss {lost} of any pair"
+        ]
+
+    def _make_room(self) -> None:
+        """A larger table; at the limit the half of the pairs with fewest bytes is dropped, and the most that a pair lost is kept."""
         used = self._keys != pairs.EMPTY
         keys, totals = self._keys[used], self._totals[used]
-        self._keys = np.full(4 * len(self._keys), pairs.EMPTY, np.uint32)
-        self._totals = np.zeros((len(self._keys), 3), np.int64)
-        mask = len(self._keys) - 1
-        for key, row in zip(keys.tolist(), totals, strict=True):
-            slot = ((key * 2654435769) & 0xFFFFFFFF) & mask
-            while self._keys[slot] != pairs.EMPTY:
-                slot = (slot + 1) & mask
-            self._keys[slot] = key
-            self._totals[slot] = row
+        slots = min(4 * len(self._keys), self._most_slots)
+        if slots == len(self._keys):
+            order = np.argsort(totals[:, 1], kind="stable")
+            self._missed_bytes += int(totals[order[len(order) // 2], 1])
+            keys, totals = keys[order[len(order) // 2 :]], totals[order[len(order) // 2 :]]
+        self._keys = np.full(slots, pairs.EMPTY, np.uint32)
+        self._totals = np.zeros((slots, 3), np.int64)
+        self._used[0] = len(keys)
+        pairs.reenter_pairs(keys, totals, self._keys, self._totals)
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
         used = self._keys != pairs.EMPTY
@@ -87,15 +104,30 @@ class MatrixAccumulator:
             np.minimum(target, len(self._hosts))
         ]
         counted = known & ~chatter
-        order = sorted(
-            np.unique([source[counted], target[counted]]).tolist(), key=lambda host: _address_order(self._hosts[host])
-        )
+        source, target, volumes = source[counted], target[counted], totals[counted]
+        order = sorted(np.unique([source, target]).tolist(), key=lambda host: _address_order(self._hosts[host]))
+        largest = _heaviest(order, source, target, volumes[:, 1], len(self._hosts))
+        a, b = flows.records["host_a"], flows.records["host_b"]
+        inside, among = largest[source] & largest[target], largest[a] & largest[b]
         matrix = _Matrix(len(self._hosts))
-        matrix.add_volume(source[counted], target[counted], totals[counted])
-        matrix.add_tcp(flows.records["host_a"], flows.records["host_b"], flows.records)
-        return matrix.as_dict(order, [self._hosts[host] for host in order]) | {
+        matrix.add_volume(source[inside], target[inside], volumes[inside])
+        matrix.add_tcp(a[among], b[among], flows.records[among])
+        kept = [host for host in order if largest[host]]
+        return matrix.as_dict(kept, [self._hosts[host] for host in kept]) | {
+            "omitted": len(order) - len(kept),
             "neighbourhood_packets": int(totals[known & chatter, 0].sum()),
         }
+
+
+def _heaviest(order: Sequence[int], source: Integers, target: Integers, wire_bytes: Integers, hosts: int) -> Any:
+    """Shape (hosts,): the LARGEST_MATRIX hosts of ``order`` with most bytes, sent and received."""
+    weight = np.zeros(hosts, np.int64)
+    np.add.at(weight, source, wire_bytes)
+    np.add.at(weight, target[source != target], wire_bytes[source != target])
+    places = np.array(order, np.int64)
+    chosen = np.zeros(hosts, np.bool_)
+    chosen[places[np.argsort(-weight[places], kind="stable")[:LARGEST_MATRIX]]] = True
+    return chosen
 
 
 def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: int | None = None) -> dict[str, Any]:

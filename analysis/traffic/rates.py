@@ -26,6 +26,8 @@ MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 21
 """Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
+MOST_STAMPS: Final = 1 << 21
+"""Different stamps within 100 ms that are kept for sliding windows: twenty million packets per second, 48 MiB. A power of two."""
 _SIZES: Final = 1 << 16
 _NO_PACKETS: Final = "no packets"
 
@@ -37,7 +39,10 @@ class RateAccumulator:
     ``scope(MPI)`` read what was found.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_stamps: int = MOST_STAMPS) -> None:
+        self._most_stamps = most_stamps
+        self.peaks_are_bounds = False
+        """More stamps lay within a window than are kept, so that peaks may have been higher."""
         self._sums = np.zeros((2, kernel.TALLY_SIZE), np.int64)
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
         self._sizes = np.zeros((2, _SIZES), np.int64)
@@ -86,9 +91,23 @@ class RateAccumulator:
             if row == len(table):
                 return
             old, size = self._ring, self._ring.shape[1]
+            if size >= self._most_stamps:
+                self._forget_oldest(size // 2)
+                continue
             places = np.arange(int(self._tail.min()), self._pushed)
             self._ring = np.zeros((3, 2 * size), np.int64)
             self._ring[:, places & (2 * size - 1)] = old[:, places & (size - 1)]
+
+    def _forget_oldest(self, kept: int) -> None:
+        """Let all but the newest ``kept`` stamps leave every window, so that memory stays bounded: peaks become lower bounds."""
+        self.peaks_are_bounds = True
+        oldest, mask = self._pushed - kept, self._ring.shape[1] - 1
+        _, sizes, of_mpi = self._ring
+        for width in range(len(self._widths)):
+            leaving = np.arange(self._tail[width], max(oldest, self._tail[width])) & mask
+            self._held[ALL, width] -= sizes[leaving].sum()
+            self._held[MPI, width] -= of_mpi[leaving].sum()
+            self._tail[width] = max(oldest, self._tail[width])
 
     def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
         """Frames beyond 64 KiB are rare (BIG TCP, damage); they are counted by hand."""

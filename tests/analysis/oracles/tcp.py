@@ -28,6 +28,8 @@ class Side:
     sent_ns: dict[int, int] = field(default_factory=dict)
     """By byte not acknowledged yet: when it passed last."""
     repeated: set[int] = field(default_factory=set)
+    probed: set[int] = field(default_factory=set)
+    """Bytes that probes of a closed window alone have carried."""
     highest: int | None = None
     acked: int | None = None
     last_start: int | None = None
@@ -133,10 +135,14 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
         if bytes_sent.stop <= side.acked:
             peer.counts["acked_unseen_segments"] -= 1
             side.unseen_ack_ns = None
-    if not probe and overlap:
+    fresh = [byte for byte in bytes_sent if byte not in seen]
+    untaken = {byte for byte in side.probed if side.acked is None or byte >= side.acked}
+    again = overlap - sum(byte in untaken for byte in bytes_sent)
+    side.probed = side.probed.union(fresh) if probe else side.probed.difference(bytes_sent)
+    if not probe and again:
         counts["retransmitted_segments"] += 1
-        counts["retransmitted_bytes"] += overlap
-    elif not probe and start < top:
+        counts["retransmitted_bytes"] += again
+    elif not probe and not overlap and start < top:
         counts["out_of_order_segments"] += 1
         visible_ns = min(time for byte, time in seen.items() if byte > start)
         round_trip = min([*side.rtt_ns, *_handshake_ns(segment, everything)], default=0)

@@ -213,3 +213,33 @@ def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int
         assert values["rtt_min_s"] == values["rtt_median_s"] == values["rtt_p95_s"] == pytest.approx(slow * 1e-9)
     assert min(row["rtt_min_s_ab"], row["rtt_min_s_ba"]) == pytest.approx(quick * 1e-9)
     assert row["bdp_bytes"] == pytest.approx(20 / row["duration_s"] * slow * 1e-9)
+
+
+@pytest.mark.parametrize("acked", [1, 31, 61])
+def test_a_syn_with_data_opens_one_connection_whatever_of_it_is_acknowledged(acked: int) -> None:
+    """TCP Fast Open: the server may take the data with the SYN, a part of them, or none."""
+    segments = [
+        Segment(0, 0, 100, 0, SYN, 60),
+        Segment(10, 1, 500, 100 + acked, SYN | ACK),
+        Segment(11, 1, 501, 100 + acked, ACK, 40),
+        Segment(20, 0, 161, 541, ACK),
+    ]
+    metrics = metrics_of(segments, opened=False)
+    assert (metrics["connections"], metrics["goodput_bytes"]) == (1, 100)
+    assert metrics["retransmitted_segments"] == 0
+
+
+def test_the_byte_of_a_probe_is_no_retransmission_when_it_is_sent_with_the_rest() -> None:
+    closed = [
+        data(10, 0, 100),
+        answer(20, 100, window=0),
+        data(30, 100, 1),
+        answer(35, 100, window=0),
+        data(40, 100, 1),
+    ]
+    opened = [*closed, answer(45, 100, window=1000), data(50, 100, 400)]
+    metrics = metrics_of(opened)
+    assert (metrics["zero_window_probes"], metrics["retransmitted_segments"], metrics["goodput_bytes"]) == (2, 0, 500)
+    assert metrics_of([*opened, data(60, 100, 400)])["retransmitted_bytes"] == 400
+    taken = [*closed, answer(45, 101, window=1000), data(50, 100, 400)]
+    assert metrics_of(taken)["retransmitted_bytes"] == 1

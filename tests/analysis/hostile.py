@@ -1,0 +1,101 @@
+"""Captures that ask a reader for all its memory or time, made as bytes of a savefile."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+
+from tests.analysis import capture_files as files
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+_HEADER: Final = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1)
+_SYN: Final = ethernet(ipv4(tcp(flags=0x02, ack=0)), pad=False)
+_RECORD: Final = np.dtype([
+    ("seconds", "<u4"), ("ns", "<u4"), ("captured", "<u4"), ("original", "<u4"), ("head", "V26"),
+    ("source", ">u4"), ("destination", ">u4"), ("sport", ">u2"), ("dport", ">u2"), ("seq", ">u4"), ("rest", f"V{len(_SYN) - 42}"),
+])  # fmt: skip
+"""A savefile's record of an Ethernet, IPv4 and TCP header without options."""
+
+
+def _records(count: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """SYNs from 10.0.0.1:40000 to 10.0.0.2:20000, a microsecond apart."""
+    made = np.frombuffer(struct.pack("<IIII", 10**6, 0, len(_SYN), len(_SYN)) + _SYN, _RECORD).repeat(count)
+    made["seconds"] += np.arange(count, dtype=np.uint32) // 10**6
+    made["ns"] = np.arange(count) % 10**6 * 1000
+    return made
+
+
+def _saved(records: np.ndarray[tuple[int], np.dtype[np.void]]) -> bytes:
+    return _HEADER + records.tobytes()
+
+
+def zeros(count: int) -> bytes:
+    """Records without a byte, all stamped 0."""
+    return _HEADER + bytes(16 * count)
+
+
+def equal_stamps(count: int) -> bytes:
+    made = _records(count)
+    made["ns"], made["seconds"] = 0, 5
+    return _saved(made)
+
+
+def stamps_to_and_fro(count: int) -> bytes:
+    """A clock that jumps back by half a window with every other packet, and never stamps twice alike."""
+    made = _records(count)
+    made["seconds"] = 5
+    made["ns"] = np.arange(count) + 50_000_000 * (np.arange(count) % 2)
+    return _saved(made)
+
+
+def host_scan(count: int) -> bytes:
+    """One host asks the same port of every address."""
+    made = _records(count)
+    made["destination"] += np.arange(count, dtype=np.uint32)
+    return _saved(made)
+
+
+def spoofed_hosts(count: int) -> bytes:
+    """Every address asks the same port of one host."""
+    made = _records(count)
+    made["source"] += 256 * np.arange(count, dtype=np.uint32)
+    return _saved(made)
+
+
+def port_scan(count: int) -> bytes:
+    """All ports of one address, from all ports of another."""
+    made = _records(count)
+    made["dport"], made["sport"] = np.arange(count) % 65_536, np.arange(count) // 65_536 + 1024
+    return _saved(made)
+
+
+def host_pairs(count: int) -> bytes:
+    """A few thousand hosts, each of which talks to every other."""
+    made = _records(count)
+    made["source"] += np.arange(count, dtype=np.uint32) // 2048
+    made["destination"] += 65_536 + np.arange(count, dtype=np.uint32) % 2048
+    return _saved(made)
+
+
+def wrapped_without_end(count: int) -> bytes:
+    packet = ipv4(tcp())
+    for _ in range(60):
+        packet = ipv4(packet, protocol=4)
+    return files.pcap([files.Frame.whole(10**15 + k, ethernet(packet)) for k in range(min(count, 5000))])
+
+
+GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
+    made.__name__: made
+    for made in (
+        zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, port_scan, host_pairs, wrapped_without_end,
+    )
+}  # fmt: skip
+
+
+def captures(count: int) -> Iterator[tuple[str, bytes]]:
+    """Every kind, of about ``count`` packets."""
+    for name, made in GENERATORS.items():
+        yield name, made(count)

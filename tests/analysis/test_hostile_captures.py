@@ -1,0 +1,74 @@
+"""No capture asks for all memory or all time, whatever is in it; what had to be left out is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import analysis
+from analysis.traffic.matrices import MatrixAccumulator
+from analysis.traffic.rates import RateAccumulator
+from tests.analysis import hostile
+
+PACKETS = 400_000
+"""28 MB of records."""
+MOST_CPU_S = 10.0
+MOST_GROWTH_BYTES = 900_000_000
+
+MEASURE = """
+import json, resource, sys, time
+import analysis
+from analysis.warm_up import warm_up
+warm_up()
+usage = lambda: resource.getrusage(resource.RUSAGE_SELF)
+before, begin = usage().ru_maxrss, time.process_time()
+result = analysis.analyse(sys.argv[1])
+print(json.dumps({
+    "cpu_s": time.process_time() - begin, "growth": (usage().ru_maxrss - before) * 1024,
+    "packets": result.metrics["packets"], "trust": result.trust.verdict, "reasons": result.trust.reasons,
+}))
+"""
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("name", hostile.GENERATORS)
+def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "hostile.pcap"
+    path.write_bytes(hostile.GENERATORS[name](PACKETS))
+    done = subprocess.run([sys.executable, "-c", MEASURE, str(path)], capture_output=True, check=True, timeout=140)
+    told = json.loads(done.stdout)
+    assert told["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
+    assert told["cpu_s"] < MOST_CPU_S
+    assert told["growth"] < MOST_GROWTH_BYTES
+    if name in ("host_scan", "spoofed_hosts", "port_scan", "host_pairs", "wrapped_without_end"):
+        assert told["trust"] == "degraded"
+        assert told["reasons"]
+
+
+def test_pairs_beyond_the_limit_are_dropped_lightest_first_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.pcap"
+    path.write_bytes(hostile.host_pairs(5000))
+    exact, bounded = MatrixAccumulator(), MatrixAccumulator(most_pairs=1024)
+    table = analysis.read_capture(path)
+    for accumulator in (exact, bounded):
+        accumulator.update(table)
+    assert exact.notes() == []
+    assert "more than 1 024 pairs" in bounded.notes()[0].replace("\u202f", " ")
+
+
+def test_peaks_are_lower_bounds_where_more_stamps_lie_in_a_window_than_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "stamps.pcap"
+    path.write_bytes(hostile.port_scan(20_000))
+    table = analysis.read_capture(path)
+    member = np.zeros(len(table.flow_endpoints), np.bool_)
+    exact, bounded = RateAccumulator(), RateAccumulator(most_stamps=1 << 12)
+    for rates in (exact, bounded):
+        rates.update(table, member)
+    assert not exact.peaks_are_bounds
+    assert bounded.peaks_are_bounds
+    assert 0 < bounded.scope(0).peaks[1] < exact.scope(0).peaks[1]
