@@ -22,6 +22,7 @@ from analysis.traffic.flows import Limits
 from analysis.traffic.matrices import MatrixAccumulator
 from analysis.traffic.ports import PortAccumulator
 from analysis.traffic.rates import ScopeRates
+from analysis.traffic.roce import RoceAccumulator
 from analysis.traffic.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
 from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
@@ -46,6 +47,8 @@ class CaptureAnalysis:
     matrices: dict[str, Any]
     duration_ns: int
     window_sum: int
+    roce: dict[str, Any] | None = None
+    """RoCEv2, where the capture holds any: shapes as ``RoceAccumulator.result`` gives them."""
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -81,6 +84,7 @@ class CaptureAnalysis:
             "trust": self.trust.to_dict(),
             "flows": self.flows,
             "matrices": self.matrices,
+            "roce": self.roce,
             "mpi": self.mpi.to_dict(),
         }
 
@@ -135,6 +139,7 @@ def analyse(
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,
         window_sum=rates.window_sum,
+        roce=reading.roce.result(),
     )
 
 
@@ -166,6 +171,7 @@ class _Reading:
     tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
     matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
     ports: PortAccumulator = field(default_factory=PortAccumulator)
+    roce: RoceAccumulator = field(default_factory=RoceAccumulator)
 
     def read(
         self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...] = ()
@@ -178,6 +184,7 @@ class _Reading:
                 self.matrices.update(table, duplicate)
                 self.ports.update(table, duplicate)
                 self.chains.update(table, duplicate)
+                self.roce.update(table)
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):

@@ -78,7 +78,7 @@ _VOLUME: Final[list[Row]] = [
     ("packets", "Packets", "1", "lower", "N: frames in the capture.", "capinfos -c"),
     ("wire_bytes", "Bytes on the wire", "B", "lower", "Sum of original frame lengths, captured link layer included.", "capinfos -d"),
     ("payload_bytes", "Payload", "B", "neutral", "Sum of transport payloads P: IP total length - IP header - TCP (or UDP) header; Ethernet padding never counts.", "tshark tcp.len, udp.length - 8"),
-    ("duration_s", "Duration", "s", "neutral", "T = t_N - t_1, in file order.", "capinfos -u"),
+    ("duration_s", "Duration", "s", "neutral", "T = t_N - t_1, in file order.", "capinfos -u, where no stamp is earlier than the one before"),
     ("goodput_bytes", "Goodput volume", "B", "neutral", "Bytes of the union of the sequence ranges of every flow direction: each byte once.", f"{_TCPTRACE}: unique bytes sent"),
     ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", "METRICS.md section 3"),
     ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes/T, as in the published tables.", "capinfos -y"),
@@ -163,6 +163,7 @@ _STRUCTURES: Final[list[Metric]] = [
     Metric("chain_retransmission_s", "Retransmissions in a row", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),
     Metric("host_matrix", "Host matrix", "1", "neutral", "Packets, wire bytes, payload bytes, retransmissions and RTT from host to host. In matrices.hosts.", "METRICS.md section 6", "matrices", shape="table"),
     Metric("rank_matrix", "Rank matrix", "1", "neutral", "The same from rank to rank, ranks known from the BTL handshakes. In matrices.ranks.", "METRICS.md section 6", "matrices", shape="table"),
+    Metric("roce", "RoCEv2", "1", "neutral", "Packets, bytes, operations, retransmitted packets (PSN), congestion notifications and ECN marks of InfiniBand over UDP, in total and per queue pair. In roce.", "InfiniBand Architecture Specification, annex A17", "matrices", shape="table"),
     Metric("trust", "Trust", "1", "neutral", "good, degraded (with reasons) or unusable.", "METRICS.md section 7", "trust", shape="verdict"),
     Metric("legacy_2011", "The 2011 report", "1", "neutral", "Every figure of the 2011 script, as it printed them.", "METRICS.md section 8", "legacy", shape="table"),
 ]

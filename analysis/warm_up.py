@@ -41,6 +41,13 @@ def _conversation() -> list[bytes]:
     return [*opening, *data, *answers]
 
 
+def _datagrams() -> list[bytes]:
+    """Two packets of RoCEv2 with the same number."""
+    udp = struct.pack("!HHHH", 50_000, 4791, 24, 0) + bytes.fromhex("04000000000000110000000100000000")
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 44, 0, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+    return 2 * [bytes(12) + b"\x08\x00" + ip + udp]
+
+
 def _pcap(frames: list[bytes]) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
     for number, frame in enumerate(frames):
@@ -65,7 +72,7 @@ def warm_up() -> None:
     """Run every kernel once on a made-up capture in both formats."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "warm-up"
-        for data in (_pcap(_conversation()), _pcapng(_conversation())):
+        for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
 

@@ -120,6 +120,8 @@ class _Reader:
             if not line.endswith(b"\n"):
                 break  # tshark was ended in the middle of a line; whoever ended it reports that
             fields = dict(zip(_FIELDS, line.decode("ascii", "replace").rstrip("\r\n").split("\t"), strict=True))
+            if not fields["frame.encap_type"]:
+                continue  # a custom block or a journal entry, which tshark numbers like a packet
             rows.append(self._row(fields))
             handshake = _btl_handshake(fields["tcp.payload"])
             if handshake is not None:

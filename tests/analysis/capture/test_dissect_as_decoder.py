@@ -12,6 +12,8 @@ import analysis
 from analysis import packets as bits
 from analysis.capture.dissect import read_with_tshark, stream_with_tshark
 from analysis.packets import PacketTable
+from tests.analysis import capture_files as files
+from tests.analysis.frames import ethernet, ipv4, tcp
 
 SHARED = tuple(name for name in PacketTable.columns() if name != "fingerprint")
 
@@ -124,3 +126,11 @@ def test_tables_of_one_file_share_their_numbers(mpi_capture: Path, monkeypatch: 
 def test_it_gives_up_when_time_is_up(mpi_capture: Path) -> None:
     with pytest.raises(analysis.DecoderError, match="longer than"):
         read_with_tshark(mpi_capture, timeout_s=0.01)
+
+
+def test_custom_blocks_and_journal_entries_are_no_packets(tmp_path: Path) -> None:
+    frames = [files.Frame.whole(10**15 + k, ethernet(ipv4(tcp(seq=k)))) for k in range(3)]
+    odd = files.block(0x0BAD, bytes(12), "<") + files.block(9, b"__REALTIME_TIMESTAMP=1234\nMESSAGE=x\n", "<")
+    path = tmp_path / "custom.pcapng"
+    path.write_bytes(files.section() + files.interface() + odd.join(files.enhanced(frame) for frame in frames))
+    assert_same_tables(read_with_tshark(path), analysis.read_capture(path, decoder="native"))

@@ -1,0 +1,119 @@
+"""RoCEv2, InfiniBand in UDP to port 4791: what was asked for, what was sent again, what the network complained about.
+
+Definitions: operations are counted where they begin (the first packet, or the only one). A retransmission is a packet of a reliable
+connection whose number (PSN) is not above the highest of its queue pair so far; requests and READ responses number for themselves.
+ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers packets that a switch has marked (ECN 11).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import roce as kernel
+from analysis.kernels.decode import ROCE_PORT
+from analysis.packets import UDP, PacketTable
+
+MOST_QUEUE_PAIRS: Final = 1 << 16
+MOST_ROWS: Final = 1000
+CNP: Final = 0x81
+_MARKED: Final = 3
+_RELIABLE: Final = (0, 5)
+"""Reliable and extended reliable connection: the upper three bits of the operation code."""
+_BEGINS: Final = {
+    "SEND": (0x00, 0x04, 0x05, 0x17), "RDMA WRITE": (0x06, 0x0A, 0x0B), "RDMA READ": (0x0C,), "ATOMIC": (0x13, 0x14),
+}  # fmt: skip
+"""The lower five bits of the first packet of every operation."""
+_ANSWERS: Final = (0x0D, 0x0E, 0x0F, 0x10)
+_ACKS: Final = (0x11, 0x12)
+_PER_STREAM: Final = ("packets", "wire_bytes", "payload_bytes")
+Integers = npt.NDArray[np.int64]
+
+
+class RoceAccumulator:
+    """Follows every queue pair over successive tables whose ``src`` and ``dst`` numbers mean the same."""
+
+    def __init__(self) -> None:
+        self._hosts: tuple[str, ...] = ()
+        self._codes = np.zeros(256, np.int64)
+        self._marked = self._beyond = 0
+        self._streams: dict[tuple[int, int, int, int], int] = {}
+        self._totals = np.zeros((64, len(_PER_STREAM)), np.int64)
+        self._highest, self._repeated = np.full(64, kernel.UNKNOWN, np.int64), np.zeros(64, np.int64)
+
+    def update(self, table: PacketTable) -> None:
+        """Add the next packets."""
+        rows = np.flatnonzero((table.dport == ROCE_PORT) & (table.kind & UDP != 0))
+        if not len(rows):
+            return
+        self._hosts = table.hosts
+        codes = table.window[rows]
+        self._codes += np.bincount(codes, minlength=256)[:256]
+        self._marked += int(np.count_nonzero(table.tcp_flags[rows] == _MARKED))
+        stream = self._stream_of(table, rows)
+        rows, codes, stream = rows[stream >= 0], codes[stream >= 0], stream[stream >= 0]
+        for column, name in enumerate(("", "orig_len", "payload")):
+            weights = getattr(table, name)[rows] if name else None
+            counts = np.bincount(stream, weights, minlength=len(self._totals))
+            self._totals[:, column] += counts.astype(np.int64)
+        numbered = np.isin(codes >> 5, _RELIABLE) & ~np.isin(codes & 31, _ACKS)
+        kernel.count_repeated(stream[numbered], table.seq[rows[numbered]], self._highest, self._repeated)
+
+    def result(self) -> dict[str, Any] | None:
+        """JSON-ready; None without RoCEv2. ``queue_pairs``: those with most bytes, what each was sent."""
+        packets = int(self._codes.sum())
+        if not packets:
+            return None
+        operations = {
+            name: int(sum(self._codes[kind << 5 | low] for kind in range(8) for low in lows if kind != CNP >> 5))
+            for name, lows in _BEGINS.items()
+        }
+        used = len(self._streams)
+        return {
+            "packets": packets,
+            "wire_bytes": int(self._totals[:used, 1].sum()),
+            "payload_bytes": int(self._totals[:used, 2].sum()),
+            "operations": operations,
+            "retransmitted_packets": int(self._repeated.sum()),
+            "congestion_notifications": int(self._codes[CNP]),
+            "marked_packets": self._marked,
+            "packets_beyond_limit": self._beyond,
+            "queue_pairs": self._rows(),
+        }
+
+    def _stream_of(self, table: PacketTable, rows: Integers) -> Integers:
+        """The number of every row's stream, new ones entered; -1 beyond the limit."""
+        answers = np.isin(table.window[rows] & 31, _ANSWERS)
+        ends = (table.src[rows].astype(np.int64) << 16) | table.dst[rows]
+        keys, places = np.unique((ends << 25) | (table.ack[rows].astype(np.int64) << 1) | answers, return_inverse=True)
+        numbers = np.empty(len(keys), np.int64)
+        for place, key in enumerate(keys.tolist()):
+            name = (key >> 41, key >> 25 & 0xFFFF, key >> 1 & 0xFFFFFF, key & 1)
+            full = len(self._streams) >= MOST_QUEUE_PAIRS and name not in self._streams
+            numbers[place] = -1 if full else self._streams.setdefault(name, len(self._streams))
+        self._beyond += int(np.count_nonzero(numbers[places] < 0))
+        more = len(self._streams) - len(self._highest)
+        if more > 0:
+            more = max(more, len(self._highest))
+            self._totals = np.concatenate([self._totals, np.zeros((more, len(_PER_STREAM)), np.int64)])
+            self._highest = np.concatenate([self._highest, np.full(more, kernel.UNKNOWN, np.int64)])
+            self._repeated = np.concatenate([self._repeated, np.zeros(more, np.int64)])
+        return numbers[places]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """One row per direction and queue pair: READ responses together with what else was sent to it."""
+        rows: dict[tuple[int, int, int], dict[str, Any]] = {}
+        for (source, target, pair, _), stream in self._streams.items():
+            empty = {"source": self._name(source), "destination": self._name(target), "queue_pair": pair}
+            row = rows.setdefault(
+                (source, target, pair), empty | dict.fromkeys((*_PER_STREAM, "retransmitted_packets"), 0)
+            )
+            for column, name in enumerate(_PER_STREAM):
+                row[name] += int(self._totals[stream, column])
+            row["retransmitted_packets"] += int(self._repeated[stream])
+        return sorted(rows.values(), key=lambda row: -row["wire_bytes"])[:MOST_ROWS]
+
+    def _name(self, host: int) -> str | None:
+        return self._hosts[host] if host < len(self._hosts) else None

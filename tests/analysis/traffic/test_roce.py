@@ -1,0 +1,83 @@
+"""RoCEv2: volume, operations, retransmissions and congestion, as tshark reads the same packets."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import analysis
+from analysis.capture.dissect import read_with_tshark
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
+from tests.analysis.oracles.tools import tshark_fields
+
+SEND_FIRST, SEND_LAST, SEND_ONLY, WRITE_ONLY, READ, READ_ONLY_ANSWER, ACK, CNP = (
+    0x00,
+    0x02,
+    0x04,
+    0x0A,
+    0x0C,
+    0x10,
+    0x11,
+    0x81,
+)
+BACK = {"source": "10.0.0.2", "destination": "10.0.0.1"}
+
+
+def packet(code: int, psn: int, *, pair: int = 17, size: int = 64, ecn: int = 0, **ends: str) -> bytes:
+    """A base transport header, something behind it, and an invariant CRC."""
+    transport = struct.pack("!BBHII", code, 0, 0xFFFF, pair, psn & 0xFFFFFF) + bytes(size) + bytes(4)
+    header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, **ends))
+    header[1] |= ecn
+    return ethernet(bytes(header))
+
+
+def capture(tmp_path: Path, frames: list[bytes]) -> Path:
+    path = tmp_path / "roce.pcap"
+    path.write_bytes(files.pcap([Frame.whole(10**15 + 1000 * k, frame) for k, frame in enumerate(frames)]))
+    return path
+
+
+FRAMES = [
+    packet(SEND_FIRST, 0xFFFFFE), packet(SEND_LAST, 0xFFFFFF), packet(SEND_ONLY, 0), packet(ACK, 0, pair=9, **BACK),
+    packet(SEND_LAST, 0xFFFFFF, ecn=3), packet(SEND_ONLY, 0, ecn=3), packet(ACK, 0, pair=9, **BACK), packet(CNP, 0, pair=9, **BACK),
+    packet(WRITE_ONLY, 1, size=900), packet(READ, 2), packet(READ_ONLY_ANSWER, 2, pair=9, size=1024, **BACK),
+    packet(READ_ONLY_ANSWER, 2, pair=9, size=1024, **BACK), packet(WRITE_ONLY, 5, pair=33), packet(WRITE_ONLY, 5, pair=34),
+]  # fmt: skip
+
+
+def test_operations_repeated_numbers_marks_and_notifications_are_counted(tmp_path: Path) -> None:
+    told = analysis.analyse(capture(tmp_path, FRAMES)).roce
+    assert told is not None
+    assert told["operations"] == {"SEND": 3, "RDMA WRITE": 3, "RDMA READ": 1, "ATOMIC": 0}
+    assert (told["packets"], told["wire_bytes"]) == (len(FRAMES), sum(map(len, FRAMES)))
+    assert (told["retransmitted_packets"], told["congestion_notifications"], told["marked_packets"]) == (3, 1, 2)
+    rows = {(row["source"], row["queue_pair"]): row for row in told["queue_pairs"]}
+    assert rows["10.0.0.1", 17]["retransmitted_packets"] == 2
+    assert rows["10.0.0.2", 9]["retransmitted_packets"] == 1
+    assert rows["10.0.0.1", 33]["packets"] == 1
+
+
+def test_tshark_reads_the_same_headers(tmp_path: Path) -> None:
+    six = ethernet(
+        ipv6(udp(9, 4791, struct.pack("!BBHII", SEND_ONLY, 0, 1, 5, 6) + bytes(20)), next_header=17), kind=0x86DD
+    )
+    path = capture(tmp_path, [*FRAMES, six])
+    fields = ("infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.bth.destqp", "ip.dsfield.ecn")
+    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
+    for row, (code, psn, pair, ecn) in enumerate(tshark_fields(path, *fields)):
+        said = (native.window[row], native.seq[row], native.ack[row], native.tcp_flags[row])
+        assert said == (int(code, 0), int(psn, 0), int(pair, 0), int(ecn or "0", 0))
+    for name in ("window", "seq", "ack", "tcp_flags", "payload", "kind"):
+        np.testing.assert_array_equal(getattr(native, name), getattr(second, name), err_msg=name)
+    assert Counter(native.dport.tolist()) == {4791: len(FRAMES) + 1}
+    ours, theirs = (analysis.analyse(path, decoder=name).roce for name in ("native", "pyshark"))
+    assert ours == theirs
+
+
+def test_without_rocev2_nothing_is_claimed(tmp_path: Path) -> None:
+    assert analysis.analyse(capture(tmp_path, [ethernet(ipv4(tcp()))])).roce is None
