@@ -9,8 +9,10 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from analysis.errors import CaptureError
@@ -106,12 +108,34 @@ def _add_measuring(commands: Any, common: argparse.ArgumentParser) -> None:
         command.add_argument("file", metavar="FILE")
 
 
+@contextmanager
+def _without(*modules: str) -> Iterator[None]:
+    """As if ``modules`` were not installed. Only for a process of our own with one thread: imports are everybody's."""
+    absent = [name for name in modules if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+def _commands() -> ModuleType:
+    """``analysis.commands``, imported when it is needed: numba takes a third of a second, --help should not.
+
+    numba looks for a BLAS and for cffi as it starts, which no kernel uses, and would import half of scipy and a C parser.
+    """
+    with _without("scipy.linalg", "cffi"):
+        for module in ("analysis.kernels", "numba.np.arraymath", "numba.core.typing.cffi_utils"):
+            import_module(module)
+    return import_module("analysis.commands")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     options = build_parser().parse_args(arguments)
     try:
-        commands = import_module("analysis.commands")  # numba takes a third of a second; --help should not
-        getattr(commands, options.run)(options)
+        getattr(_commands(), options.run)(options)
         sys.stdout.flush()
     except (CaptureError, ValueError) as error:
         print(f"analysis: {error}", file=sys.stderr)

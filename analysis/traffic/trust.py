@@ -27,9 +27,9 @@ _NO_REPORT: Final = "the capture tool's own report was not given and the file ho
 
 _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
     "cut_headers": (
-        "packet ends",
-        "packets end",
-        "inside of a header, or has headers that could not be read: connections and payload leave it out",
+        "packet has",
+        "packets have",
+        "headers that are cut short or contradict themselves, so what they carry is left out",
     ),
     "fragments": (
         "packet is a later IP fragment",

@@ -96,7 +96,7 @@ def test_a_snap_length_inside_of_the_tcp_header_is_never_good(tmp_path: Path) ->
     assert analysed(tmp_path, files.pcap(short)).trust.verdict == "unusable"
     trust = analysed(tmp_path, files.pcap([*FRAMES[:-1], short[-1]])).trust
     assert trust.verdict == "degraded"
-    assert "1 packet ends inside of a header" in trust.reasons[0]
+    assert "1 packet has headers that are cut short" in trust.reasons[0]
 
 
 def test_a_header_that_is_captured_to_its_window_is_enough(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_filtered_file_is_not_called_a_tool_that_stopped_too_early(tmp_path: P
 def test_datagrams_without_room_for_their_header_are_told(tmp_path: Path) -> None:
     frames = [ethernet(ipv4(udp(5, 6, b"x" * 9), protocol=17, total_length=length)) for length in (25, 37)]
     trust = analysed(tmp_path, frames).trust
-    assert trust.reasons[0].startswith("1 packet ends inside of a header")
+    assert trust.reasons[0].startswith("1 packet has headers that are cut short")

@@ -1,0 +1,180 @@
+"""Is anything wrong silently? Every capture of a directory against capinfos, tshark and a count of its own.
+
+    python tests/benchmarks/corpus.py DIRECTORY [--json FILE] [--timeout SECONDS] [--limit FILES]
+
+For every file that capinfos or tshark can read, whatever its name:
+
+packets, bytes     capinfos -c -d
+payload            sum of tshark's tcp.len and udp.length - 8 of the innermost headers
+zero windows       tshark's tcp.analysis.zero_window
+unique bytes       a count of its own from tshark's sequence numbers: bytes of every connection's union, and bytes seen again
+
+A file is "equal", "told" (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
+or "failed" (crash, time-out). Leaves with 1 when anything is wrong silently or has failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[2]
+FIELDS: Final = (
+    "frame.encap_type", "frame.protocols", "tcp.stream", "tcp.srcport", "tcp.seq_raw", "tcp.len", "tcp.flags", "udp.length",
+    "tcp.analysis.zero_window",
+)  # fmt: skip
+PREFERENCES: Final = (
+    "tcp.desegment_tcp_streams:FALSE", "ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.reassemble_out_of_order:FALSE",
+)  # fmt: skip
+SYN, RST = 0x02, 0x04
+
+
+@dataclass
+class Outcome:
+    """What became of one file; ``differences``: quantity -> [ours, theirs]."""
+
+    file: str
+    verdict: str
+    trust: str | None = None
+    differences: dict[str, list[Any]] = field(default_factory=dict)
+    said: str = ""
+
+
+class Union:
+    """Bytes of one direction of one connection: which were seen."""
+
+    def __init__(self) -> None:
+        self.runs: list[tuple[int, int]] = []
+        self.base: int | None = None
+
+    def add(self, sequence: int, length: int) -> int:
+        """Add a segment; returns how many of its bytes are new."""
+        if self.base is None:
+            self.base = sequence
+        near = self.runs[-1][1] if self.runs else 0
+        start = near + ((sequence - self.base - near + 2**31) & 0xFFFFFFFF) - 2**31
+        end, new, kept = start + length, length, []
+        low, high = start, end
+        for first, last in self.runs:
+            if last < start or first > end:
+                kept.append((first, last))
+            else:
+                new -= max(0, min(end, last) - max(start, first))
+                low, high = min(low, first), max(high, last)
+        self.runs = sorted([*kept, (low, high)])
+        return new
+
+
+def run(argv: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False)
+
+
+def by_capinfos(path: Path, timeout_s: float) -> dict[str, int]:
+    """Packets and bytes; empty where capinfos refuses the file."""
+    done = run(["capinfos", "-TmQ", "-c", "-d", str(path)], timeout_s)
+    lines = [line.replace('"', "").split(",") for line in done.stdout.strip().splitlines()]
+    if done.returncode or len(lines) != 2:
+        return {}
+    named = dict(zip(*lines, strict=True))
+    numbers = {"packets": "Number of packets", "wire_bytes": "Data size (bytes)"}
+    return {name: int(named[column]) for name, column in numbers.items() if named.get(column, "").isdigit()}
+
+
+def last_of(values: str) -> str:
+    return values.rpartition(",")[2]
+
+
+def by_tshark(path: Path, timeout_s: float) -> dict[str, int]:
+    """What tshark and a count from its fields say; empty where tshark refuses the file."""
+    argv = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=a", "-d", "udp.port==8472,vxlan"]
+    argv += [word for preference in PREFERENCES for word in ("-o", preference)]
+    done = run([*argv, *(word for name in FIELDS for word in ("-e", name))], timeout_s)
+    if done.returncode not in (0, 2) or (done.returncode and not done.stdout):
+        return {}
+    counts: Counter[str] = Counter(payload_bytes=0, zero_window_events=0, goodput_bytes=0)
+    seen: dict[tuple[str, str], Union] = defaultdict(Union)
+    for line in done.stdout.splitlines():
+        row = dict(zip(FIELDS, line.split("\t"), strict=False))
+        if row.get("frame.encap_type"):
+            _count(row, counts, seen)
+    return dict(counts)
+
+
+def _count(row: dict[str, str], counts: Counter[str], seen: dict[tuple[str, str], Union]) -> None:
+    protocols = row["frame.protocols"].split(":")
+    quoted = next((at for at, name in enumerate(protocols) if name in ("icmp", "icmpv6")), len(protocols))
+    inner = next((name for name in reversed(protocols[:quoted]) if name in ("tcp", "udp", "ip", "ipv6")), "")
+    if quoted < len(protocols):
+        return
+    counts["zero_window_events"] += bool(row["tcp.analysis.zero_window"])
+    if inner == "udp" and row["udp.length"]:
+        counts["payload_bytes"] += max(int(last_of(row["udp.length"])) - 8, 0)
+    length = int(last_of(row["tcp.len"]) or 0) if inner == "tcp" else 0
+    counts["payload_bytes"] += length
+    flags = int(last_of(row["tcp.flags"]) or "0", 16)
+    if length and not flags & RST and row["tcp.seq_raw"]:
+        sequence = int(last_of(row["tcp.seq_raw"])) + bool(flags & SYN)
+        counts["goodput_bytes"] += seen[last_of(row["tcp.stream"]), last_of(row["tcp.srcport"])].add(sequence, length)
+
+
+def by_us(path: Path, timeout_s: float) -> tuple[dict[str, Any] | None, str]:
+    """(what the command line prints, or None where it refuses; its sentence). Raises RuntimeError for anything else."""
+    argv = [sys.executable, "-m", "analysis", "stats", "--json", str(path)]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, cwd=ROOT
+    )
+    if done.returncode == 2 and done.stderr.startswith("analysis: "):
+        return None, done.stderr.strip()
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip()[-500:] or f"status {done.returncode}")
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told, "; ".join(told["trust"]["reasons"])
+
+
+def judged(path: Path, timeout_s: float) -> Outcome | None:
+    """The comparison of one file; None where nobody can read it."""
+    try:
+        expected = by_capinfos(path, timeout_s) | by_tshark(path, timeout_s)
+        ours, said = by_us(path, timeout_s)
+    except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
+        return Outcome(str(path), "failed", said=str(error)[:500])
+    if ours is None:
+        return Outcome(str(path), "told", said=said) if expected.get("packets") else None
+    measured, trust = ours["metrics"], ours["trust"]["verdict"]
+    differences = {
+        name: [measured.get(name, 0), value] for name, value in expected.items() if measured.get(name, 0) != value
+    }
+    verdict = "equal" if not differences else "wrong silently" if trust == "good" else "told"
+    return Outcome(str(path), verdict, trust, differences, said)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--json", type=Path, help="every outcome")
+    parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS")
+    parser.add_argument("--limit", type=int, metavar="FILES")
+    options = parser.parse_args()
+    files = sorted(path for path in options.directory.rglob("*") if path.is_file())[: options.limit]
+    outcomes = [outcome for path in files if (outcome := judged(path, options.timeout)) is not None]
+    for outcome in outcomes:
+        if outcome.verdict in ("wrong silently", "failed"):
+            print(f"{outcome.verdict}: {outcome.file}: {outcome.differences or outcome.said}")
+    totals = Counter(outcome.verdict for outcome in outcomes)
+    unequal = Counter(name for outcome in outcomes for name in outcome.differences)
+    print(f"{len(outcomes)} captures of {len(files)} files: " + ", ".join(f"{n} {name}" for name, n in totals.items()))
+    if unequal:
+        print("different: " + ", ".join(f"{name} in {count}" for name, count in unequal.most_common()))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
+    return int(bool(totals["wrong silently"] + totals["failed"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
