@@ -95,7 +95,7 @@ class GzipSource(StreamSource):
 
 class Bzip2Source(StreamSource):
     compression = "bzip2"
-    errors = (OSError,)
+    errors: tuple[type[Exception], ...] = (OSError,)
 
     def _begin(self) -> Any:
         return bz2.BZ2Decompressor()

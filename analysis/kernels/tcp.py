@@ -178,7 +178,7 @@ def _sent_again(side: Any, start: int, end: int, fresh: int, overlap: int, probe
             side.probe_end = start
         else:
             side.probe_start = end
-    return max(overlap - known_by_probe, 0)
+    return signed(max(overlap - known_by_probe, 0))
 
 
 @jit

@@ -13,8 +13,8 @@ from analysis.capture.dissect import read_with_tshark
 from analysis.capture.virtual_networks import named_network
 from analysis.packets import TCP, UDP, PacketTable
 from tests.analysis import capture_files as files
+from tests.analysis.capture.encapsulations import KINDS, OUTER, frame, inner_frame, outer_udp, vxlan
 from tests.analysis.capture_files import Frame
-from tests.analysis.encapsulations import KINDS, OUTER, frame, inner_frame, outer_udp, vxlan
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 from tests.analysis.oracles.tools import tshark_fields
 

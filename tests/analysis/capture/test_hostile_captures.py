@@ -13,7 +13,7 @@ import pytest
 import analysis
 from analysis.traffic.matrices import MatrixAccumulator
 from analysis.traffic.rates import RateAccumulator
-from tests.analysis import hostile
+from tests.analysis.capture import hostile
 
 PACKETS = 400_000
 """28 MB of records."""
