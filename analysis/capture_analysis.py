@@ -19,6 +19,7 @@ from analysis.traffic import legacy, trust
 from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.concurrency import Alongside, ahead, side_by_side
 from analysis.traffic.flows import Limits
+from analysis.traffic.interarrival import absent
 from analysis.traffic.matrices import MatrixAccumulator
 from analysis.traffic.ports import PortAccumulator
 from analysis.traffic.rates import ScopeRates
@@ -27,6 +28,7 @@ from analysis.traffic.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
 from analysis.traffic.tcp import TcpAccumulator
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
+_JOINED: Final = "offloads joined packets: the times of single ones are not known"
 MOST_FLOWS: Final = 10_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
 _NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
@@ -129,6 +131,9 @@ def analyse(
         mpi, mpi_rates = only_mpi
         _add_tcp(mpi, mpi_rates, connected.mpi)
     _compare_scopes(whole, mpi)
+    if reading.signs.were_split:
+        for scope in (whole, mpi):
+            _forget_single_times(scope)
     return CaptureAnalysis(
         file=str(path),
         capture=reading.facts,
@@ -178,7 +183,7 @@ class _Reading:
     ) -> None:
         with Alongside() as connections:
             for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
-                duplicate = self.signs.update(table)
+                table, duplicate = self.signs.update(table)
                 connections.submit(functools.partial(self.tcp.update, table, duplicate))
                 self.arrivals.update(table, self.mpi_flows.update(table))
                 self.matrices.update(table, duplicate)
@@ -188,7 +193,7 @@ class _Reading:
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):
-                self.arrivals.update(table, self.mpi_flows.member)
+                self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
     @property
     def _member(self) -> npt.NDArray[np.bool_] | None:
@@ -273,17 +278,29 @@ def _compare_scopes(whole: ScopeAnalysis, mpi: ScopeAnalysis) -> None:
         whole.metrics["non_mpi_share"] = 1 - mpi.metrics["packets"] / packets
 
 
+def _forget_single_times(scope: ScopeAnalysis) -> None:
+    """Of segments that a card joined only the time of the whole is known: no quantile or peak of single packets is."""
+    known = {name: scope.metrics[name] for name in ("interarrival_mean_s",) if name in scope.metrics}
+    for name in (*absent(""), "peak_1ms_bps"):
+        if scope.metrics.pop(name, None) is not None:
+            scope.not_available[name] = _JOINED
+    scope.metrics.update(known)
+    for name in known:
+        scope.not_available.pop(name, None)
+    scope.interarrival.clear()
+
+
 def _trust(
     whole: ScopeAnalysis, facts: dict[str, Any], drops: DropCounters | None, signs: TrustAccumulator, rates: ScopeRates
 ) -> Trust:
     """Judge, and put the counters among the metrics."""
-    counters, missing = signs.counters(rates.tcp_packets)
+    counters, missing = signs.counters(rates.packets, rates.tcp_packets)
     facts = facts | signs.left_out() | {"tool_reported": drops is not None and drops.received is not None}
     from_file, not_in_file = trust.file_counters(facts, drops)
     counters |= from_file
     counters["time_reversals"] = rates.reversals
     if "acked_unseen_segments" in whole.metrics:
         counters["acked_unseen_segments"] = whole.metrics["acked_unseen_segments"]
-    whole.metrics.update(counters)
+    whole.metrics.update({name: value for name, value in counters.items() if name != trust.LEFT})
     whole.not_available.update(missing | not_in_file)
     return trust.judge(counters, facts, packets=rates.packets, longest_reversal_ns=rates.longest_reversal_ns)

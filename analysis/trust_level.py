@@ -10,6 +10,8 @@ class TrustLevel(StrEnum):
     """From best to worst."""
 
     GOOD = "good"
+    ESTIMATED = "estimated"
+    """What the cards joined was split again by rule: counts and means are those of the wire within the stated error."""
     DEGRADED = "degraded"
     UNUSABLE = "unusable"
 

@@ -39,6 +39,7 @@ CHIPS: Final = {
     State.LOST: _chip(State.LOST.word, State.LOST.tone, glyph="?"),
     # how far a capture is to be trusted, and a finished trial whose capture is not to be trusted fully
     TrustLevel.GOOD: _chip("Good", Tone.OK),
+    TrustLevel.ESTIMATED: _chip("Estimated", Tone.NONE, "info-circle"),
     TrustLevel.DEGRADED: _chip("Degraded", Tone.WARN),
     TrustLevel.UNUSABLE: _chip("Unusable", Tone.BAD),
     "flagged": _chip("Flagged", Tone.WARN),

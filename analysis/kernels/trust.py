@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from analysis.kernels import jit
 from analysis.kernels.raw import signed
-from analysis.packets import NO_FLOW, NO_TIME, REVERSE, TCP
+from analysis.packets import IPV6, NO_FLOW, NO_TIME, REVERSE, TCP
 
 WITHIN_NS = 1_000_000
 """Two equal TCP frames further apart than 1 ms are a retransmission, not one frame captured twice."""
@@ -22,7 +22,11 @@ UInt8 = npt.NDArray[np.uint8]
 _32 = np.uint64(32)
 
 # Slots of the super-segment counters
-SUPER, JUDGED, UNJUDGED, ESTIMATE = range(4)
+SUPER, JUDGED, UNJUDGED, SPLIT = range(4)
+_ETHERNET, _IPV4, _IPV6, _TCP = 14, 20, 40, 20
+_MOST_OPTIONS = 40
+_LEAST = 88
+"""Bytes: Linux sends no smaller full segments (TCP_MIN_SND_MSS less options), and a forged one would make thousands of rows."""
 
 
 @jit
@@ -87,14 +91,16 @@ def super_segments(
     usual_mss: int,
     announced: UInt16,
     counters: Int64,
+    piece: UInt32,
 ) -> None:
     """Count segments above what the peer's SYN allows, or frames above the MTU (``longest_frame`` 0: not known).
 
-    ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow asked for, 0 while unknown.
+    ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow asked for, 0 while unknown. ``piece`` becomes the
+    payload of each segment that such a one was on the wire, 0 for frames that are what was on the wire, or cannot be split.
     """
     for i in range(len(kind)):
+        piece[i] = 0
         too_long = longest_frame > 0 and orig_len[i] > longest_frame
-        wire_packets = 1
         if kind[i] & TCP and flow[i] != NO_FLOW:
             side = 1 if kind[i] & REVERSE else 0
             if mss[i] > 0:
@@ -104,9 +110,20 @@ def super_segments(
                 limit = usual_mss
             if limit > 0:
                 counters[JUDGED] += 1
-                too_long |= payload[i] > limit
-                wire_packets = max(1, (signed(payload[i]) + limit - 1) // limit)
+                if payload[i] > limit:
+                    too_long = True
+                    size = limit - _options(signed(orig_len[i]) - signed(payload[i]), kind[i])
+                    if size >= _LEAST:
+                        piece[i] = size
+                        counters[SPLIT] += 1
             elif payload[i] > 0:
                 counters[UNJUDGED] += 1
         counters[SUPER] += too_long
-        counters[ESTIMATE] += wire_packets
+
+
+@jit
+def _options(headers: int, kind: int) -> int:
+    """Bytes of TCP options of a frame: the MSS counts them as payload (RFC 6691). 0 where the link layer is no Ethernet."""
+    network = _IPV6 if kind & IPV6 else _IPV4
+    options = (headers - _ETHERNET - network - _TCP) // 4 * 4
+    return options if 0 <= options <= _MOST_OPTIONS else 0

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from analysis.kernels import trust as kernel
 from analysis.numbers import amount, plural
 from analysis.packets import CUT, FRAGMENT, SYN, TCP, PacketTable
+from analysis.traffic import wire
 from analysis.trust_level import TrustLevel
 
 UNUSABLE_DROP_SHARE: Final = 0.05
@@ -22,6 +23,8 @@ _LINK_LAYER: Final = 14 + 2 * 4
 """Ethernet with two VLAN tags: a frame longer than MTU + this is no frame of the wire."""
 _HEADERS: Final = 40
 _RING: Final = 1 << 12
+LEFT: Final = "super_segments_left"
+"""Counter: those that cannot be split, because no segment size is known or they are not TCP."""
 _NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
 
 
@@ -97,9 +100,10 @@ class TrustAccumulator:
         self._duplicates = 0
         self._cut_headers = 0
         self._fragments = 0
+        self._added = 0
 
-    def update(self, table: PacketTable) -> npt.NDArray[np.bool_]:
-        """Add a table; returns which of its rows repeat an earlier frame."""
+    def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
+        """Add a table; returns it as it was on the wire (`analysis.traffic.wire`), and which rows repeat an earlier frame."""
         duplicate = np.empty(len(table), np.bool_)
         self._pushed = kernel.duplicates(
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
@@ -117,28 +121,44 @@ class TrustAccumulator:
             grown = np.zeros((2 * flows, 2), np.uint16)
             grown[: len(self._announced)] = self._announced
             self._announced = grown
+        on_the_wire, duplicate = wire.split(table, self._pieces(table, self._counters), duplicate)
+        self._added += len(on_the_wire) - len(table)
+        return on_the_wire, duplicate
+
+    def again(self, table: PacketTable) -> PacketTable:
+        """The same table as ``update`` gave it, when a capture is read a second time."""
+        return wire.split(table, self._pieces(table, np.zeros_like(self._counters)))[0]
+
+    def _pieces(self, table: PacketTable, counters: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+        piece = np.empty(len(table), np.uint32)
         kernel.super_segments(
             table.kind, table.flow, table.orig_len, table.payload, table.mss,
-            self._longest_frame, self._usual_mss, self._announced, self._counters,
+            self._longest_frame, self._usual_mss, self._announced, counters, piece,
         )  # fmt: skip
-        return duplicate
+        return piece
+
+    @property
+    def were_split(self) -> bool:
+        """Whether rows were added that were no frames of the capture."""
+        return self._added > 0
 
     def left_out(self) -> dict[str, int]:
         """Packets whose transport header, and so whatever depends on it, is in no metric."""
         return {"cut_headers": self._cut_headers, "fragments": self._fragments}
 
-    def counters(self, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
-        """(metrics, not_available) for super-segments and duplicates."""
+    def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
+        """(metrics, not_available) for super-segments and duplicates; the counts are those after the split."""
         metrics: dict[str, float] = {"duplicated_packets": self._duplicates}
         ids = ("super_segments", "super_segment_share", "wire_packets_estimated")
         judged, unjudged = int(self._counters[kernel.JUDGED]), int(self._counters[kernel.UNJUDGED])
         if unjudged and not judged:
             return metrics, dict.fromkeys(ids, "no SYN captured and no MTU given, so no segment's limit is known")
         metrics["super_segments"] = int(self._counters[kernel.SUPER])
-        metrics["wire_packets_estimated"] = int(self._counters[kernel.ESTIMATE])
+        metrics[LEFT] = metrics["super_segments"] - int(self._counters[kernel.SPLIT])
+        metrics["wire_packets_estimated"] = packets
         if not tcp_packets:
             return metrics, {"super_segment_share": "no TCP packets"}
-        metrics["super_segment_share"] = metrics["super_segments"] / tcp_packets
+        metrics["super_segment_share"] = metrics["super_segments"] / (tcp_packets - self._added)
         return metrics, {}
 
 
@@ -172,7 +192,18 @@ def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, lo
     nothing_read = facts.get("cut_headers", 0) == packets
     if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
         return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters, remarks)
-    return Trust(TrustLevel.DEGRADED if reasons else TrustLevel.GOOD, tuple(reasons), counters, remarks)
+    level = TrustLevel.DEGRADED if reasons else TrustLevel.GOOD
+    if not reasons and counters.get("super_segments"):
+        level, reasons = TrustLevel.ESTIMATED, [_split(int(counters["super_segments"]))]
+    return Trust(level, tuple(reasons), counters, remarks)
+
+
+def _split(super_segments: int) -> str:
+    segments = plural(super_segments, "segment was", "segments were")
+    return (
+        f"{segments} joined by offloads and split again by the segment size of the handshake: numbers of packets, sizes and "
+        f"means are estimated ({wire.ERROR_IN_WORDS}), times between single packets are not known"
+    )
 
 
 def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, longest_reversal_ns: int) -> list[str]:
@@ -199,7 +230,7 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
             if facts.get("tool_reported", True)
             else "not in the file, by its own statistics: it was filtered afterwards, or the tool stopped too early",
         ),
-        counted("super_segments", "segment is", "segments are", f"longer than the wire carries: {offloads}"),
+        counted(LEFT, "segment is", "segments are", f"longer than the wire carries: {offloads}"),
         counted("duplicated_packets", "frame was", "frames were", "captured more than once"),
         counted("acked_unseen_segments", "ACK", "ACKs", unseen),
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),

@@ -102,7 +102,8 @@ def test_segments_above_the_peers_mss_are_super_segments(tmp_path: Path) -> None
     result = analysed(tmp_path, [*opening, data(5, 1, size=1460), data(6, 2, seq=1461, size=4 * 1460 + 1)])
     assert result.metrics["super_segments"] == 1
     assert result.metrics["super_segment_share"] == 0.25
-    assert result.metrics["wire_packets_estimated"] == 3 + 5
+    assert result.metrics["wire_packets_estimated"] == result.metrics["packets"] == 3 + 5
+    assert result.trust.verdict == "estimated"
     assert "offloads" in result.trust.reasons[0]
 
 
@@ -138,7 +139,6 @@ def test_offloads_are_recognised_on_a_real_link(tmp_path: Path) -> None:
     assert plain.metrics["super_segments"] == 0
     assert plain.trust.verdict == "good"
     assert offloaded.metrics["super_segments"] > 0
-    assert offloaded.trust.verdict == "degraded"
-    wire = offloaded.metrics["wire_packets_estimated"]
-    assert wire - offloaded.metrics["packets"] > 1000
+    assert offloaded.trust.verdict == "estimated"
+    assert offloaded.metrics["wire_packets_estimated"] - offloaded.capture["packets"] > 1000
     assert plain.metrics["dropped_by_kernel"] == plain.metrics["tail_lost"] == 0
