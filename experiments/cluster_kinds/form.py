@@ -20,7 +20,12 @@ Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
 _RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
 _EMPTY: Final = '""'
 """How an empty text is written where nothing written means the usual."""
-_WORDS: Final[Mapping[str, str]] = {"first": "the first host", "every": "every host"}
+_WORDS: Final[Mapping[str, str]] = {
+    "first": "the first host",
+    "every": "every host",
+    "keep": "as they are",
+    "off": "off while trials run",
+}
 """Choices whose stored word says too little."""
 
 

@@ -114,3 +114,13 @@ class HostSettings(Settings):
         'In pcap\'s language. Empty: the ports of MPI where they are known, else all but ssh; "" records everything.',
         "Network",
     )
+    offloads: Literal["keep", "off"] = stated(
+        "keep",
+        "Offloads",
+        "Cards that join packets let a capture tell numbers of packets by estimate only. Switching them off changes the interface "
+        "for everybody while trials run; afterwards they are as before.",
+        "Network",
+    )
+    offload_command: tuple[Word, ...] = stated(
+        ("ethtool",), "Offload command", "For example: sudo -n ethtool", "Network", min_length=1
+    )

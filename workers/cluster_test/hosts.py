@@ -78,8 +78,8 @@ def interfaces(session: Session) -> Interfaces:
     return {host: {**first, **(others.get(host, {}).get("interface") or {})} for host in session.hosts}
 
 
-def offloads(found: Interfaces, *, split: bool) -> Step:
-    """Whether cards join packets before a capture sees them; ``split``: trials switch it off themselves."""
+def offloads(found: Interfaces, refused: Mapping[str, str]) -> Step:
+    """Whether cards join packets before a capture sees them; ``refused``: why trials cannot switch that off, by host."""
     name = "Offloads"
     if _is_loopback(found):
         return skipped(name, "One host: nothing goes over a wire.")
@@ -88,16 +88,26 @@ def offloads(found: Interfaces, *, split: bool) -> Step:
         return ok(name, "Off", "Captures hold the frames of the wire.")
     device = next(iter(found.values())).get("name", "eth0")
     names = [short for short in _JOINING.values() if any(short in each for each in on.values())]
-    seen = "The cards join packets before the capture sees them, up to 64 KiB a piece. "
-    if split:
-        return ok(name, f"Off during trials on {', '.join(on)}", seen + "Trials switch them off and back on.")
+    seen = (
+        "The cards join packets before the capture sees them, up to 64 KiB a piece: numbers of packets are estimated then, and "
+        "times between single packets are missing."
+    )
+    command = f"sudo ethtool -K {device} {' '.join(f'{short} off' for short in names)}"
+    if refused:
+        told = "; ".join(f"on {host}: {reason}" for host, reason in refused.items())
+        return warning(
+            name,
+            f"Cannot be switched off on {', '.join(refused)}",
+            f"{seen} Trials were refused to switch it off {told}.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or do it by hand.",
+            command,
+        )
     return warning(
         name,
         f"On, {plural(len(on), 'host')}",
-        seen
-        + "Numbers of packets are then estimated from the segment size of the handshake, and inter-arrival times are missing.",
-        f"Choose “off during trials” under “Offloads”, or run this on {', '.join(on)}.",
-        f"sudo ethtool -K {device} {' '.join(f'{short} off' for short in names)}",
+        seen,
+        f"Choose “off while trials run” under “Offloads”, or run this on {', '.join(on)}.",
+        command,
     )
 
 
@@ -124,7 +134,7 @@ def disk(session: Session, scratch: str) -> Step:
     """Room for what trials write on hosts, and for their captures on the worker's machine."""
     name = "Free disk"
     room = {f"{host}:{scratch}": _room(keeper, scratch) for host, keeper in session.remote_keepers.items()}
-    room["this machine"] = shutil.disk_usage(settings.VAR).free
+    room["this machine"] = shutil.disk_usage(_existing(Path(settings.VAR))).free
     known = {place: free for place, free in room.items() if free is not None}
     words = "; ".join(f"{place} {amount(free, 'B')}" for place, free in known.items()) + "."
     least = min(known.values())
@@ -176,6 +186,11 @@ def _is_loopback(found: Interfaces) -> bool:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the directory in which it will be made."""
+    return next(each for each in (path, *path.parents) if each.exists())
 
 
 def _room(keeper: RemoteKeeper, path: str) -> int | None:

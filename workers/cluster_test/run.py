@@ -145,7 +145,7 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     ]  # fmt: skip
     tell("the network", steps)
     found = hosts.interfaces(session)
-    steps += [hosts.offloads(found, split=False), hosts.link(found)]
+    steps += [hosts.offloads(found, session.offloads_left), hosts.link(found)]
     tell("disks and clocks", steps)
     return [*steps, hosts.disk(session, own.scratch if own else "/"), hosts.clocks(session)]
 

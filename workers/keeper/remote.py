@@ -21,6 +21,7 @@ from typing import Any
 
 from workers.keeper import loop, machine, spawn, table, wire
 from workers.keeper.counters import frames
+from workers.keeper.offloads import Offloads
 
 GREETING = b"\0rankwire keeper\0\n"  # what a login script prints before it is passed over
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
@@ -38,6 +39,7 @@ class RemoteKeeper(loop.Keeper):
         self.scratch: Path | None = None
         self.interface = "lo"
         self.memories: dict[str, int] = {}
+        self.offloads: Offloads | None = None
         self.answers.update(
             {
                 "hello": self.hello,
@@ -50,6 +52,7 @@ class RemoteKeeper(loop.Keeper):
                 "machine": self.machine,
                 "watch": self.watch,
                 "clock": self.clock,
+                "offloads": self.switch_offloads,
             }
         )
 
@@ -75,6 +78,12 @@ class RemoteKeeper(loop.Keeper):
         if self.interface not in frames():
             raise loop.Refusal(f"there is no network interface {self.interface}")
         return {}, b""
+
+    def switch_offloads(self, message: wire.Message, _beside: Any) -> loop.Answer:
+        """Switch off what joins frames until we end; `refusal` says why it cannot be, `off` what was switched."""
+        environment = {"PATH": message["path"], "LC_ALL": "C"}
+        self.offloads = Offloads(message["command"], message["interface"], environment)
+        return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
 
     def find(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """Where a program lies, and whether it is at least there when we may not execute it."""
@@ -190,6 +199,8 @@ class RemoteKeeper(loop.Keeper):
         return [entry.pid for entry in table.entries() if entry.pid not in own and _belongs(entry, mark)]
 
     def end_all(self) -> None:
+        if self.offloads is not None:
+            self.offloads.restore()
         super().end_all()
         if self.scratch is not None:
             self.sweep({}, b"")

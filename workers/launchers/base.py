@@ -98,6 +98,8 @@ class Session(ABC):
         self.launcher = launcher
         self.hosts = hosts
         self.facts = facts
+        self.offloads_left: Mapping[str, str] = {}
+        """Why offloads that were to be switched off are on, by host."""
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:

@@ -121,6 +121,7 @@ class RemoteSession(Session):
             self.interface = self.settings.interface or self._find_interface()
             self.open_mpi = self._find_open_mpi()
             self._write_tools(agent)
+            self.offloads_left = self._switch_offloads() if self.settings.offloads == "off" else {}
         except BaseException:
             self.close()
             raise
@@ -247,6 +248,16 @@ class RemoteSession(Session):
         except OSError as error:
             raise ClusterUnavailable(f"Host {keeper.host} cannot be prepared: {error.strerror}.") from error
 
+    def _switch_offloads(self) -> dict[str, str]:
+        """Switch off what joins frames until the keepers end; why it cannot be, by host. Their recordings are estimated then."""
+        refused = {}
+        for host, keeper in self.keepers.items():
+            command, path = list(self.settings.offload_command), keeper.search_path()
+            answer, _ = keeper.ask("offloads", command=command, interface=self.interface, path=path)
+            if answer["refusal"]:
+                refused[host] = answer["refusal"]
+        return refused
+
     def _send_inputs(self, job: Job, there: Job) -> None:
         """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
@@ -294,6 +305,7 @@ class RemoteSession(Session):
             "capture_interface": self.interface,
             "captured_hosts": list(self.recorded_hosts),
             "link": {"bandwidth_bps": None, "mtu": None},
+            **({"offloads_left_on": self.offloads_left} if self.offloads_left else {}),
         }
 
 

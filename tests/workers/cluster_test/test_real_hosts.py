@@ -140,6 +140,20 @@ def test_offloads_and_unlike_mtus_are_told(ssh_hosts: SshHosts) -> None:
     assert (steps["Link"].state, steps["Link"].value) == ("warning", "MTU differs")
 
 
+@pytest.mark.usefixtures("changed_interface")
+def test_offloads_that_trials_switch_off_are_well_and_back_on_afterwards(ssh_hosts: SshHosts) -> None:
+    assert found("ssh", ssh_hosts.settings(offloads="off"))["Offloads"].value == "Off"
+    assert "tcp-segmentation-offload: on" in output_of(ssh_hosts.testbed, "ethtool", "-k", "eth0", host="n2")
+
+
+@pytest.mark.usefixtures("changed_interface")
+def test_a_host_where_they_cannot_be_switched_off_is_told(ssh_hosts: SshHosts) -> None:
+    step = found("ssh", ssh_hosts.settings(offloads="off", offload_command=["sudo-9", "ethtool"]))["Offloads"]
+    assert (step.state, step.value) == ("warning", "Cannot be switched off on n1, n2, n3")
+    assert "No such file" in step.seen
+    assert "sudo -n ethtool" in step.remedy
+
+
 def test_a_partition_that_slurm_does_not_know_is_told(slurm: Slurm) -> None:
     steps = found("slurm", slurm.settings(partition="gpu"))
     assert steps["Start"].state == "problem"
