@@ -103,7 +103,11 @@ class HostSettings(Settings):
         None, "Interface", "MPI is told to use it, and packets are recorded on it. Empty: found out.", "Network"
     )
     capture: Literal["first", "every"] = stated(
-        "first", "Record packets on", "Each recording is a file of its own.", "Network"
+        "every",
+        "Record packets on",
+        "Recordings of every host are joined, each frame counted once. The first host alone sees nothing of what the others say "
+        "to each other.",
+        "Network",
     )
     capture_command: tuple[Word, ...] = stated(
         ("dumpcap",), "Capture command", "For example: sudo -n dumpcap", "Network", min_length=1

@@ -133,6 +133,11 @@ class Session(ABC):
         return (None,)
 
     @property
+    def addresses(self) -> Mapping[str, frozenset[str]]:
+        """The IP addresses of each of the `recorded_hosts` whose recordings can be joined; empty where there is nothing to join."""
+        return {}
+
+    @property
     def blind_spot(self) -> str:
         """Traffic between the hosts that the first of the `recorded_hosts` does not see, as a reason; empty for none."""
         return ""

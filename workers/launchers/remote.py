@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import re
 import shlex
@@ -29,6 +30,7 @@ from workers.hosts.sampling import Sample
 from workers.launchers import mpi, openmpi
 from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
 
+_ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
@@ -137,6 +139,13 @@ class RemoteSession(Session):
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
         return self.hosts if self.settings.capture == "every" else self.hosts[:1]
+
+    @functools.cached_property
+    def addresses(self) -> Mapping[str, frozenset[str]]:  # type: ignore[override]  # asked once
+        told = {
+            host: self.keepers[host].output(["ip", "-o", "address", "show"]) for host in self.recorded_hosts if host
+        }
+        return {host: frozenset(_ADDRESS.findall(text)) for host, text in told.items()}
 
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from analysis.capture.join import Joined
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Kind, Trial
@@ -19,6 +20,7 @@ from experiments.spec import ExperimentSpec, design, restore
 from experiments.spec.parameters import Capture as CaptureSettings
 from experiments.spec.parameters import Link
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
+from workers.capture.kept import Recorded, keep
 from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
@@ -50,6 +52,12 @@ class Measured:
     no_capture: str = ""
     """Why there is no capture; empty when there is one."""
     inputs: list[Path] = field(default_factory=list)
+    joined: Joined | None = None
+    """What was made of the recordings of several hosts; None where there is one recording."""
+    seen_from: str = ""
+    """The host whose recording is analysed alone, where hosts are recorded one by one."""
+    not_recorded: tuple[str, ...] = ()
+    """Hosts that could not be recorded, though others see all that they say to those."""
     link_reasons: tuple[str, ...] = ()
     """What of the link was not as asked for, by its certificate, or not seen by the capture."""
     world: World = field(default_factory=World)
@@ -102,10 +110,10 @@ class TrialRun:
         environment = session.environment(Path(job.program[0]), job.program[1:])
         self._require_one_world(session, environment, job.program[0])
         with ExitStack() as stack:
-            capture, no_capture = self._start_capture(session, stack)
+            recordings, no_capture, unseen = self._start_captures(session, stack)
+            capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            others, unseen = self._capture_elsewhere(session, stack) if capture is not None else ({}, ())
             conditions = self._conditions(session, job.threads)
             patiently(
                 lambda: self.trial.start_running(
@@ -119,11 +127,7 @@ class TrialRun:
             finally:
                 process.terminate(TERM_GRACE_S)
             self._require_network(session, thorough=True)
-            report = capture.stop(quiet_s=self._quiet_s()) if capture is not None else None
-            capture_file = capture.save(self.directory / "capture.pcapng.zst").path if capture is not None else None
-            for host, other in others.items():
-                unseen = (*unseen, *not_recorded(host, other.stop(quiet_s=self._quiet_s())))
-                other.save(self.directory / f"capture-{host}.pcapng.zst")
+            recorded = self._keep_recordings(session, recordings)
         usages = read_rank_usage(job.report_dir)
         self._require_good_end(process, usages, len(usages))
         world = self._require_world_as_asked(session, environment, usages)
@@ -132,11 +136,14 @@ class TrialRun:
             usages,
             samples,
             environment,
-            report,
-            capture_file,
+            recorded.report,
+            recorded.file,
             no_capture=no_capture,
             inputs=inputs,
-            link_reasons=(*link_reasons, *unseen),
+            joined=recorded.joined,
+            seen_from=next((host for host in recordings if host), ""),
+            not_recorded=unseen,
+            link_reasons=(*link_reasons, *recorded.reasons, *(unseen if recorded.joined is None else ())),
             world=world,
             disturbances=self._disturbances(session, samples, usages, job.threads),
         )
@@ -209,36 +216,45 @@ class TrialRun:
             written.append(work / name)
         return written
 
-    def _start_capture(self, session: Session, stack: ExitStack) -> tuple[Capture | None, str]:
-        recording: CaptureSettings = self.spec.capture
+    def _start_captures(
+        self, session: Session, stack: ExitStack
+    ) -> tuple[dict[str | None, Capture], str, tuple[str, ...]]:
+        """(recordings by host, why there is none, why hosts are not recorded though others are).
+
+        The one that is analysed comes first. Where a host cannot be recorded the trial runs, and says so.
+        """
+        wanted: CaptureSettings = self.spec.capture
         if self.trial.kind == Kind.CONTROL:
-            return None, "a control run, made without capture to measure the observer effect"
-        if not recording.enabled:
-            return None, "the experiment captures no packets"
-        try:
-            asked = CaptureOptions(host=session.recorded_hosts[0], snap_length=recording.snap_length)
-            return stack.enter_context(session.capture(asked)), ""
-        except CaptureUnavailable as error:
-            return None, str(error)
+            return {}, "a control run, made without capture to measure the observer effect", ()
+        if not wanted.enabled:
+            return {}, "the experiment captures no packets", ()
+        recordings: dict[str | None, Capture] = {}
+        refused: dict[str | None, str] = {}
+        for host in session.recorded_hosts:
+            try:
+                asked = CaptureOptions(host=host, snap_length=wanted.snap_length)
+                recordings[host] = stack.enter_context(session.capture(asked))
+            except CaptureUnavailable as error:
+                refused[host] = str(error)
+                if not session.addresses:  # nobody else sees what is analysed
+                    break
+        if not recordings:
+            return {}, next(iter(refused.values())), ()
+        return recordings, "", tuple(f"host {host} was not recorded: {reason}" for host, reason in refused.items())
 
     def _quiet_s(self) -> float:
         """How long a wire must be silent until nothing can be on its way: two round trips of the link."""
         return QUIET_S + 4 * (self.link.delay_s + self.link.jitter_s)
 
-    def _capture_elsewhere(self, session: Session, stack: ExitStack) -> tuple[dict[str, Capture], tuple[str, ...]]:
-        """One recording per further host, each in a file of its own: two views of one connection are not one stream.
-        With the reasons of the hosts where it cannot be: the trial runs, and says so."""
-        snap_length = self.spec.capture.snap_length
-        recordings, unseen = {}, []
-        for host in session.recorded_hosts[1:]:
-            if host is None:
-                continue
-            try:
-                asked = CaptureOptions(host=host, snap_length=snap_length)
-                recordings[host] = stack.enter_context(session.capture(asked))
-            except CaptureUnavailable as error:
-                unseen.append(f"host {host} was not recorded: {error}")
-        return recordings, tuple(unseen)
+    def _keep_recordings(self, session: Session, recordings: Mapping[str | None, Capture]) -> Recorded:
+        """End all recordings and keep them; those of hosts with addresses of their own become one."""
+        if not recordings:
+            return Recorded()
+        several = len(recordings) > 1 and bool(session.addresses)
+        named = {
+            host if host and (several or number) else "": each for number, (host, each) in enumerate(recordings.items())
+        }
+        return keep(named, self.directory, session.addresses, session.hosts, quiet_s=self._quiet_s())
 
     def _watch(self, session: Session, process: Process, traffic: LiveTraffic, launch_end: LaunchEnd) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
@@ -289,16 +305,6 @@ class TrialRun:
             )
         if reported < self.ranks:
             raise TrialFailed(f"Only {reported} of {plural(self.ranks, 'rank')} reported their CPU time.")
-
-
-def not_recorded(host: str, report: CaptureReport) -> list[str]:
-    """What the recording of a further host lost, in sentences."""
-    told = {
-        f"the recording on {host} ended before the run did": report.died,
-        f"the recording on {host} reached its limit after {plural(report.captured, 'packet')}": report.limit_reached,
-        f"the recording on {host} dropped {plural(report.dropped, 'packet')}": report.dropped > 0,
-    }
-    return [sentence for sentence, true in told.items() if true]
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -99,6 +99,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
+            **({"joined": measured.joined.to_dict()} if measured.joined else {}),
+            **({"not_recorded": list(measured.not_recorded)} if measured.not_recorded else {}),
         },
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
@@ -159,9 +161,11 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         level = worst(level, TrustLevel.DEGRADED)
         reasons.append(_SILENT_WORLD)
     seen_from = run.trial.conditions.get("captured_hosts")
-    if seen_from and run.hosts > 2:
+    if seen_from and run.hosts > 2 and measured.joined is None:
         level = worst(level, TrustLevel.DEGRADED)
-        reasons.append(f"analysed from host {seen_from[0]} alone: packets between the other hosts are not counted")
+        reasons.append(
+            f"analysed from host {measured.seen_from or seen_from[0]} alone: packets between the other hosts are not counted"
+        )
     if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")

@@ -13,8 +13,11 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+import analysis
+from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
+from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 100}, "sweep": {"hosts": [3]}}
 PINGPONG = {"workload": "pingpong", "sweep": {"hosts": [2]}}
@@ -29,6 +32,7 @@ if world.rank == 0:
     print("answer 42", flush=True)
 """
 LIVE_LIMIT_S = 40.0
+MPI_PORTS = (BTL_PORTS[0], sum(BTL_PORTS) - 1)
 
 
 def add_cluster(kind: str, settings: dict[str, Any]) -> str:
@@ -46,14 +50,35 @@ def require_result(trial: Trial) -> None:
 
 
 def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
-    slug = add_cluster("ssh", ssh_hosts.settings(capture="every"))
+    slug = add_cluster("ssh", ssh_hosts.settings())
+    with ssh_hosts.testbed.capture() as between:  # the switch between the hosts sees every frame once
+        (trial,) = run_all(cluster=slug, **WATER)
+        between.stop()
+        stored = between.save(trial_directory(trial) / "between.pcapng.zst")
+    require_result(trial)
+    assert (trial.trust, trial.trust_reasons) == ("good", [])
+    assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
+    names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
+    assert names == {"capture.pcapng.zst", *(f"capture-{host}.pcapng.zst" for host in ("n1", "n2", "n3"))}
+    truth = analysis.analyse(stored.path, mpi_ports=MPI_PORTS).mpi.metrics
+    told = dict(trial.measurements.filter(scope="mpi").values_list("metric", "value"))
+    for metric in ("packets", "wire_bytes", "payload_bytes"):
+        assert told[metric] == truth[metric]
+    joined = trial.conditions["joined"]
+    assert joined["hosts"] == ["n1", "n2", "n3"]
+    for clock in joined["clocks"].values():  # one machine, one clock
+        assert abs(clock["offset_s"]) <= clock["unsure_s"] + 1e-6
+
+
+def test_the_first_host_alone_sees_nothing_of_what_the_others_say_to_each_other(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts
+) -> None:
+    slug = add_cluster("ssh", ssh_hosts.settings(capture="first"))
     (trial,) = run_all(cluster=slug, **WATER)
     require_result(trial)
     assert trial.trust == "degraded"
     assert "analysed from host n1 alone" in " ".join(trial.trust_reasons)
-    assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
-    names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
-    assert names == {"capture.pcapng.zst", "capture-n2.pcapng.zst", "capture-n3.pcapng.zst"}
+    assert "joined" not in trial.conditions
 
 
 def test_it_measures_on_nodes_of_slurm(run_all: Callable[..., list[Trial]], slurm: Slurm) -> None:
@@ -138,12 +163,27 @@ def test_a_host_that_cannot_be_recorded_is_told_and_the_run_counts(
         '#!/bin/sh\nif [ "$(hostname)" = n2 ]; then echo not today >&2; exit 1; fi\nexec dumpcap "$@"\n'
     )
     recorder.chmod(0o755)
-    slug = add_cluster("ssh", ssh_hosts.settings(capture="every", capture_command=[str(recorder)]))
+    slug = add_cluster("ssh", ssh_hosts.settings(capture_command=[str(recorder)]))
     (trial,) = run_all(cluster=slug, **WATER)
     require_result(trial)
-    assert "host n2 was not recorded: on host n2 dumpcap: not today" in trial.trust_reasons
+    assert trial.conditions["not_recorded"] == ["host n2 was not recorded: on host n2 dumpcap: not today"]
+    assert trial.trust == "good", "both others see all that n2 says to them"
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
-    assert names == {"capture.pcapng.zst", "capture-n3.pcapng.zst"}
+    assert names == {"capture.pcapng.zst", "capture-n1.pcapng.zst", "capture-n3.pcapng.zst"}
+
+
+def test_hosts_that_nobody_recorded_are_missed_together(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
+) -> None:
+    recorder = tmp_path / "recorder"
+    recorder.write_text('#!/bin/sh\n[ "$(hostname)" = n3 ] && exec dumpcap "$@"\necho not today >&2; exit 1\n')
+    recorder.chmod(0o755)
+    (trial,) = run_all(cluster=add_cluster("ssh", ssh_hosts.settings(capture_command=[str(recorder)])), **WATER)
+    require_result(trial)
+    assert trial.trust == "degraded"
+    told = " ".join(trial.trust_reasons)
+    assert "host n1 was not recorded" in told
+    assert "analysed from host n3 alone" in told
 
 
 @pytest.mark.parametrize(

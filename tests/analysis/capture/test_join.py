@@ -1,0 +1,154 @@
+"""Recordings of several hosts become one capture that counts every frame once and puts them in the order of the wire."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import analysis
+from analysis.capture.join import Joined, Recording, join
+from analysis.capture.tables import read_capture
+from tests.analysis import capture_files as files
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+US, MS = 1_000, 1_000_000
+START = 10**18
+HOSTS = ("n1", "n2", "n3")
+WAY_NS = 50 * US
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A frame as it left its sender, by the true clock."""
+
+    time_ns: int
+    source: int
+    target: int
+    data: bytes
+
+
+def traffic(count: int = 300, seed: int = 1) -> list[Sent]:
+    """Frames of every pair in both directions, none like another."""
+    chance, sent, time_ns = random.Random(seed), [], 0
+    for number in range(count):
+        time_ns += chance.randrange(20 * US, 400 * US)
+        source, target = chance.sample(range(3), 2)
+        ports = (20_000, 40_000) if source < target else (40_000, 20_000)
+        segment = tcp(*ports, seq=1 + 100 * number, ack=1, payload=b"d" * chance.randrange(1, 100))
+        packet = ipv4(
+            segment, source=f"10.0.0.{source + 1}", destination=f"10.0.0.{target + 1}", identity=number % 65_536
+        )
+        sent.append(Sent(time_ns, source, target, ethernet(packet)))
+    return sent
+
+
+def recordings(
+    sent: list[Sent], directory: Path, clocks: list[Callable[[int], float]], hosts: tuple[int, ...] = (0, 1, 2)
+) -> list[Recording]:
+    """What each host's tool would write: what it sends when it leaves, what it gets after the way, by its own clock."""
+    made = []
+    for host in hosts:
+        seen = [(s.time_ns + (WAY_NS if s.target == host else 0), s) for s in sent if host in (s.source, s.target)]
+        frames = [Frame.whole(START + round(t + clocks[host](t)), s.data) for t, s in sorted(seen, key=lambda x: x[0])]
+        path = directory / f"{HOSTS[host]}.pcapng"
+        path.write_bytes(files.pcapng(frames))
+        made.append(Recording(HOSTS[host], path, frozenset({f"10.0.0.{host + 1}", "127.0.0.1"})))
+    return made
+
+
+def joined(directory: Path, made: list[Recording]) -> tuple[Joined, Path]:
+    target = directory / "capture.pcapng.zst"
+    return join(made, target), target
+
+
+def exact(_time_ns: int) -> float:
+    return 0.0
+
+
+def test_every_frame_counts_once(tmp_path: Path) -> None:
+    sent = traffic()
+    told, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3))
+    result = analysis.analyse(path, mtu=1500)
+    assert told.packets == result.metrics["packets"] == len(sent)
+    assert result.metrics["wire_bytes"] == sum(max(len(s.data), 60) for s in sent)
+    assert result.metrics["duplicated_packets"] == 0
+    assert (result.trust.verdict, result.trust.reasons) == ("good", ())
+
+
+def test_it_holds_the_very_bytes_and_lengths_of_the_frames(tmp_path: Path) -> None:
+    sent = traffic(60)
+    _, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3))
+    table = read_capture(path)
+    assert sorted(table.payload.tolist()) == sorted(read_capture_of(sent, tmp_path).payload.tolist())
+    assert sorted(table.seq.tolist()) == [1 + 100 * number for number in range(60)]
+
+
+def read_capture_of(sent: list[Sent], directory: Path) -> analysis.PacketTable:
+    path = directory / "truth.pcapng"
+    path.write_bytes(files.pcapng([Frame.whole(START + s.time_ns, s.data) for s in sent]))
+    return read_capture(path)
+
+
+@pytest.mark.parametrize("offset_ns", [0, 38 * MS, -5 * 10**9])
+def test_clocks_that_are_apart_are_told_and_put_right(tmp_path: Path, offset_ns: int) -> None:
+    sent = traffic()
+    clocks = [exact, lambda _: float(offset_ns), lambda _: -2.0 * offset_ns]
+    told, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
+    for host, truth in (("n2", offset_ns), ("n3", -2 * offset_ns)):
+        offset = told.clocks[host]
+        assert abs(offset.ns - truth) <= offset.unsure_ns + 1
+        assert offset.unsure_ns <= 1.01 * WAY_NS
+    table = read_capture(path)
+    order = [s.data for s in sent]
+    seqs = (1 + 100 * number for number in range(len(order)))
+    where = {seq: number for number, seq in enumerate(table.seq.tolist())}
+    # No frame is further from its true place than the ways of two frames.
+    for number, seq in enumerate(seqs):
+        assert abs(int(table.time_ns[where[seq]]) - START - sent[number].time_ns) <= 3 * WAY_NS
+
+
+def test_a_clock_that_runs_fast_is_followed(tmp_path: Path) -> None:
+    sent = traffic(2000)
+    clocks = [exact, lambda t: 0.01 * t, exact]
+    told, path = joined(tmp_path, recordings(sent, tmp_path, clocks))
+    span_ns = sent[-1].time_ns - sent[0].time_ns
+    assert told.clocks["n2"].change_ns == pytest.approx(0.01 * span_ns / 2, rel=0.15)
+    table = read_capture(path)
+    n2 = table.hosts.index("10.0.0.2")
+    n3 = table.hosts.index("10.0.0.3")
+    rows = [i for i in range(len(table)) if {int(table.src[i]), int(table.dst[i])} == {n2, n3}]
+    errors = [abs(int(table.time_ns[i]) - START - sent[(int(table.seq[i]) - 1) // 100].time_ns) for i in rows]
+    assert max(errors) < 5 * MS
+    assert 0.01 * span_ns > 2 * max(errors)
+
+
+def test_a_host_that_was_not_recorded_is_seen_by_the_others(tmp_path: Path) -> None:
+    sent = traffic()
+    told, path = joined(tmp_path, recordings(sent, tmp_path, [exact] * 3, hosts=(0, 2)))
+    assert told.packets == len(sent)
+    assert told.hosts == ("n1", "n3")
+    assert analysis.analyse(path, mtu=1500).metrics["packets"] == len(sent)
+
+
+def test_a_connection_keeps_the_times_of_one_clock(tmp_path: Path) -> None:
+    """Round trips would be halved if a frame were stamped at its sender and the answer at its receiver."""
+    sent = [s for s in traffic(900) if {s.source, s.target} == {0, 1}]
+    made = recordings(sent, tmp_path, [exact, lambda _: 7.0 * MS, exact])
+    alone = read_capture(made[0].path)
+    _, path = joined(tmp_path, made)
+    assert read_capture(path).time_ns.tolist() == alone.time_ns.tolist()
+
+
+def test_frames_of_strangers_count_where_they_meet_a_host(tmp_path: Path) -> None:
+    segment = tcp(22, 50_000, payload=b"x")
+    stranger = Frame.whole(START, ethernet(ipv4(segment, source="10.9.9.9", destination="10.0.0.2")))
+    paths = [tmp_path / "a.pcapng", tmp_path / "b.pcapng"]
+    for path in paths:  # a switch may flood it to both
+        path.write_bytes(files.pcapng([stranger]))
+    made = [Recording(f"n{n + 1}", path, frozenset({f"10.0.0.{n + 1}"})) for n, path in enumerate(paths)]
+    assert joined(tmp_path, made)[0].packets == 1
