@@ -34,7 +34,10 @@ class Offset:
     def corrected(self, time_ns: Int64) -> Int64:
         """Stamps of the clock as the other would have written them."""
         there = time_ns - self.ns
-        return (time_ns - np.rint(self.ns + self.per_ns * (there - self.at_ns))).astype(np.int64)
+        moved: Int64 = (time_ns - np.rint(self.ns + self.per_ns * (there - self.at_ns)).astype(np.int64)).astype(
+            np.int64
+        )
+        return moved
 
 
 def offset_between(first: PacketTable, second: PacketTable, outward: Sequence[str]) -> Offset | None:

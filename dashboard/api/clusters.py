@@ -172,7 +172,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
     def list(self, request: Request) -> Response:
         """All of them, with parameters and figures of merit."""
         refuse_unknown(request, PAGE)
-        page: Any = self.paginate_queryset([_as_data(workload) for workload in workloads.registry()])  # type: ignore[arg-type]
+        page: Any = self.paginate_queryset([_as_data(workload) for workload in workloads.registry()])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     @extend_schema(

@@ -46,7 +46,14 @@ class ClusterTest(models.Model):
             kept = cls.objects.filter(cluster=cluster).first()
             if kept is not None and not kept.is_over:
                 return False
-            fresh = {"begun_at": None, "ended_at": None, "worker": "", "trying": "", "steps": [], "of_settings": ""}
+            fresh: dict[str, Any] = {
+                "begun_at": None,
+                "ended_at": None,
+                "worker": "",
+                "trying": "",
+                "steps": [],
+                "of_settings": "",
+            }
             cls.objects.update_or_create(cluster=cluster, defaults={"asked_at": Now(), **fresh})
         return True
 

@@ -3,13 +3,17 @@
 Needs nothing but Python: the library is loaded as it is, by ctypes. ``hello.py LAUNCH_COMMAND``.
 """
 
+from __future__ import annotations
+
 import ctypes
 import json
 import os
 import shutil
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 NAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so")
 MPICH = {
@@ -19,7 +23,7 @@ MPICH = {
 }  # handles of the ABI that MPICH, Intel and MVAPICH2 share
 
 
-def libraries(launcher):
+def libraries(launcher: str) -> Iterator[str]:
     """Names to try: beside the launch command first, since a host may have several libraries."""
     program = shutil.which(launcher)
     root = Path(program).resolve().parent.parent if program else Path("/usr")
@@ -31,7 +35,7 @@ def libraries(launcher):
     yield from (NAMES[1], NAMES[2], NAMES[3]) if hydra else NAMES
 
 
-def load(launcher):
+def load(launcher: str) -> ctypes.CDLL:
     reasons = []
     for name in libraries(launcher):
         try:
@@ -41,7 +45,7 @@ def load(launcher):
     raise OSError("; ".join(reasons[:2]))
 
 
-def handles(library):
+def handles(library: ctypes.CDLL) -> dict[str, Any]:
     if hasattr(library, "ompi_mpi_comm_world"):
         named = {"comm": "ompi_mpi_comm_world", "int": "ompi_mpi_int", "sum": "ompi_mpi_op_sum"}
         return {
@@ -51,7 +55,7 @@ def handles(library):
     return {name: ctypes.c_int(value) for name, value in MPICH.items()}
 
 
-def meet(library):
+def meet(library: ctypes.CDLL) -> dict[str, Any]:
     """Every rank adds one: the sum is the number of ranks that were really there."""
     handle = handles(library)
     library.MPI_Init(None, None)
@@ -71,8 +75,8 @@ def meet(library):
     }
 
 
-def main():
-    told = {"host": socket.gethostname()}
+def main() -> None:
+    told: dict[str, Any] = {"host": socket.gethostname()}
     try:
         told.update(meet(load(sys.argv[1])))
     except OSError as error:

@@ -70,13 +70,14 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
         steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
         return [*steps, *_untried("the worker's machine is not ready")]
     tell("to reach the hosts", steps)
-    steps += _reached(launcher, answered := [])
+    answered: list[str] = []
+    steps += _reached(launcher, answered)
     if answered == [] and any(step.state == "problem" for step in steps):
         return [*steps, *_untried("no host can be used")]
     tell("to start on the hosts", steps)
     for_test, count = launcher.for_test(answered)
     try:
-        with for_test.open(host_count=count, link=Link()) as session:
+        with for_test.open(host_count=count, link=Link.model_validate({})) as session:
             steps += _versions(session, known={step.name for step in steps})
             steps.append(
                 ok("Start", plural(len(session.hosts), "host"), f"A trial could begin on {', '.join(session.hosts)}.")

@@ -141,7 +141,7 @@ class RemoteSession(Session):
         return self.hosts if self.settings.capture == "every" else self.hosts[:1]
 
     @functools.cached_property
-    def addresses(self) -> Mapping[str, frozenset[str]]:  # type: ignore[override]  # asked once
+    def addresses(self) -> Mapping[str, frozenset[str]]:
         told = {
             host: self.keepers[host].output(["ip", "-o", "address", "show"]) for host in self.recorded_hosts if host
         }

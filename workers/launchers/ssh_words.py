@@ -25,7 +25,7 @@ _REMEDIES: Final = (
     (
         r"Host key verification failed",
         "Log in once by hand as the worker's user and compare the fingerprint with that of the host; a changed key may be an attack.",
-        "{ssh}",
+        "{by_hand}",
     ),
     (
         r"Permission denied",
@@ -42,11 +42,11 @@ _REMEDIES: Final = (
         "Check how it is written under “Hosts”; else add it to /etc/hosts or to the ssh configuration.",
         "getent hosts {host}",
     ),
-    (r"Connection refused", "Is sshd running there, and is “Port” right?", "{ssh}"),
+    (r"Connection refused", "Is sshd running there, and is “Port” right?", "{by_hand}"),
     (
         r"No route to host|timed out|unreachable",
         "Is it switched on, and does a firewall or a jump host stand between?",
-        "{ssh}",
+        "{by_hand}",
     ),
 )
 
@@ -65,7 +65,7 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     target = f"{login.user}@{host}" if login.user else host
     port = f"-p {login.port} " if login.port else ""
     key = f"-i {shlex.quote(login.key)} " if login.key else ""
-    places = {"host": host, "target": port + target, "key": key, "ssh": f"ssh {key}{port}{target}"}
+    places = {"host": host, "target": port + target, "key": key, "by_hand": f"ssh {key}{port}{target}"}
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):
             commands = (command.format(**places),) if command else ()
@@ -75,5 +75,5 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
         took_s,
         problem=explain(host, words),
         remedy="Try it by hand as the worker's user.",
-        commands=(places["ssh"],),
+        commands=(places["by_hand"],),
     )
