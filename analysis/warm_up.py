@@ -9,6 +9,7 @@ import struct
 import tempfile
 from pathlib import Path
 
+from analysis.capture.join import Recording, join
 from analysis.capture_analysis import analyse
 
 _HANDSHAKE = struct.pack("<II", 1, 0) + b"OPAL-TCP-BTL".ljust(16, b"\0")
@@ -75,6 +76,8 @@ def warm_up() -> None:
         for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
+        # The last one is a recording as dumpcap makes it.
+        join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from pydantic.fields import FieldInfo
 from experiments.cluster_kinds.base import ClusterKind
 from experiments.errors import FieldError, InvalidSpec
 
+GROUPS: Final = ("Hosts", "Login", "Queue", "MPI", "Network")
+"""Headings in their order, for all kinds; others that a kind has follow."""
 MOST_HOSTS: Final = 10_000
 Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
 _RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
@@ -44,10 +46,11 @@ class Setting:
 
 
 def form_of(kind: ClusterKind) -> list[Setting]:
-    """Return the fields of a kind's settings, those of one heading together, in the order of the class."""
+    """Return the fields of a kind's settings, those of one heading together."""
     settings = list(_settings(kind.settings_type))
-    groups = list(dict.fromkeys(setting.group for setting in settings))
-    return sorted(settings, key=lambda setting: groups.index(setting.group))
+    others = [setting.group for setting in settings if setting.group not in GROUPS]
+    order = [*GROUPS, *dict.fromkeys(others)]
+    return sorted(settings, key=lambda setting: order.index(setting.group))
 
 
 def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]:
