@@ -39,6 +39,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
 OUTPUT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_OUTPUT_LIMIT_MIB", 16, least=1) << 20  # of what a trial printed
 FOREIGN_CPU_PERCENT = ENVIRONMENT.integer("RANKWIRE_FOREIGN_CPU_PERCENT", 10)  # of the processors, for other programs
+# Where files lie that bring workloads as Python classes.
+WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [

@@ -18,6 +18,7 @@ from dashboard.pages import (
     hosts,
     new,
     packets,
+    programs,
     studies,
     trial,
     workloads,
@@ -72,5 +73,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("clusters/<slug:slug>/test/", cluster.test, name="cluster-test"),
     path("clusters/<slug:slug>/edit/", cluster.edit, name="cluster-edit"),
     path("clusters/<slug:slug>/facts/", clusters.facts, name="cluster-facts"),
+    path("workloads/new/", programs.register, name="program-new"),
+    path("workloads/<slug:name>/edit/", programs.register, name="program"),
     path("workloads/", workloads.workloads, name="workloads"),
 ]

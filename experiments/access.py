@@ -105,6 +105,11 @@ def may_test_clusters(user: Any) -> bool:
     return may_set_up_clusters(user) or may_describe_clusters(user)
 
 
+def may_register_programs(user: Any) -> bool:
+    """Return whether ``user`` may say what submitters of all projects then run: maintainers of any project."""
+    return may_describe_clusters(user)
+
+
 def may_cancel(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may cancel trials of an experiment: maintainers, and the submitter whose it is."""
     role = role_in(user, experiment.project)

@@ -1,7 +1,23 @@
 """The Django application of the repository."""
 
+import functools
+
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models.signals import post_migrate
+
+from experiments import workloads
+from experiments.workloads import Workload, plugins
+
+
+@functools.cache
+def _brought() -> dict[str, Workload]:
+    """Classes of people's own. Loaded at the first question, when settings and models are complete."""
+    try:
+        return plugins.load(settings.WORKLOADS_DIRECTORY, (each.slug for each in workloads.built_in()))
+    except plugins.UnusableWorkload as error:
+        raise ImproperlyConfigured(str(error)) from None
 
 
 class ExperimentsConfig(AppConfig):
@@ -11,8 +27,9 @@ class ExperimentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from experiments import registered, workloads
+        from experiments import registered
         from experiments.traffic import define_in_database
 
+        workloads.add_source(_brought)
         workloads.add_source(registered.programs)
         post_migrate.connect(define_in_database, sender=self)

@@ -122,7 +122,9 @@ def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, An
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
-            _put(parameters, name, _constant(workload, name, text, definition), default)
+            # The version of a program is said even where it is the latest: it will not be for ever.
+            kept = None if name in known.pinned else default
+            _put(parameters, name, _constant(workload, name, text, definition), kept)
     return parameters
 
 

@@ -11,7 +11,9 @@ from django.views.decorators.http import require_GET
 from pydantic.fields import FieldInfo
 
 from experiments import workloads as registry
+from experiments.access import may_register_programs
 from experiments.models import Experiment
+from experiments.workloads.program import Program
 
 
 @require_GET
@@ -30,10 +32,12 @@ def workloads(request: HttpRequest) -> HttpResponse:
             "missing": registry.missing_packages(workload),
             "parameters": [_parameter(name, info) for name, info in workload.parameters_type.model_fields.items()],
             "experiments": used.get(workload.slug, 0),
+            "registered": isinstance(workload, Program),
         }
         for workload in registry.registry()
     ]
-    return render(request, "workloads/page.html", {"place": "workloads", "rows": rows})
+    shown = {"place": "workloads", "rows": rows, "may_register": may_register_programs(request.user)}
+    return render(request, "workloads/page.html", shown)
 
 
 def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:

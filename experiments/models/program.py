@@ -13,6 +13,7 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.spec.parameters import sentence
 from experiments.storable import problems
+from experiments.workloads.program import Program as RegisteredWorkload
 from experiments.workloads.program import ProgramDefinition
 
 
@@ -74,8 +75,9 @@ def read_definition(data: Any) -> ProgramDefinition:
         definition = ProgramDefinition.model_validate(data)
     except ValidationError as error:
         raise InvalidSpec(_field_error(each) for each in error.errors()[:100]) from None
-    if workloads.is_built_in(definition.name):
-        raise InvalidSpec([FieldError("name", f"{definition.name!r} is a workload of Rankwire's own")])
+    known = workloads.find(definition.name)
+    if known is not None and not isinstance(known, RegisteredWorkload):
+        raise InvalidSpec([FieldError("name", f"there is a workload {definition.name!r} already")])
     return definition
 
 

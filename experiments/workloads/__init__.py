@@ -28,9 +28,9 @@ __all__ = [
     "Phases",
     "Workload",
     "add_source",
+    "built_in",
     "find",
     "get",
-    "is_built_in",
     "missing_packages",
     "registry",
 ]
@@ -60,9 +60,9 @@ def registry() -> tuple[Workload, ...]:
     return (*_WORKLOADS.values(), *(workload for slug, workload in further.items() if slug not in _WORKLOADS))
 
 
-def is_built_in(slug: str) -> bool:
-    """Return whether this is the name of a workload of Rankwire's own."""
-    return slug in _WORKLOADS
+def built_in() -> tuple[Workload, ...]:
+    """Return the workloads of Rankwire's own."""
+    return tuple(_WORKLOADS.values())
 
 
 def get(slug: str, parameters: Mapping[str, Any] | None = None) -> Workload:

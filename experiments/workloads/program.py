@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from experiments.workloads.base import Parameters
 from experiments.workloads.command import Command
 from experiments.workloads.command_parameters import CommandParameters
-from experiments.workloads.template import Placeholder, with_placeholders
+from experiments.workloads.template import RANKS, Placeholder, names_in, with_placeholders
 
 NAME: Final = r"[a-z][a-z0-9-]{1,39}"
 _READING: Final = frozenset({"extract", "success", "failure", "keep", "deciding", "title", "summary"})
@@ -66,6 +66,10 @@ class ProgramDefinition(CommandParameters):
             raise ValueError(
                 f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
             )
+        known = {*self.placeholders, RANKS}
+        words = [*self.program, *(word for part in self.parts for word in part["program"])]
+        if unknown := [name for word in words for name in names_in(word) if name not in known]:
+            raise ValueError(f"program: {{{unknown[0]}}} is not defined under placeholders")
         workload = Command(self)
         if workload.unused:
             raise ValueError(

@@ -44,6 +44,7 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/diagnosis/": {"get"},
     "/api/v1/experiments/{slug}/findings/": {"get"},
     "/api/v1/experiments/{slug}/repetitions/": {"post"},
+    "/api/v1/experiments/{slug}/go-on/": {"post"},
     "/api/v1/experiments/{slug}/rerun-failed/": {"post"},
     "/api/v1/experiments/{slug}/cancel/": {"post"},
     "/api/v1/experiments/{slug}/result/": {"get"},

@@ -112,7 +112,7 @@ def test_ranks_may_run_programs_of_their_own(run_all: Callable[..., list[Trial]]
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"name": "water"}, "name", "is a workload of Rankwire's own"),
+        ({"name": "water"}, "name", "there is a workload 'water' already"),
         ({"name": "Not A Name"}, "name", "small letters"),
         ({"program": []}, "program", "names no program"),
         ({"placeholders": {"steps": {"default": 1}, "size": {"default": 1}}}, "placeholders", "'size' changes nothing"),
