@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
 from experiments.errors import OutputError
-from experiments.files import MEASURED_NAME, read_measured
+from experiments.files import MEASURED_NAME, read_measured, trial_directory, write_measured
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.storable import storable
@@ -47,7 +47,8 @@ def candidates() -> QuerySet[Trial]:
 def reparse(trials: Iterable[Trial]) -> Reparsed:
     """Parse the kept outputs of ``candidates()`` again, one transaction per trial; others are passed over.
 
-    A trial whose output the parser refuses now keeps what it had.
+    A trial whose output the parser refuses now keeps what it had; but where people's own patterns and limits say that the run was
+    none, it no longer counts.
     """
     counts = Reparsed()
     for trial in trials:
@@ -63,6 +64,9 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             parsed = _workload(trial).parse(output, files)
         except OutputError as error:
             counts.refused[trial.pk] = str(error)
+            if measured is None and _workload(trial).brought:
+                _refuse(trial, f"{error}, as its output is read now.")
+                forget_diagnosis(trial.experiment)
             continue
         if measured is not None:
             trial.finish_after_all(_with_figures(measured, parsed, _workload(trial)))
@@ -74,6 +78,25 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             continue
         forget_diagnosis(trial.experiment)
     return counts
+
+
+def _refuse(trial: Trial, message: str) -> None:
+    """Fail a finished trial, and keep what was measured besides its figures beside its output."""
+    measurements: dict[str, dict[str, float]] = {}
+    for scope, metric, value in trial.measurements.values_list("scope", "metric", "value"):
+        if not metric.startswith((f"{trial.experiment.workload}.", "start_end_")):
+            measurements.setdefault(scope, {})[metric] = value
+    result = TrialResult(
+        measurements=measurements,
+        not_available=trial.not_available,
+        trust=trial.trust,
+        trust_reasons=trial.trust_reasons,
+        environment=trial.environment.facts if trial.environment else {},
+        conditions=trial.conditions,
+    )
+    file = trial_directory(trial) / MEASURED_NAME
+    write_measured(file, result)
+    trial.fail_after_all(message, Artifact.describe(trial.pk, Artifact.Kind.OTHER, file))
 
 
 def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.Workload) -> TrialResult:

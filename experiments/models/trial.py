@@ -256,6 +256,20 @@ class Trial(models.Model):
             Measurement.objects.bulk_create(rows)
         self.refresh_from_db()
 
+    def fail_after_all(self, message: str, measured: Artifact) -> None:
+        """A finished trial whose output is not that of a good run, by patterns or limits that came later: it no longer counts.
+
+        ``measured`` holds what is deleted here, for the day on which it is read in yet another way.
+        """
+        with transaction.atomic():
+            finished = type(self).objects.filter(pk=self.pk, state=State.FINISHED)
+            if not finished.update(state=State.FAILED, message=storable(message), tables={}):
+                raise StaleTrial(f"{self} is not finished")
+            self.measurements.all().delete()
+            self.artifacts.filter(name=measured.name).delete()
+            measured.save(force_insert=True)
+        self.refresh_from_db()
+
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
         """An expected failure, in a sentence for the reader."""
         with transaction.atomic():

@@ -79,6 +79,24 @@ def test_other_figures_are_read_out_of_what_was_run(run_all: Callable[..., list[
     assert trial.experiment.trials.count() == 1
 
 
+def test_patterns_that_refuse_what_was_run_take_it_out_of_the_statistics(run_all: Callable[..., list[Trial]]) -> None:
+    registered()
+    (trial,) = run_all(workload="solver", parameters={"hosts": 1})
+    elapsed_s = trial.measurements.get(metric="elapsed_s").value
+    registered(success="converged")
+    tasks.read_again(trial.experiment_id)
+    trial.refresh_from_db()
+    assert trial.state == State.FAILED
+    assert "no line of the output matches /converged/" in trial.message
+    assert not trial.measurements.exists()
+    registered(success="per s")
+    tasks.read_again(trial.experiment_id)
+    trial.refresh_from_db()
+    assert trial.state == State.FINISHED
+    values = dict(trial.measurements.values_list("metric", "value"))
+    assert (values["elapsed_s"], values["solver.rate"]) == (elapsed_s, 20.0)
+
+
 def test_another_cluster_has_its_own_binary(run_all: Callable[..., list[Trial]]) -> None:
     registered(program=["/nowhere/sh", "solve.sh", "{steps}"], clusters={"testbed": {"binary": "/bin/sh"}})
     (trial,) = run_all(workload="solver", parameters={"hosts": 1})
