@@ -1,6 +1,7 @@
 """Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
 
 from datetime import timedelta
+import os
 from pathlib import Path
 
 from csp import constants as csp
@@ -39,6 +40,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
 OUTPUT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_OUTPUT_LIMIT_MIB", 16, least=1) << 20  # of what a trial printed
 FOREIGN_CPU_PERCENT = ENVIRONMENT.integer("RANKWIRE_FOREIGN_CPU_PERCENT", 10)  # of the processors, for other programs
+# The pure rooms below know no settings, and programs of trials must not depend on who started which worker.
+if TRIAL_PATH := ENVIRONMENT.text("RANKWIRE_PATH"):
+    os.environ["RANKWIRE_PATH"] = TRIAL_PATH
 # Where files lie that bring workloads as Python classes.
 WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever

@@ -22,6 +22,6 @@ def missing_programs(needed: Mapping[str, str]) -> list[str]:
 
 
 def search_path() -> str:
-    """PATH with the system's own directories at its end."""
-    parts = os.environ.get("PATH", "").split(":")
+    """PATH with the system's own directories at its end: the one that all workers were given, or this process's own."""
+    parts = (os.environ.get("RANKWIRE_PATH") or os.environ.get("PATH", "")).split(":")
     return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))

@@ -118,9 +118,9 @@ class Session(ABC):
         """The launch command as it will be run on these hosts."""
         return self.launcher.argv(job)
 
-    def missing(self, program: str, workdir: Path) -> str | None:
-        """Why a program cannot be run, in a sentence; None when it is there."""
-        return None if find(program, workdir) else f"The program {program} is not installed on this machine."
+    def missing(self, program: str, workdir: Path, path: str | None = None) -> str | None:
+        """Why a program cannot be run, in a sentence; None when it is there. ``path``: the job's own PATH, where it has one."""
+        return None if find(program, workdir, path) else f"The program {program} is not installed on this machine."
 
     @property
     def remote_keepers(self) -> Mapping[str, RemoteKeeper]:
@@ -196,7 +196,7 @@ class MachineSession(Session):
         job.report_dir.mkdir(parents=True, exist_ok=True)
         for stale in job.report_dir.glob("rank-*.json"):
             stale.unlink()
-        if (reason := self.missing(job.program[0], job.workdir)) is not None:
+        if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
             raise LaunchFailed(reason)
         with ExitStack() as files:
             streams = [files.enter_context(path.open("wb")) for path in (stdout, stderr)]
@@ -331,6 +331,6 @@ class Launcher(ABC):
         """
 
 
-def find(program: str, workdir: Path) -> str | None:
+def find(program: str, workdir: Path, path: str | None = None) -> str | None:
     """Where a program lies: in PATH, or relative to the working directory when its name has a slash."""
-    return shutil.which(str(workdir / program) if "/" in program else program, path=search_path())
+    return shutil.which(str(workdir / program) if "/" in program else program, path=path or search_path())

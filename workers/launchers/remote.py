@@ -150,8 +150,9 @@ class RemoteSession(Session):
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
 
-    def missing(self, program: str, workdir: Path) -> str | None:
-        answer, _ = self.first.ask("find", program=program, path=self._path(), directory=str(self.scratch / "work"))
+    def missing(self, program: str, workdir: Path, path: str | None = None) -> str | None:
+        where = {"path": path or self._path(), "directory": str(self.scratch / "work")}
+        answer, _ = self.first.ask("find", program=program, **where)
         return None if answer["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
 
     def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
@@ -168,7 +169,7 @@ class RemoteSession(Session):
         there = self._there(job)
         self._send_inputs(job, there)
         try:
-            if (reason := self.missing(job.program[0], job.workdir)) is not None:
+            if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
                 raise LaunchFailed(reason)
             outputs = (self.scratch / "stdout", self.scratch / "stderr")
             process = self.first.spawn(

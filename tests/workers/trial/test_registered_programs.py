@@ -12,9 +12,11 @@ from django.core.management import CommandError, call_command
 
 from experiments import workloads
 from experiments.errors import InvalidSpec
-from experiments.models import Program, State, Trial
+from experiments.models import Cluster, Program, State, Trial
 from experiments.spec import parse
+from tests.workers.clusters.mpi_programs import sum_over_mpich
 from workers import queue, tasks
+from workers.hosts.programs import search_path
 
 pytestmark = pytest.mark.usefixtures("registered_programs")
 
@@ -125,6 +127,56 @@ def test_ranks_may_run_programs_of_their_own(run_all: Callable[..., list[Trial]]
     assert trial.state == State.FINISHED, trial.message
     values = dict(trial.measurements.filter(metric__startswith="solver.").values_list("metric", "value"))
     assert values == {"solver.first": 7.0, "solver.others": 20.0}
+
+
+def shell_program(file: Path, *lines: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    file.chmod(0o755)
+    return file
+
+
+def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
+    image = tmp_path / "solver.sif"
+    shell_program(tmp_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
+    shell_program(tmp_path / "bin" / "solve-it", 'echo "rate = $1 per s"')
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    registered(program=["solve-it", "{steps}"], container=str(image), environment={"PATH": path}, keep=[])
+    (trial,) = run_all(workload="solver", parameters={"hosts": 2}, certificate="skip")
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.artifacts.get(kind="stdout").file.read_text().count(f"image {image}") == 2
+    assert trial.measurements.get(metric="solver.rate").value == 10.0
+
+
+def test_all_workers_look_in_the_path_that_the_installation_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/home/somebody/bin")
+    assert search_path().startswith("/home/somebody/bin:")
+    monkeypatch.setenv("RANKWIRE_PATH", "/opt/lab/bin")
+    assert search_path() == "/opt/lab/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@pytest.mark.parametrize("kind", ["ssh", "slurm"])
+def test_it_runs_on_real_hosts(
+    kind: str, run_all: Callable[..., list[Trial]], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A program of MPICH, behind a binary of the cluster's own, in one world of two hosts."""
+    hosts = request.getfixturevalue("ssh_hosts" if kind == "ssh" else "slurm")
+    Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings(mpi="mpich"))
+    told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
+    binary = {f"real-{kind}": {"binary": str(sum_over_mpich(tmp_path))}}
+    registered(
+        program=["sum"],
+        placeholders={},
+        inputs={},
+        environment={},
+        extract=told,
+        clusters=binary,
+        success="rank 1 of 2",
+    )
+    (trial,) = run_all(workload="solver", cluster=f"real-{kind}", parameters={"hosts": 2})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.measurements.get(metric="solver.sum").value == 3.0
+    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
 
 
 @pytest.mark.parametrize(
