@@ -10,7 +10,7 @@ PAGES = {
     "home": 18,
     "experiments": 6,
     "clusters": 4,
-    "workloads": 3,
+    "workloads": 4,
     "pulse": 3,
 }
 
