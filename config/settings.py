@@ -1,7 +1,7 @@
 """Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
 
-from datetime import timedelta
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from csp import constants as csp
