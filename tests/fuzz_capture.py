@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import analysis
 from tests.analysis import capture_files as files
+from tests.analysis.capture.encapsulations import KINDS
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
@@ -54,6 +55,8 @@ def seeds() -> list[bytes]:
         ethernet(ipv4(tcp(), total_length=0) + b"s" * 3000),
         ethernet(b"who has", kind=0x0806),
     ]
+    contents += [wrap(ipv4(tcp(seq=2, payload=b"inside")), 7) for wrap in KINDS.values()]
+    contents.append(ethernet(ipv4(udp(9, 4791, bytes.fromhex("040000000000001100000001") + bytes(20)), protocol=17)))
     frames = [Frame.whole(10**15 + 300_000 * k, contents[k % len(contents)], 128) for k in range(40)]
     sections = files.section(">") + files.interface(">", tsresol=0x94, tsoffset_s=5)
     sections += b"".join(files.enhanced(frame, ">") for frame in frames[:9])
