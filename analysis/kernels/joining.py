@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
+from analysis.kernels.raw import signed
 
 Bytes = npt.NDArray[np.uint8]
 Int64 = npt.NDArray[np.int64]
@@ -18,9 +19,10 @@ SHORTEST = 12
 
 @jit
 def _u32(data: Bytes, at: int) -> int:
-    return (
-        np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16 | np.int64(data[at + 3]) << 24
-    )
+    value = 0
+    for byte in range(4):
+        value |= signed(data[at + byte]) << (8 * byte)
+    return value
 
 
 @jit

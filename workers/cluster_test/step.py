@@ -44,11 +44,11 @@ def problem(name: str, value: str, seen: str, remedy: str = "", *commands: str) 
 
 
 def skipped(name: str, because: str) -> Step:
-    return Step(name, SKIPPED, "Not tried", because)
+    return Step(name, SKIPPED, "", because)
 
 
 def as_text(step: Mapping[str, Any]) -> str:
     """A stored step as lines of text, for whoever reads without a browser."""
-    lines = [f"{step['state']:<8} {step['name']}: {step['value']}"]
+    lines = [f"{step['state']:<8} {step['name']}" + (f": {step['value']}" if step["value"] else "")]
     lines += [" " * 9 + step[part] for part in ("seen", "remedy") if step[part]]
     return "\n".join([*lines, *(" " * 11 + command for command in step["commands"])])
