@@ -62,6 +62,14 @@ _EXAMPLES: Final = {
     "keep": "['*.log']",
 }
 """Fields that are tables or lists: written as YAML."""
+_LONG: Final = ("program", "container", "success", "failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Field):
+    """A field of one line, which may be as wide as two."""
+
+    is_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,4 +162,4 @@ def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Fi
         hint = "As you would type it: ./solver control --steps={steps}"
     if name in _EXAMPLES:
         return Area(name, label, texts[name], hint=hint, errors=told, example=_EXAMPLES[name])
-    return Field(name, label, texts[name], hint=hint, errors=told)
+    return Line(name, label, texts[name], hint=hint, errors=told, is_long=name in _LONG)
