@@ -21,6 +21,7 @@ RACK = {"name": "Bench rack", "kind": "ssh", "enabled": "on", "hosts": "n[1-3]",
 def set_up(page: Client, person: User) -> Client:
     """Signed in with the administration's permission to set clusters up."""
     names = ("add_cluster", "change_cluster")
+    User.objects.filter(pk=person.pk).update(is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename__in=names))
     return page
 
