@@ -65,6 +65,12 @@ class Extractor(BaseModel):
     delimiter: str = Field(",", min_length=1, max_length=1)
     pick: Pick = Field("last", description="Which of several numbers, or what of all of them.")
     factor: float = Field(1.0, description="The number is multiplied by it: 1e-6 makes seconds of microseconds.")
+    thousands: str = Field(
+        "",
+        max_length=1,
+        pattern=r"^[,.'_ \u202f\u00a0\u2019]?$",
+        description="What sets thousands apart: with ',' 1,234.5 is 1234.5.",
+    )
     at_least: float | None = Field(None, description="A run whose figure is smaller has failed.")
     at_most: float | None = Field(None, description="A run whose figure is larger has failed.")
     required: bool = Field(True, description="Whether a run without this figure has failed.")
@@ -107,7 +113,7 @@ class Extractor(BaseModel):
     def read(self, text: str) -> float | None:
         """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is not a number."""
         try:
-            values = [number_in(value) for value in self._raw_values(text)]
+            values = [number_in(self._without_thousands(value)) for value in self._raw_values(text)]
         except (ValueError, TypeError, csv.Error) as error:
             raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
         if not values:
@@ -130,6 +136,16 @@ class Extractor(BaseModel):
         rows = csv.DictReader(text.splitlines(), delimiter=self.delimiter, skipinitialspace=True)
         return [row[self.csv_column] for row in rows if row.get(self.csv_column) not in (None, "")]
 
+    def _without_thousands(self, printed: Any) -> Any:
+        """The number without what sets its groups of three digits apart; a word with other groups stays, and is refused."""
+        if not self.thousands or not isinstance(printed, str):
+            return printed
+        apart = re.escape(self.thousands)
+        whole = re.fullmatch(rf"([+-]?\d{{1,3}}(?:{apart}\d{{3}})+)((?:[.,]\d*)?)", printed.strip())
+        if whole is None:
+            return printed.replace(",", ".") if self.thousands == "." and printed.count(",") == 1 else printed
+        return whole[1].replace(self.thousands, "") + whole[2].replace(",", ".")
+
     def _place(self) -> str:
         where = f"in {self.file}" if self.file else "in the output"
         if self.regex is not None:
@@ -145,7 +161,7 @@ def number_in(printed: Any) -> float:
     if (fortran := _FORTRAN.fullmatch(word)) is not None:
         return float(f"{fortran[1]}e{fortran[2] or fortran[3]}")
     if _SEPARATED.fullmatch(word):
-        raise ValueError(f"{word!r} has separators, or a comma for a point; make the program print plain numbers")
+        raise ValueError(f"{word!r} has separators, or a comma for a point; say thousands: ',' or another sign")
     try:
         return float(word)
     except ValueError:

@@ -9,6 +9,7 @@ from experiments.errors import InvalidSpec, OutputError
 from experiments.metrics import find
 from experiments.spec import design, parse, parse_yaml
 from experiments.workloads import Mismatch, get
+from experiments.workloads.extractors import Extractor
 
 from .mpirun import run
 
@@ -298,3 +299,23 @@ def test_it_runs_a_real_program_without_a_shell(tmp_path):
     workload = get("command", definition)
     parsed = run(workload, workload.parameters_type.model_validate({**definition, "value": 2.5}), tmp_path)
     assert parsed.figures == {"command.value": 2.5, "command.ranks": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("thousands", "printed", "value"),
+    [
+        (",", "1,234,567.5", 1234567.5),
+        (".", "1.234.567,5", 1234567.5),
+        (".", "12,5", 12.5),
+        ("'", "1'234", 1234.0),
+        (",", "999", 999.0),
+    ],
+)
+def test_it_reads_numbers_whose_thousands_are_set_apart(thousands, printed, value):
+    assert Extractor(name="a", regex=r"a (\S+)", thousands=thousands).read(f"a {printed}") == value
+
+
+def test_it_refuses_separators_that_nobody_announced():
+    for thousands, printed in (("", "1,234"), (",", "12,34"), ("'", "1,234")):
+        with pytest.raises(OutputError, match=r"separators|no number"):
+            Extractor(name="a", regex=r"a (\S+)", thousands=thousands).read(f"a {printed}")

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from experiments import workloads
 from experiments.errors import InvalidSpec
 from experiments.models import Cluster, Program, State, Trial
+from experiments.registered import forget
 from experiments.spec import parse
 from tests.workers.clusters.mpi_programs import sum_over_mpich
 from workers import queue, tasks
@@ -217,3 +218,11 @@ def test_the_command_registers_a_file_and_prints_it(
     file.write_text("name: solver\nprogram: [a]\nkeep: ['/etc/*']\n")
     with pytest.raises(CommandError, match=r"solver.yaml: line 3, keep: "):
         call_command("program", str(file))
+
+
+def test_a_stored_program_that_cannot_be_read_any_more_hides_no_other(db: None) -> None:
+    registered()
+    Program.objects.create(slug="old", version=1, definition={"name": "old", "gone": 1})
+    forget()
+    assert workloads.find("solver") is not None
+    assert workloads.find("old") is None
