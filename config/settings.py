@@ -45,6 +45,10 @@ if TRIAL_PATH := ENVIRONMENT.text("RANKWIRE_PATH"):
     os.environ["RANKWIRE_PATH"] = TRIAL_PATH
 # Where files lie that bring workloads as Python classes.
 WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
+TRIAL_USER = ENVIRONMENT.integer("RANKWIRE_TRIAL_UID", 65530, least=1)  # of programs, where root runs the workers
+TRIAL_PROCESSES = ENVIRONMENT.integer("RANKWIRE_TRIAL_PROCESSES", 4096, least=64)
+TRIAL_MEMORY_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_MEMORY_MIB", 0) << 20  # 0 is most of the machine's
+TRIAL_DISK_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_DISK_MIB", 16 << 10, least=1) << 20
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [

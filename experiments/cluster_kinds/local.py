@@ -6,6 +6,12 @@ from experiments.cluster_kinds.base import MachineKind, StoredCluster
 from experiments.cluster_kinds.settings import NoSettings
 
 
+class LocalSettings(NoSettings):
+    """`confined` False: programs of trials run as the worker and see what it sees, where a machine allows nothing else."""
+
+    confined: bool = True
+
+
 class Local(MachineKind):
     """One host: the machine of the worker."""
 
@@ -13,7 +19,7 @@ class Local(MachineKind):
     title = "This machine"
     summary = "One host, no link"
     noun = "this machine"
-    settings_type = NoSettings
+    settings_type = LocalSettings
     exists_everywhere = True
 
     def most_hosts(self, cluster: StoredCluster) -> int | None:

@@ -228,12 +228,15 @@ class LocalKeeper(Keeper):
         host: str | None = None,
         job: bool = False,
         niceness: int = 0,
+        cell: Mapping[str, Any] | None = None,
     ) -> Process:
         """Start a program; `descriptors` become its 0, 1, 2, 3 ...
 
-        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it.
+        A *job* is over when it and everything it started are gone; a tool (capture, probe) lives beside it. In a `cell`
+        (`workers.keeper.cell.Plan`) it has three streams; descriptors of the cell's writable directories follow them.
         Raises LaunchFailed.
         """
+        confined = {} if cell is None else {"cell": dict(cell)}
         try:
             answer, (pidfd,) = self.ask(
                 "spawn",
@@ -244,6 +247,7 @@ class LocalKeeper(Keeper):
                 host=host,
                 job=job,
                 niceness=niceness,
+                **confined,
             )
         except OSError as error:
             raise LaunchFailed(f"{argv[0]} cannot be started: {error.strerror}.") from error

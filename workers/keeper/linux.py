@@ -5,13 +5,23 @@ from __future__ import annotations
 import ctypes
 import os
 from pathlib import Path
+from typing import Any
 
-CLONE_NEWUTS = 0x04000000  # linux/sched.h
+CLONE_NEWNS = 0x00020000  # linux/sched.h
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
-MS_BIND = 4096  # linux/mount.h
+MS_RDONLY = 1  # linux/mount.h
 MS_NOSUID = 2
 MS_NODEV = 4
+MS_NOEXEC = 8
+MS_REMOUNT = 32
+MS_BIND = 4096
+MS_REC = 16384
+MS_PRIVATE = 1 << 18
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 FALLOC_FL_KEEP_SIZE = 1  # linux/falloc.h
 FALLOC_FL_PUNCH_HOLE = 2
@@ -34,9 +44,14 @@ def setns(path: Path, kind: int) -> None:
     """Enter the namespace of kind CLONE_NEW* that `path` names (setns(2))."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _check(_libc.setns(descriptor, kind), f"setns {path}")
+        enter(descriptor, kind)
     finally:
         os.close(descriptor)
+
+
+def enter(descriptor: int, kind: int) -> None:
+    """The same by an open descriptor."""
+    _check(_libc.setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
@@ -50,6 +65,17 @@ def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: st
 def bind(source: Path, target: Path) -> None:
     """Show `source` at `target`, which must exist."""
     mount(str(source), target, flags=MS_BIND)
+
+
+def control(operation: int, *values: int) -> None:
+    """prctl(2) with up to four numbers."""
+    numbers = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    _check(_libc.prctl(operation, *numbers), f"prctl {operation}")
+
+
+def system_call(number: int, *values: Any) -> None:
+    """syscall(2), for what the C library has no function for."""
+    _check(_libc.syscall(ctypes.c_long(number), *values), f"system call {number}")
 
 
 def die_with_parent(signal_number: int) -> None:

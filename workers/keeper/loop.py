@@ -85,12 +85,16 @@ class Keeper:
         heard = time.monotonic()
         while not self.ending:
             busy = any(child.ended_ns is not None or child.kill_at_ns for child in self.children.values())
-            ready = [key.fileobj for key, _ in self.selector.select(TICK_S if busy else self.silence_limit_s())]
+            events = self.selector.select(TICK_S if busy else self.silence_limit_s())
+            ready = [key.fileobj for key, _ in events]
             if alarm_reader in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(alarm_reader, 4096)
             self.reap()
             self.bury()
+            for key, _ in events:
+                if key.data is not None:
+                    key.data()
             if self.owner in ready or (self.requests in ready and not self.serve()):
                 break
             if self.requests in ready:
@@ -133,7 +137,10 @@ class Keeper:
         return True
 
     def spawn(self, message: wire.Message, descriptors: list[int]) -> Answer:
-        order = spawn.Order.from_message(message, descriptors)
+        return self.start(spawn.Order.from_message(message, descriptors), message)
+
+    def start(self, order: spawn.Order, message: wire.Message) -> Answer:
+        """Start what was ordered and keep an eye on it."""
         started_ns = time.monotonic_ns()
         pid = spawn.start(order)
         self.children[pid] = Child(pid, message["job"], started_ns)
@@ -180,6 +187,11 @@ class Keeper:
                 child.ended_ns = time.monotonic_ns()
                 child.status = os.waitstatus_to_exitcode(status)
                 child.kill_at_ns = child.ended_ns + int(SWEEP_PATIENCE_S * 1e9)
+            else:
+                self.adopted_ended(pid, os.waitstatus_to_exitcode(status))
+
+    def adopted_ended(self, pid: int, status: int) -> None:
+        """A child that nobody ordered through a request has ended."""
 
     def bury(self) -> None:
         """Tell the worker of ended programs, a job only when nothing of it is left; kill what is overdue."""
@@ -193,9 +205,13 @@ class Keeper:
                 self.children.pop(child.pid)
                 self.tell(child)
             elif overdue:
+                self.overdue(child)
                 for entry in remains:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(entry.pid, signal.SIGKILL)
+
+    def overdue(self, child: Child) -> None:
+        """What is left of a job is about to be killed."""
 
     def remains(self, child: Child) -> list[table.Entry]:
         """What still lives of a job: every descendant of the keeper except the tools. Daemons leave their session and

@@ -17,6 +17,7 @@ class Entry(NamedTuple):
     parent: int
     session: int
     state: str
+    threads: int
     started_ticks: int
     user_s: float
     system_s: float
@@ -46,6 +47,7 @@ def read(pid: int) -> Entry | None:
         parent=int(fields[1]),
         session=int(fields[3]),
         state=fields[0],
+        threads=int(fields[17]),
         started_ticks=int(fields[19]),
         user_s=int(fields[11]) / TICKS_PER_SECOND,
         system_s=int(fields[12]) / TICKS_PER_SECOND,
@@ -67,6 +69,16 @@ def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) ->
             if child.session not in spared_sessions and child.state != "Z":
                 below.append(child)
     return below
+
+
+def private_memory_bytes(pid: int) -> int:
+    """Resident memory of a process that it shares with no file and nobody; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123
+            fields = stream.read().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * PAGE_BYTES
 
 
 def available_memory_bytes() -> int:

@@ -27,6 +27,8 @@ from workers.hosts.processes import LocalKeeper, Process, null_input
 from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
+from workers.keeper.cell import TEMPORARY
+from workers.launchers.confinement import Confinement, disk_use_bytes, outermost
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
@@ -70,7 +72,7 @@ class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
     `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank.
+    version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
     """
 
     program: tuple[str, ...]
@@ -85,6 +87,7 @@ class Job:
     interface: str | None = None
     open_mpi: int | None = None
     threads: int = 1
+    confinement: Confinement = field(default_factory=Confinement)
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""
@@ -150,6 +153,10 @@ class Session(ABC):
         """Why the network is not what it was at the start, in sentences. Cheap, unless thorough."""
         return []
 
+    def exceeded(self, job: Job) -> str:
+        """Which limit of its confinement the job has reached, as a sentence; empty for none, and where the hosts have their own."""
+        return ""
+
     @abstractmethod
     def alive(self) -> bool:
         """Whether it can run another job."""
@@ -179,7 +186,10 @@ class MachineSession(Session):
     capture_interface = "lo"
     interface = "lo"
     capture_filter: str | None = None
-    temporary: Path | None = None
+    confined = True
+    """Whether jobs run in a cell: the keeper has namespaces of its own."""
+    needed: tuple[Path, ...] = ()
+    """Files that jobs need although they lie where a cell is empty."""
 
     def __init__(self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
@@ -199,24 +209,30 @@ class MachineSession(Session):
         if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
             raise LaunchFailed(reason)
         with ExitStack() as files:
-            streams = [files.enter_context(path.open("wb")) for path in (stdout, stderr)]
+            streams = [files.enter_context(path.open("wb")).fileno() for path in (stdout, stderr)]
             nothing = null_input()
             files.callback(os.close, nothing)
+            writable = outermost([job.workdir, job.report_dir]) if self.confined else []
+            for path in writable:
+                streams.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
+                files.callback(os.close, streams[-1])
+            readable = [path for path in (*map(Path, job.wrapper), *self.needed) if path.is_absolute()]
             return self.keeper.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
-                directory=job.workdir,
-                descriptors=(nothing, *(stream.fileno() for stream in streams)),
+                directory=job.workdir.resolve(),
+                descriptors=(nothing, *streams),
                 host=self.first_host,
                 job=True,
+                cell=job.confinement.plan(readable=readable, writable=writable) if self.confined else None,
             )
 
     def environment_variables(self) -> dict[str, str]:
         """What programs see: the same few variables whoever starts the worker, and nothing of its secrets."""
         variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         variables |= {"PATH": search_path(), "LANG": "C.UTF-8"}
-        if self.temporary is not None:
-            variables["TMPDIR"] = str(self.temporary)
+        if self.confined:
+            variables["TMPDIR"] = str(TEMPORARY)
         return variables
 
     def sample(self) -> Sample:
@@ -224,6 +240,11 @@ class MachineSession(Session):
         message = self.keeper.ask("sample")[0]
         message["machine"]["cpu_ours_s"] += time.process_time()
         return Sample.from_message(message)
+
+    def exceeded(self, job: Job) -> str:
+        if not self.confined:
+            return ""
+        return job.confinement.exceeded(self.keeper.ask("use")[0], disk_use_bytes(job.workdir))
 
     def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)

@@ -1,10 +1,11 @@
-"""This machine alone: ranks talk over TCP on the loopback interface."""
+"""This machine alone: ranks talk over TCP on a loopback interface, which is no other program's where trials are confined."""
 
 from __future__ import annotations
 
 import os
+from typing import Any, Final
 
-from experiments.cluster_kinds.local import Local
+from experiments.cluster_kinds.local import Local, LocalSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalKeeper
 from workers.hosts.programs import missing_programs
@@ -21,17 +22,28 @@ from workers.launchers.base import (
     Tell,
     say_nothing,
 )
-from workers.testbed.probe import PROGRAMS
+from workers.testbed.probe import PROGRAMS, namespace_problems, unshare_argv
 
 HOST = "localhost"
 INTERFACE = "lo"
+UNCONFINED: Final = (
+    "Without namespaces a trial could read and change all that the worker can; only if every person who may start commands may do "
+    "that, set `confined: false` in the cluster's settings."
+)
 
 
 class LocalSession(MachineSession):
-    """The loopback interface carries everybody's traffic: record MPI's ports only."""
+    """The loopback interface carries also the launcher's traffic, or everybody's: record MPI's ports only."""
 
     capture_interface = INTERFACE
     interface = INTERFACE
+
+    def __init__(
+        self, launcher: LocalLauncher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any]
+    ) -> None:
+        super().__init__(launcher, keeper, hosts, facts)
+        self.confined = launcher.confined
+
     capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
 
 
@@ -40,8 +52,17 @@ class LocalLauncher(Launcher):
 
     kind = Local()
 
+    @property
+    def confined(self) -> bool:
+        """Whether trials are kept from the rest of the machine; an operator may give that up."""
+        return isinstance(self.settings, LocalSettings) and self.settings.confined
+
     def probe(self) -> list[str]:
-        return missing_programs({program: PROGRAMS[program] for program in ("mpirun", PYTHON)})
+        missing = missing_programs({program: PROGRAMS[program] for program in ("mpirun", PYTHON)})
+        if missing or not self.confined:
+            return missing
+        problems = missing_programs({"unshare": PROGRAMS["unshare"]}) or namespace_problems()
+        return [*problems, UNCONFINED] if problems else []
 
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return (HOST,) if host_count == 1 else ()
@@ -76,4 +97,11 @@ class LocalLauncher(Launcher):
             "capture_interface": INTERFACE,
             "link": {"bandwidth_bps": None, "mtu": None},
         }
-        return LocalSession(self, LocalKeeper(), (HOST,), facts)
+        keeper = LocalKeeper(unshare_argv() if self.confined else ())
+        if self.confined:
+            try:
+                keeper.ask("loopback")
+            except BaseException:
+                keeper.close()
+                raise
+        return LocalSession(self, keeper, (HOST,), facts)

@@ -30,7 +30,7 @@ class TestbedSession(MachineSession):
     first_host = "n1"
     capture_interface = commands.BRIDGE
     interface = commands.HOST_INTERFACE
-    temporary = fabric.TEMPORARY
+    needed = (fabric.REMOTE_SHELL, fabric.DOOR)
 
     def __init__(
         self, launcher: Launcher, keeper: LocalKeeper, hosts: tuple[str, ...], facts: dict[str, Any], plan: Plan

@@ -8,9 +8,11 @@ namespace and ends with it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,26 +21,21 @@ from pathlib import Path
 from typing import Any
 
 from workers.keeper import linux, spawn
-from workers.testbed import commands, emulation
+from workers.testbed import commands, door, emulation
 from workers.testbed.plan import Plan
 
 NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
 STATE = Path("/run/rankwire")
-TEMPORARY = STATE / "tmp"
-REMOTE_SHELL = STATE / "rsh"
+REMOTE_SHELL = STATE / "rsh"  # mpirun calls `rsh HOST COMMAND...` and expects a shell at the other side, as with ssh
+DOOR = STATE / "door"
 COMMAND_LIMIT_S = 20.0
 ATTACH_LIMIT_S = 10.0
+SIOCSIFFLAGS = 0x8914  # linux/sockios.h
+IFF_UP = 1
 EMULATOR_PRIORITY = (
     5  # real time, where allowed: an emulator that waits for a busy rank adds a delay that nobody asked for
 )
-
-# mpirun calls `rsh HOST COMMAND...` and expects a shell at the other side, as with ssh.
-REMOTE_SHELL_SCRIPT = f"""#!/bin/sh
-host=$1
-shift
-exec nsenter --net={NETWORKS}/$host --uts={HOST_NAMES}/$host -- sh -c "$*"
-"""
 
 __all__ = ["Built", "FabricError", "Plan", "build"]
 
@@ -92,6 +89,12 @@ def build(plan: Plan) -> Built:
         settings=settings(plan),
         facts={"receive_merging": _merging(merging_limited)},
     )
+
+
+def switch_on_loopback() -> None:
+    """The interface of a fresh network namespace that leads back to itself (netdevice(7)). Raises OSError."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
 
 
 def settings(plan: Plan) -> dict[str, str]:
@@ -162,16 +165,16 @@ def _merging(limited: bool) -> str:
 
 def _prepare_files(plan: Plan) -> None:
     """A private /run (namespace names, temporary files) and an /etc/hosts that knows the virtual hosts."""
-    linux.mount("tmpfs", Path("/run"), "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=1g")
-    # Whatever the umask: programs of a trial may change to another user, as a database server of root's does.
-    for directory in (NETWORKS, HOST_NAMES, STATE, TEMPORARY):
+    linux.mount("tmpfs", Path("/run"), "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=16m")
+    # Whatever the umask: programs of a trial run as another user.
+    for directory in (NETWORKS, HOST_NAMES, STATE):
         directory.mkdir(parents=True)
-        directory.chmod(0o1777 if directory == TEMPORARY else 0o755)
+        directory.chmod(0o755)
     hosts = STATE / "hosts"
     hosts.write_text(commands.hosts_file(plan))
     hosts.chmod(0o644)
     linux.bind(hosts, Path("/etc/hosts"))
-    REMOTE_SHELL.write_text(REMOTE_SHELL_SCRIPT)
+    REMOTE_SHELL.write_text(door.CLIENT.format(door=DOOR))
     REMOTE_SHELL.chmod(0o755)
     _name(NETWORKS / commands.HUB, "net")
 

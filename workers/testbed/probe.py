@@ -14,7 +14,6 @@ from workers.testbed import emulation
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
 PROGRAMS = {
     "unshare": "util-linux",
-    "nsenter": "util-linux",
     "ip": "iproute2",
     "tc": "iproute2",
     "ethtool": "ethtool",

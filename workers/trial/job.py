@@ -8,10 +8,17 @@ from typing import Any
 
 from experiments.spec import design
 from workers.launchers import Job
+from workers.launchers.confinement import Confinement
 
 
 def job_for(
-    workload: str, parameters: Mapping[str, Any], *, cluster: str, hosts: Sequence[str], directory: Path
+    workload: str,
+    parameters: Mapping[str, Any],
+    *,
+    cluster: str,
+    hosts: Sequence[str],
+    directory: Path,
+    confinement: Confinement | None = None,
 ) -> Job:
     """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts`` of a cluster."""
     threads = design.threads_of(workload, parameters)
@@ -24,4 +31,5 @@ def job_for(
         report_dir=directory / "ranks",
         environment={**design.environment(workload, parameters, cluster), "OMP_NUM_THREADS": str(threads)},
         threads=threads,
+        confinement=confinement or Confinement(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,8 @@ from workers.capture.options import CaptureOptions
 from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
-from workers.launchers import Process, Session
+from workers.launchers import Job, Process, Session
+from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import did_not_end, tail, timed_out, why_failed, with_output
@@ -106,6 +108,7 @@ class TrialRun:
             cluster=self.cluster_slug,
             hosts=session.hosts,
             directory=self.directory,
+            confinement=confinement(),
         )
         environment = session.environment(Path(job.program[0]), job.program[1:])
         self._require_one_world(session, environment, job.program[0])
@@ -123,13 +126,14 @@ class TrialRun:
             traffic = stack.enter_context(_live(capture))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
             try:
-                samples = self._watch(session, process, traffic, LaunchEnd(job.report_dir, self.ranks))
+                samples = self._watch(session, job, process, traffic)
             finally:
                 process.terminate(TERM_GRACE_S)
+            limit = session.exceeded(job)
             self._require_network(session, thorough=True)
             recorded = self._keep_recordings(session, recordings)
         usages = read_rank_usage(job.report_dir)
-        self._require_good_end(process, usages, len(usages))
+        self._require_good_end(process, usages, limit or _limit_told_by_signal(job, process, usages))
         world = self._require_world_as_asked(session, environment, usages)
         return Measured(
             process.elapsed_s,
@@ -256,8 +260,9 @@ class TrialRun:
         }
         return keep(named, self.directory, session.addresses, session.hosts, quiet_s=self._quiet_s())
 
-    def _watch(self, session: Session, process: Process, traffic: LiveTraffic, launch_end: LaunchEnd) -> list[Sample]:
-        """Wait for the end of the launch command: sample once a second, show progress, obey cancel and time limit."""
+    def _watch(self, session: Session, job: Job, process: Process, traffic: LiveTraffic) -> list[Sample]:
+        """Wait for the end of the launch command: sample once a second, show progress, obey cancel and all limits."""
+        launch_end = LaunchEnd(job.report_dir, self.ranks)
         samples = [session.sample()]
         deadline = time.monotonic() + self.spec.time_limit_s
         next_sample = time.monotonic() + 1.0
@@ -272,10 +277,21 @@ class TrialRun:
                 next_sample = now + 1.0
                 self._require_network(session)
                 self._require_end_in_time(launch_end)
+                self._require_within_limits(session, job, process)
                 samples.append(session.sample())
                 self.heart.show(self._progress(process, samples, traffic))
         samples.append(session.sample())
         return samples
+
+    def _require_within_limits(self, session: Session, job: Job, process: Process) -> None:
+        """Raise TrialFailed for a job that takes more of this machine than a trial may."""
+        for printed in (self.stdout, self.stderr):
+            if printed.exists():
+                thin_out(printed, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
+        if limit := session.exceeded(job):
+            process.terminate(0.0)
+            sentence = f"{self.workload.title} was stopped. {limit}"
+            raise TrialFailed(with_output(sentence, stdout=self.stdout, stderr=self.stderr))
 
     def _require_end_in_time(self, launch_end: LaunchEnd) -> None:
         """Raise TrialFailed for a launch command that hangs although its ranks are gone: the time limit may be days away."""
@@ -295,16 +311,21 @@ class TrialRun:
             "stdout_tail": tail(self.stdout, lines=20),
         }
 
-    def _require_good_end(self, process: Process, usages: Sequence[RankUsage], reported: int) -> None:
+    def _require_good_end(self, process: Process, usages: Sequence[RankUsage], limit: str) -> None:
         code = process.returncode
         if code is None or code != 0 or any(u.failed for u in usages):
-            raise TrialFailed(
-                why_failed(
-                    self.workload.title, code or 0, usages, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
-                )
+            reason = why_failed(
+                self.workload.title, code or 0, usages, ranks=self.ranks, stdout=self.stdout, stderr=self.stderr
             )
-        if reported < self.ranks:
+            raise TrialFailed(f"{limit} {reason}" if limit else reason)
+        if (reported := len(usages)) < self.ranks:
             raise TrialFailed(f"Only {reported} of {plural(self.ranks, 'rank')} reported their CPU time.")
+
+
+def _limit_told_by_signal(job: Job, process: Process, usages: Sequence[RankUsage]) -> str:
+    if signal.SIGXFSZ in {-(process.returncode or 0), *(usage.signal for usage in usages)}:
+        return job.confinement.file_too_long()
+    return ""
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -1,4 +1,7 @@
-"""Trials that leave something else than plain files: never waited for, never served, and named in the message."""
+"""Trials that leave something else than plain files: never waited for, never served, and named in the message.
+
+They run unconfined: a confined one reaches only its working directory (test_hostile_programs.py).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import pytest
 from django.conf import settings as django_settings
 
 from experiments.files import trial_directory
-from experiments.models import State, Trial
+from experiments.library import load_defaults
+from experiments.models import Cluster, State, Trial
 
 GOOD = "print('answer 42', flush=True)"
 STAY = "import time; time.sleep(3)"
@@ -19,7 +23,13 @@ STAY = "import time; time.sleep(3)"
 @pytest.fixture
 def ended(run_all: Callable[..., list[Trial]], script_workload: object) -> Callable[..., Trial]:
     """Runs one script to its end."""
-    return lambda script, **fields: run_all(workload="script", parameters={"script": script}, **fields)[0]
+
+    def run(script: str, **fields: Any) -> Trial:
+        load_defaults()
+        Cluster.objects.filter(slug="local").update(settings={"confined": False})
+        return run_all(workload="script", parameters={"script": script}, cluster="local", **fields)[0]
+
+    return run
 
 
 def served(trial: Trial) -> set[str]:

@@ -1,0 +1,215 @@
+"""Programs of trials that reach for what is not theirs, on both clusters of this machine: each finds nothing and harms nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.conf import settings as django_settings
+
+from experiments.models import State, Trial
+
+GOOD = "print('answer 42', flush=True)"
+
+
+@pytest.fixture(params=["testbed", "local"])
+def ended(
+    request: pytest.FixtureRequest, run_all: Callable[..., list[Trial]], script_workload: object
+) -> Callable[..., Trial]:
+    """Runs one rank of a script to its end, on one cluster after the other."""
+
+    def run(script: str, **fields: Any) -> Trial:
+        asked = {"cluster": request.param, "parameters": {"script": script, "hosts": 1}, "certificate": "skip"}
+        return run_all(workload="script", **{**asked, **fields})[0]
+
+    return run
+
+
+@pytest.fixture
+def told(ended: Callable[..., Trial]) -> Callable[..., Any]:
+    """What the expression at the end of a script gave inside of a trial."""
+
+    def run(script: str, expression: str) -> Any:
+        trial = ended(f"{script}\nimport json\nprint('told', json.dumps({expression}))\n{GOOD}")
+        assert trial.state == State.FINISHED, trial.message + trial.traceback
+        printed = trial.artifacts.get(name="stdout.txt").file.read_text()
+        (line,) = [line for line in printed.splitlines() if line.startswith("told ")]
+        return json.loads(line.removeprefix("told "))
+
+    return run
+
+
+@pytest.fixture
+def secret_files() -> Iterator[tuple[list[str], str]]:
+    """Files as an installation has them in its var directory, and the word that they hold."""
+    word = secrets.token_hex(8)
+    files = [Path(django_settings.VAR) / name for name in ("services.json", "admin-password", "secret-key")]
+    for file in files:
+        file.write_text(word)
+        file.chmod(0o644)
+    yield [str(file) for file in files], word
+    for file in files:
+        file.unlink()
+
+
+READ = """
+def read(name):
+    try:
+        return open(name).read()
+    except OSError as error:
+        return error.strerror
+"""
+
+
+def test_they_read_no_secret_of_the_installation(told: Callable[..., Any], secret_files: tuple[list[str], str]) -> None:
+    files, word = secret_files
+    assert word not in str(told(READ, f"[read(name) for name in {files!r}]"))
+
+
+def test_they_see_nothing_of_the_var_directory_but_their_own(told: Callable[..., Any]) -> None:
+    script = (
+        f"import os\nseen = [os.path.join(at, n) for at, d, f in os.walk({str(django_settings.VAR)!r}) for n in d + f]"
+    )
+    seen = [Path(name).relative_to(django_settings.VAR) for name in told(script, "seen")]
+    assert {path.parts[0] for path in seen} <= {"trials"}
+    assert len({path.parts[1] for path in seen if len(path.parts) > 1}) <= 1
+    assert {path.parts[2] for path in seen if len(path.parts) > 2} <= {"work", "ranks"}
+
+
+def test_they_reach_no_service_of_this_machine(told: Callable[..., Any], services: Any) -> None:
+    abstract = f"rankwire-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0{abstract}")
+        listening.listen()
+        sockets = [str(path) for path in Path(django_settings.VAR).rglob("*") if path.is_socket()]
+        script = f"""
+import socket
+def reached(family, address):
+    try:
+        socket.socket(family).connect(address)
+        return True
+    except OSError:
+        return False
+ports = [("127.0.0.1", port) for port in ({services.postgres.port}, {services.redis.port})]
+tried = [reached(socket.AF_INET, address) for address in ports]
+tried += [reached(socket.AF_UNIX, name) for name in {sockets!r} + ["\\0{abstract}"]]
+"""
+        assert set(told(script, "tried")) == {False}
+
+
+def test_they_change_no_file_of_another_trial(ended: Callable[..., Trial]) -> None:
+    first = ended(GOOD)
+    file = first.artifacts.get(name="stdout.txt").file
+    before = file.read_bytes()
+    ended(f"open({str(file)!r}, 'w').write('answer 43')\n{GOOD}")
+    ended(f"open('../../{first.pk}/stdout.txt', 'w').write('answer 43')\n{GOOD}")
+    assert file.read_bytes() == before
+
+
+def test_they_change_nothing_outside_of_their_work(told: Callable[..., Any]) -> None:
+    script = """
+import os
+def written(name):
+    try:
+        open(name, "w").close()
+        return True
+    except OSError:
+        return False
+places = ["/etc/x", "/usr/bin/x", "/x", "../stdout.txt", "../capture.pcapng.zst", "/proc/sys/net/ipv4/tcp_rmem"]
+"""
+    assert told(script, "[place for place in places if written(place)]") == []
+    assert told(script, "[written(place) for place in ('here', '/tmp/here', '/dev/shm/here')]") == [True] * 3
+
+
+def test_they_see_no_temporary_file_of_others_and_leave_none(told: Callable[..., Any]) -> None:
+    with tempfile.NamedTemporaryFile() as other:
+        assert told("import os", f"os.path.exists({other.name!r})") is False
+    left = Path(tempfile.gettempdir(), f"left-{os.getpid()}")
+    told("", f"open({str(left)!r}, 'w').close()")
+    assert not left.exists()
+
+
+def test_they_have_no_capability_and_get_none(told: Callable[..., Any]) -> None:
+    lines = told("", "open('/proc/self/status').read().splitlines()")
+    status = dict(line.split(":", 1) for line in lines)
+    held = {name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
+    assert set(held.values()) == {0}
+    assert (status["NoNewPrivs"].strip(), status["Seccomp"].strip()) == ("1", "2")
+
+
+def test_they_make_no_namespace_and_mount_nothing(told: Callable[..., Any]) -> None:
+    script = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+refused = [libc.unshare(flag) for flag in (0x10000000, 0x20000, 0x40000000)]
+refused += [libc.mount(b"none", b"/tmp", b"tmpfs", 0, None), libc.umount2(b"/tmp", 2)]
+"""
+    assert set(told(script, "refused")) == {-1}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no second one to give")
+def test_they_run_as_a_user_of_their_own_where_root_starts_them(told: Callable[..., Any]) -> None:
+    assert told("import os", "os.getuid()") not in {0, os.getuid()}
+
+
+UNLESS_THE_WORKER_IS_SEEN = f"""
+if os.path.exists("/proc/{os.getpid()}"):
+    raise SystemExit("the worker is seen: what follows would end it, and everything else on this machine")
+"""
+
+
+def test_they_neither_see_nor_harm_the_worker_or_its_keeper(told: Callable[..., Any]) -> None:
+    script = f"""
+import ctypes, os, signal
+{UNLESS_THE_WORKER_IS_SEEN}
+def traced(pid):
+    return ctypes.CDLL(None).ptrace(16, pid, 0, 0) == 0
+others = [traced({os.getpid()}), traced(1)]
+others += [os.access("/proc/1/root/etc", os.X_OK), os.access("/proc/1/mem", os.R_OK)]
+for number in (signal.SIGTERM, signal.SIGKILL):
+    try: os.kill(1, number)
+    except OSError: pass
+"""
+    assert set(told(script, "others")) == {False}
+
+
+def test_a_daemon_that_kills_all_that_it_sees_is_not_beside_the_next_trial(ended: Callable[..., Trial]) -> None:
+    mark = f"RANKWIRE_DAEMON={secrets.token_hex(8)}"
+    name, _, value = mark.partition("=")
+    script = f"""
+import os, signal, time
+{UNLESS_THE_WORKER_IS_SEEN}
+os.environ[{name!r}] = {value!r}
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(1, 32):
+            if number not in (9, 19): signal.signal(number, signal.SIG_IGN)
+        for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+            if pid != os.getpid():
+                try: os.kill(pid, signal.SIGKILL)
+                except OSError: pass
+        os.execv("/bin/sleep", ["sleep", "1000"])
+    os._exit(0)
+time.sleep(60)
+"""
+    first = ended(script)
+    assert first.state == State.FAILED
+    assert "the worker is seen" not in first.message
+    assert ended(GOOD).state == State.FINISHED
+    assert [pid for pid in psutil.pids() if mark.encode() in _environment(pid)] == []
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,106 @@
+"""What programs of a trial may see and take on this machine; `workers.keeper.cell` makes it so."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analysis.numbers import plural, size
+from workers.keeper.machine import memory_bytes
+
+NO_USER = 65530
+"""Of no account: systemd leaves 65520 to 65533 free, and Debian gives them to nobody."""
+OPEN_FILES = 1 << 16
+SCRATCH_BYTES = 1 << 30
+"""Of /tmp and the other temporary directories, which are memory."""
+MEMORY_SHARE = 0.9
+FULL = 0.9  # the kernel counts also processes of the keeper that have the same user
+KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
+"""What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
+MIB = 1 << 20
+BLOCK_BYTES = 512  # of stat(2)
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see.
+
+    `memory_bytes` None: most of the machine's. `disk_bytes`: of all that a trial writes in its directory.
+    """
+
+    user: int = NO_USER
+    hidden: tuple[Path, ...] = ()
+    processes: int = 4096
+    memory_bytes: int | None = None
+    disk_bytes: int = 16 << 30
+
+    @property
+    def most_memory_bytes(self) -> int:
+        """Of all programs together, and of each."""
+        return self.memory_bytes or whole_mib(memory_bytes() * MEMORY_SHARE)
+
+    def plan(self, *, readable: Iterable[Path], writable: Iterable[Path]) -> dict[str, Any]:
+        """`workers.keeper.cell.Plan` as a message."""
+        return {
+            "user": self.user,
+            "hidden": [str(path) for path in self.hidden],
+            "readable": [str(path) for path in readable],
+            "writable": [str(path) for path in writable],
+            "limits": {
+                "processes": self.processes,
+                "open_files": OPEN_FILES,
+                "file_bytes": self.disk_bytes,
+                "memory_bytes": self.most_memory_bytes,
+                "scratch_bytes": SCRATCH_BYTES,
+            },
+        }
+
+    def file_too_long(self) -> str:
+        """What SIGXFSZ means, as a sentence."""
+        return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
+
+    def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
+        """Which limit a trial has reached, as a sentence; empty for none. `use` is the keeper's answer."""
+        refused = use["refused"]
+        if use["processes"] >= FULL * self.processes or refused.get("processes"):
+            return (
+                f"It started all of the {plural(self.processes, 'process', 'processes')} that a trial may have at once."
+            )
+        if use["memory_bytes"] > self.most_memory_bytes or refused.get("memory"):
+            return f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have."
+        if disk_bytes > self.disk_bytes:
+            return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
+        return ""
+
+
+def whole_mib(size_bytes: float) -> int:
+    """So much at most, as a size that reads well."""
+    return int(size_bytes) // MIB * MIB
+
+
+def private_files(home: Path) -> list[Path]:
+    """What of the worker's home no program of a trial needs to see, where it runs as the same user."""
+    try:
+        return [path for path in home.iterdir() if path.name.startswith(".") and path.name not in KEPT_OF_HOME]
+    except OSError:
+        return []
+
+
+def disk_use_bytes(directory: Path) -> int:
+    """What the files in a directory take. It is asked for while programs make and remove them: what is gone counts nothing."""
+    total = 0
+    for _, _, files, descriptor in os.fwalk(directory, onerror=None):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * BLOCK_BYTES
+    return total
+
+
+def outermost(paths: Iterable[Path]) -> list[Path]:
+    """Without what lies in another of them."""
+    resolved = {path.resolve() for path in paths}
+    return sorted(path for path in resolved if not resolved & set(path.parents))

@@ -1,0 +1,92 @@
+"""How programs of a cell reach the other hosts of the test-bed: they ask the keeper, as they would ask an sshd.
+
+`CLIENT` is what mpirun calls in the place of ssh. It hands its standard streams over and waits. The keeper starts the command in
+the same cell on that host, so that no program needs the right to enter a namespace, and nobody gets out of the cell by asking.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from selectors import EVENT_READ, BaseSelector
+
+PYTHON = "/usr/bin/python3"
+MOST_WAITING = 512
+"""Connections at once: two for each of the most hosts that a test-bed has."""
+REQUEST_LIMIT_BYTES = 1 << 17
+FAILED = 255  # as ssh says it
+
+CLIENT = f"""#!{PYTHON} -IS
+import sys, _socket
+end = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+end.connect("{{door}}")
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+request = "\\0".join((sys.argv[1], " ".join(sys.argv[2:]))).encode("utf-8", "surrogateescape")
+end.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+answer = end.recv(16)
+sys.exit(int(answer) if answer else {FAILED})
+"""
+
+Start = Callable[[str, str, list[int]], int]
+"""Host, command for its shell, and standard streams to the process id of the command; raises OSError."""
+
+
+class Door:
+    """A socket that stands where the cell sees it."""
+
+    def __init__(self, path: Path, selector: BaseSelector, start: Start) -> None:
+        self._selector = selector
+        self._start = start
+        self._waiting: dict[int, socket.socket] = {}
+        self._open = 0
+        self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        self._listening.bind(str(path))
+        path.chmod(0o666)
+        self._listening.listen(MOST_WAITING)
+        selector.register(self._listening, EVENT_READ, self._accept)
+
+    def ended(self, pid: int, status: int) -> None:
+        """Tell whoever asked for this command how it ended."""
+        end = self._waiting.pop(pid, None)
+        if end is not None:
+            self._answer(end, status if status >= 0 else 128 - status)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            end, _ = self._listening.accept()
+            end.setblocking(False)
+            self._open += 1
+            if self._open > MOST_WAITING:
+                self._close(end)
+            else:
+                self._selector.register(end, EVENT_READ, partial(self._hear, end))
+
+    def _hear(self, end: socket.socket) -> None:
+        """One request, or the end of somebody who had none."""
+        self._selector.unregister(end)
+        streams: list[int] = []
+        try:
+            request, streams, _flags, _address = socket.recv_fds(end, REQUEST_LIMIT_BYTES, 3)
+            host, parted, command = request.decode("utf-8", "surrogateescape").partition("\0")
+            if parted and len(streams) == 3:
+                self._waiting[self._start(host, command, streams)] = end
+                return
+            self._close(end)
+        except OSError:
+            self._answer(end, FAILED)
+        finally:
+            for stream in streams:
+                os.close(stream)
+
+    def _answer(self, end: socket.socket, status: int) -> None:
+        with contextlib.suppress(OSError):
+            end.send(str(status).encode())
+        self._close(end)
+
+    def _close(self, end: socket.socket) -> None:
+        self._open -= 1
+        end.close()
