@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import pwd
+import re
 import signal
 import stat
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ WRITABLE = (*HIDDEN[:2], HIDDEN[3])
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
 READY = b"ready"
+ESCAPED = re.compile(r"\\([0-7]{3})")  # of a space, a tab, a newline and a backslash
 READ_ONLY = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID
 OUT_OF_REACH = (errno.EACCES, errno.ENOENT, errno.EINVAL)
 """Of a mount that lies below a hidden directory, or behind one that nobody here may pass."""
@@ -284,7 +286,7 @@ def _mounts() -> Iterator[tuple[Path, int]]:
     """Place and flags of every mount; proc(5), mountinfo."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split(" ")
-        place = fields[4].encode().decode("unicode_escape").encode("latin-1").decode(errors="surrogateescape")
+        place = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
         yield Path(place), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from workers.keeper import linux, spawn, table, wire
 from workers.keeper.counters import Counters, frames
+from workers.keeper.spawn import Order
 
 SWEEP_PATIENCE_S = 1.0  # launch daemons say goodbye within milliseconds of mpirun; a stray rank never does
 TICK_S = 0.005
@@ -137,9 +138,9 @@ class Keeper:
         return True
 
     def spawn(self, message: wire.Message, descriptors: list[int]) -> Answer:
-        return self.start(spawn.Order.from_message(message, descriptors), message)
+        return self.start(Order.from_message(message, descriptors), message)
 
-    def start(self, order: spawn.Order, message: wire.Message) -> Answer:
+    def start(self, order: Order, message: wire.Message) -> Answer:
         """Start what was ordered and keep an eye on it."""
         started_ns = time.monotonic_ns()
         pid = spawn.start(order)

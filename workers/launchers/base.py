@@ -212,11 +212,12 @@ class MachineSession(Session):
             streams = [files.enter_context(path.open("wb")).fileno() for path in (stdout, stderr)]
             nothing = null_input()
             files.callback(os.close, nothing)
+            program = self._granted_program(job)
             writable = outermost([job.workdir, job.report_dir]) if self.confined else []
             for path in writable:
                 streams.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
                 files.callback(os.close, streams[-1])
-            readable = [path for path in (*map(Path, job.wrapper), *self.needed) if path.is_absolute()]
+            readable = [path for path in (*map(Path, job.wrapper), *self.needed, *program) if path.is_absolute()]
             return self.keeper.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
@@ -226,6 +227,15 @@ class MachineSession(Session):
                 job=True,
                 cell=job.confinement.plan(readable=readable, writable=writable) if self.confined else None,
             )
+
+    def _granted_program(self, job: Job) -> list[Path]:
+        """The file of the program, which whoever may name it may run wherever it lies. Raises LaunchFailed."""
+        there = find(job.program[0], job.workdir) if self.confined else None
+        if there is None or Path(there).resolve().is_relative_to(job.workdir.resolve()):
+            return []
+        if reason := job.confinement.refusal(Path(there).resolve()):
+            raise LaunchFailed(reason)
+        return [Path(there).resolve()]
 
     def environment_variables(self) -> dict[str, str]:
         """What programs see: the same few variables whoever starts the worker, and nothing of its secrets."""

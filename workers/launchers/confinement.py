@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ OPEN_FILES = 1 << 16
 SCRATCH_BYTES = 1 << 30
 """Of /tmp and the other temporary directories, which are memory."""
 MEMORY_SHARE = 0.9
+FOR_OTHERS = stat.S_IROTH | stat.S_IXOTH
 FULL = 0.9  # the kernel counts also processes of the keeper that have the same user
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
 """What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
@@ -58,6 +60,14 @@ class Confinement:
                 "scratch_bytes": SCRATCH_BYTES,
             },
         }
+
+    def refusal(self, program: Path) -> str:
+        """Why programs of a trial cannot be this file of the machine, as a sentence; empty where they can."""
+        if {program, *program.parents} & {path.resolve() for path in self.hidden}:
+            return f"The program {program} lies where programs of trials see nothing: install it elsewhere."
+        if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
+            return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
+        return ""
 
     def file_too_long(self) -> str:
         """What SIGXFSZ means, as a sentence."""
