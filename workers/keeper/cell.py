@@ -178,7 +178,10 @@ def _be_first(plan: Plan, user: int | None, directories: Sequence[int], report: 
 
 
 def _arrange_files(plan: Plan, user: int | None, directories: Sequence[int]) -> None:
-    """Everything read-only, what is hidden empty, and what the plan grants in its own place."""
+    """Everything read-only, what is hidden empty, and what the plan grants in its own place.
+
+    Among what is hidden may be the interpreter's own files: from then on nothing can be imported.
+    """
     linux.mount("none", Path("/"), flags=linux.MS_REC | linux.MS_PRIVATE)
     os.chdir("/")
     os.umask(0o022)

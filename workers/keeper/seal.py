@@ -2,6 +2,7 @@
 
 What is given up here cannot be had back: `no_new_privs` holds for the program and all that it starts. The filter refuses what
 changes namespaces, mounts, keys, modules and clocks, and the younger doors into the kernel that containers keep shut too.
+Nothing here may import or look up a codec when it runs: the interpreter's own files may be out of sight by then.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import platform
 import resource
 import struct
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ AT_NUMBER, AT_ARCHITECTURE, AT_FIRST_ARGUMENT = 0, 4, 16
 FOREIGN_NUMBERS = 0x40000000  # of the x32 interface
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
 
-OOM_SCORE = 1000
+OOM_SCORE = b"1000"
 """A trial is what the kernel ends first when memory runs out, not the worker or its database."""
 
 
@@ -115,7 +115,7 @@ def _drop_capabilities() -> None:
 
 def filter_system_calls() -> None:
     """Refuse with EPERM what `PROCESSORS` lists. Nothing is filtered on a processor that is not there."""
-    numbers = PROCESSORS.get(platform.machine())
+    numbers = PROCESSORS.get(os.uname().machine)
     if numbers is None:
         return
     program = filter_program(numbers)
