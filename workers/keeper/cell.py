@@ -262,12 +262,12 @@ def _password_file(user: int | None) -> str | None:
     for a user without a name."""
     if user is None or _name_of(user) is not None:
         return None
-    known = Path("/etc/passwd").read_text(errors="replace")
+    known = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
     return f"{known.rstrip()}\n{USER_NAME}:x:{user}:{user}:programs of trials:{TEMPORARY}:/bin/sh\n"
 
 
 def _show_text(text: str, file: Path, path: Path) -> None:
-    file.write_text(text)
+    file.write_bytes(text.encode(errors="surrogateescape"))
     file.chmod(0o644)
     linux.bind(file, path)
 
@@ -287,7 +287,7 @@ def _make_read_only(writable: set[Path]) -> None:
 
 def _mounts() -> Iterator[tuple[Path, int]]:
     """Place and flags of every mount; proc(5), mountinfo."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in Path("/proc/self/mountinfo").read_bytes().decode(errors="surrogateescape").splitlines():
         fields = line.split(" ")
         place = ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[4])
         yield Path(place), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))

@@ -81,8 +81,12 @@ def limit(limits: dict[str, int]) -> None:
         if hard == resource.RLIM_INFINITY or bound < hard:
             hard = bound
         resource.setrlimit(number, (hard if soft == resource.RLIM_INFINITY or soft > hard else soft, hard))
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as stream:  # noqa: PTH123
-        stream.write(str(OOM_SCORE))
+    with contextlib.suppress(OSError):
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(score, OOM_SCORE)
+        finally:
+            os.close(score)
 
 
 def give_up_rights(user: int | None) -> None:
