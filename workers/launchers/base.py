@@ -28,7 +28,7 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper.cell import TEMPORARY
-from workers.launchers.confinement import Confinement, disk_use_bytes, outermost
+from workers.launchers.confinement import Confinement, disk_use_bytes, open_path, outermost
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
@@ -230,17 +230,17 @@ class MachineSession(Session):
 
     def _granted_program(self, job: Job) -> list[Path]:
         """The file of the program, which whoever may name it may run wherever it lies. Raises LaunchFailed."""
-        there = find(job.program[0], job.workdir) if self.confined else None
-        if there is None or Path(there).resolve().is_relative_to(job.workdir.resolve()):
+        program = Path(job.program[0]).resolve()
+        if not self.confined or not Path(job.program[0]).is_absolute() or program.is_relative_to(job.workdir.resolve()):
             return []
-        if reason := job.confinement.refusal(Path(there).resolve()):
+        if reason := job.confinement.refusal(program):
             raise LaunchFailed(reason)
-        return [Path(there).resolve()]
+        return [program]
 
     def environment_variables(self) -> dict[str, str]:
         """What programs see: the same few variables whoever starts the worker, and nothing of its secrets."""
         variables = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        variables |= {"PATH": search_path(), "LANG": "C.UTF-8"}
+        variables |= {"PATH": open_path(search_path()) if self.confined else search_path(), "LANG": "C.UTF-8"}
         if self.confined:
             variables["TMPDIR"] = str(TEMPORARY)
         return variables

@@ -110,6 +110,21 @@ def disk_use_bytes(directory: Path) -> int:
     return total
 
 
+def open_path(path: str) -> str:
+    """PATH without the directories that programs of trials cannot enter, as a user of their own: what is found there would be
+    described, and something else run."""
+    if os.geteuid() != 0:
+        return path
+    return ":".join(part for part in path.split(":") if _open_to_others(Path(part)))
+
+
+def _open_to_others(directory: Path) -> bool:
+    try:
+        return all(each.stat().st_mode & stat.S_IXOTH for each in (directory, *directory.parents))
+    except OSError:
+        return False
+
+
 def outermost(paths: Iterable[Path]) -> list[Path]:
     """Without what lies in another of them."""
     resolved = {path.resolve() for path in paths}
