@@ -80,6 +80,8 @@ def move(file: Path, target: Path) -> Path:
     """Move a plain file into the place of whatever is there; return its new place. Raise NotPlain, or OSError where it is gone."""
     with opened(file) as stream:
         os.fchmod(stream.fileno(), FILE_MODE)
+        if os.fstat(stream.fileno()).st_uid != os.geteuid():  # of a program that ran as another user: ours from now on
+            os.fchown(stream.fileno(), os.geteuid(), os.getegid())
         remove(target)
     return file.rename(target)
 
