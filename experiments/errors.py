@@ -8,7 +8,8 @@ RepositoryError
 ├── CannotExplore      a question to the explorer has no meaning
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
-└── NotPlain           what lies in the place of a trial's file is none that may be read
+├── NotPlain           what lies in the place of a trial's file is none that may be read
+└── Tampered           a stored file is not the one that its trial left
 """
 
 from __future__ import annotations
@@ -75,6 +76,10 @@ class StaleTrial(RepositoryError):
 
 class OutputError(RepositoryError):
     """The workload ended well but its output lacks what the parser needs."""
+
+
+class Tampered(RepositoryError):
+    """A stored file has another content than when its trial ended: it is neither served nor analysed."""
 
 
 class NotPlain(RepositoryError):

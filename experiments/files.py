@@ -11,6 +11,7 @@ import zstandard
 from django.conf import settings
 
 from experiments import plain_files
+from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
@@ -30,15 +31,15 @@ def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
 
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
-    """Return the stored analysis of a trial's capture, or None when there is none."""
+    """Return the stored analysis of a trial's capture, or None when there is none that can be believed."""
     return read_analyses([trial]).get(trial.pk)
 
 
 def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
-    """Return the stored analyses by trial, of those that have one: one query for all."""
+    """Return the stored analyses by trial, of those that have one that can be believed: one query for all."""
     artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
-    present = [artifact for artifact in artifacts if artifact.file.is_file()]
-    return {a.trial_id: json.loads(zstandard.decompress(a.file.read_bytes())) for a in present}
+    files = {artifact.trial_id: _intact(artifact) for artifact in artifacts}
+    return {key: json.loads(zstandard.decompress(file.read_bytes())) for key, file in files.items() if file is not None}
 
 
 def write_measured(file: Path, result: TrialResult) -> None:
@@ -47,8 +48,15 @@ def write_measured(file: Path, result: TrialResult) -> None:
 
 
 def read_measured(trial: Trial) -> TrialResult | None:
-    """Return what ``write_measured`` wrote for a trial; None where it wrote nothing or the file is gone."""
-    artifact = trial.artifacts.filter(name=MEASURED_NAME, removed_at=None).first()
-    if artifact is None or not artifact.file.is_file():
+    """Return what ``write_measured`` wrote for a trial; None where it wrote nothing, or the file is gone or was changed."""
+    file = _intact(trial.artifacts.filter(name=MEASURED_NAME, removed_at=None).first())
+    return None if file is None else TrialResult(**json.loads(file.read_text()))
+
+
+def _intact(artifact: Artifact | None) -> Path | None:
+    if artifact is None:
         return None
-    return TrialResult(**json.loads(artifact.file.read_text()))
+    try:
+        return artifact.intact()
+    except (Tampered, NotPlain, OSError):
+        return None

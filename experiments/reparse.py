@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
-from experiments.errors import OutputError
+from experiments.errors import NotPlain, OutputError, Tampered
 from experiments.files import MEASURED_NAME, read_measured, trial_directory, write_measured
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.selectors.diagnosis import forget_diagnosis
@@ -111,11 +111,14 @@ def _workload(trial: Trial) -> workloads.Workload:
 
 
 def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
-    """Return standard output and the files that the run wrote; None where one of those that were kept is gone."""
+    """Return standard output and the files that the run wrote; None where one of those that were kept is gone or was changed."""
     kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
-    if any(a.removed_at is not None or not a.file.is_file() for a in kept):
+    try:
+        texts = {a.name: a.intact().read_text(errors="replace") for a in kept if a.removed_at is None}
+    except (Tampered, NotPlain, OSError):
         return None
-    texts = {a.name: a.file.read_text(errors="replace") for a in kept}
+    if len(texts) < len(kept):
+        return None
     stdout = next((a.name for a in kept if a.kind == Artifact.Kind.STDOUT), None)
     return None if stdout is None else (texts.pop(stdout), texts)
 

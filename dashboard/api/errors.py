@@ -10,14 +10,14 @@ from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from experiments.errors import FieldError, InvalidSpec, ReadOnly, StaleTrial
+from experiments.errors import FieldError, InvalidSpec, ReadOnly, StaleTrial, Tampered
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
         return Response({"errors": [entry(each) for each in error.errors]}, status=400)
-    if isinstance(error, ReadOnly | StaleTrial):
+    if isinstance(error, ReadOnly | StaleTrial | Tampered):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
     response = exception_handler(error, context)
     if response is not None:

@@ -77,7 +77,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
             raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
         return Response({"cancelled": trial.cancel()})
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **schema.errors(404, 410)})
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **schema.errors(404, 409, 410)})
     @action(
         detail=True,
         methods=["get"],
@@ -92,7 +92,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None or not artifact.file.is_file():
             raise Gone(f"{artifact.name} is no longer kept")
-        return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+        return FileResponse(artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
 
     def get_object(self) -> Trial:
         if self.action == "retrieve":

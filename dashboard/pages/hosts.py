@@ -12,6 +12,7 @@ from analysis.numbers import SHARE
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.lookup import find_trial
 from dashboard.trial.host_samples import QUANTITIES, HostSamples, read_samples
+from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial
 
 _VIEWS: Final = (
@@ -39,7 +40,9 @@ def _panel(trial: Trial) -> dict[str, Any]:
     if artifact.removed_at is not None:
         return {"why": f"{artifact.name} was removed from the store; nothing is left to draw."}
     try:
-        samples = read_samples(artifact.file)
+        samples = read_samples(artifact.intact())
+    except (Tampered, NotPlain) as error:
+        return {"why": str(error)}
     except OSError:
         return {"why": f"{artifact.name} is no longer in its place on disk; nothing is left to draw."}
     except ValueError as error:

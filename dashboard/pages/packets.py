@@ -14,6 +14,7 @@ from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
 from dashboard.lookup import asked, find_trial
 from dashboard.trial.packets import protocol, row
+from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial
 
 PAGE = 50
@@ -29,14 +30,15 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     A filter or number that is none is answered at its field, and the list stays as it was.
     """
     trial = find_trial(request, pk)
-    capture = _capture(trial)
     display_filter = asked(request, "filter")[:_LONGEST_FILTER]
     try:
         first, last = _number(request, "first", 1), _number(request, "last", _LAST_FRAME)
     except ValueError as error:
         return _wrong(request, "range", str(error))
     try:
-        listed = dissect(capture, frames=(first, last), display_filter=display_filter, limit=PAGE, timeout_s=TIMEOUT_S)
+        listed = dissect(
+            _capture(trial), frames=(first, last), display_filter=display_filter, limit=PAGE, timeout_s=TIMEOUT_S
+        )
     except FilterError as error:
         return _wrong(request, "filter", str(error))
     except (CaptureError, ValueError) as error:
@@ -67,7 +69,10 @@ def _capture(trial: Trial) -> Path:
     artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None or not artifact.file.is_file():
         raise Http404("no capture of this trial is kept")
-    return artifact.file
+    try:
+        return artifact.intact()
+    except (Tampered, NotPlain) as error:
+        raise CaptureError(str(error)) from None
 
 
 def _number(request: HttpRequest, name: str, default: int) -> int:

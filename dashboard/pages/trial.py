@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +23,7 @@ from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, may_run_more, visible_trials
-from experiments.errors import StaleTrial
+from experiments.errors import NotPlain, StaleTrial, Tampered
 from experiments.metrics import HEADLINE, find, is_metric
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
@@ -110,12 +110,15 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def download(request: HttpRequest, pk: int, name: str) -> FileResponse:
-    """One stored file of a trial."""
+def download(request: HttpRequest, pk: int, name: str) -> FileResponse | HttpResponse:
+    """One stored file of a trial, as the trial left it or not at all."""
     artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
-    return FileResponse(artifact.file.open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+    try:
+        return FileResponse(artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+    except Tampered as error:
+        return HttpResponse(str(error), status=HTTPStatus.CONFLICT, content_type="text/plain; charset=utf-8")
 
 
 def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
@@ -187,12 +190,16 @@ def _output(trial: Trial) -> dict[str, Any]:
     texts: dict[str, Any] = {}
     for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
         if artifact.file.is_file():
-            text, cut = _tail(artifact.file)
+            text, cut = _tail(artifact)
             texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
     return {"texts": texts}
 
 
-def _tail(file: Path) -> tuple[str, bool]:
+def _tail(artifact: Artifact) -> tuple[str, bool]:
+    try:
+        file = artifact.intact()
+    except (Tampered, NotPlain) as error:
+        return f"({error})", False
     size = file.stat().st_size
     with file.open("rb") as stream:
         stream.seek(max(0, size - SHOWN_BYTES))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,6 +13,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from experiments import plain_files
+from experiments.errors import Tampered
 
 
 class Artifact(models.Model):
@@ -48,19 +51,43 @@ class Artifact(models.Model):
         """The file's place on disk."""
         return Path(settings.VAR) / self.path
 
+    def intact(self) -> Path:
+        """Return the file's place once its content is known to be what the trial left.
+
+        Raise Tampered where it is not, NotPlain where no plain file lies there, OSError where it is gone.
+        """
+        with plain_files.opened(self.file) as stream:
+            status = os.fstat(stream.fileno())
+            version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if status.st_size != self.size_bytes or _digest(self.file, version) != self.sha256:
+            raise Tampered(
+                f"{self.name} was changed after its trial ended: its hash is another one. It is kept, but not used."
+            )
+        return self.file
+
     @classmethod
     def describe(cls, trial_id: int, kind: str, file: Path) -> Artifact:
         """Return an unsaved row for an existing file below the storage directory. Raise NotPlain for anything but a plain one."""
-        digest = hashlib.sha256()
-        with plain_files.opened(file) as stream:
-            while chunk := stream.read(1 << 20):
-                digest.update(chunk)
-            size_bytes = stream.tell()
+        digest, size_bytes = _hash(file)
         return cls(
             trial_id=trial_id,
             kind=kind,
             name=file.name,
             path=str(file.relative_to(settings.VAR)),
             size_bytes=size_bytes,
-            sha256=digest.hexdigest(),
+            sha256=digest,
         )
+
+
+def _hash(file: Path) -> tuple[str, int]:
+    digest = hashlib.sha256()
+    with plain_files.opened(file) as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+        return digest.hexdigest(), stream.tell()
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(file: Path, _version: tuple[int, ...]) -> str:
+    """The hash of this version of the file: whoever writes to it, or puts another in its place, changes ctime or inode."""
+    return _hash(file)[0]

@@ -68,3 +68,11 @@ def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     return Artifact.describe(trial.pk, kind, file)
+
+
+def store_again(artifact: Artifact, content: bytes) -> None:
+    """Let the trial have left another content in this file."""
+    artifact.file.write_bytes(content)
+    left = Artifact.describe(artifact.trial_id, artifact.kind, artifact.file)
+    artifact.size_bytes, artifact.sha256 = left.size_bytes, left.sha256
+    artifact.save()

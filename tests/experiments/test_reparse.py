@@ -76,7 +76,7 @@ def test_it_updates_summaries_and_findings(trial, empty_redis):
 
 
 def test_it_leaves_an_output_that_the_parser_refuses_alone(trial):
-    trial.artifacts.get().file.write_bytes(b"something else")
+    factories.store_again(trial.artifacts.get(), b"something else")
     counts = reparse([trial])
     assert "printed no loop time" in counts.refused[trial.pk]
     assert values(trial)["water.loop_time_s"] == 99.0
@@ -112,8 +112,15 @@ def test_it_finishes_a_failed_trial_whose_output_can_be_read_now(refused):
     assert reparse(candidates()).unchanged == 1
 
 
+def test_it_does_not_read_a_file_that_was_changed_since(trial):
+    trial.artifacts.get().file.write_bytes(b"something else")
+    counts = reparse([trial])
+    assert counts.refused == {}
+    assert values(trial)["water.loop_time_s"] == 99.0
+
+
 def test_it_leaves_a_failed_trial_failed_when_its_output_is_refused_again(refused):
-    refused.artifacts.get(kind="stdout").file.write_bytes(b"something else")
+    factories.store_again(refused.artifacts.get(kind="stdout"), b"something else")
     counts = reparse(candidates())
     assert list(counts.refused) == [refused.pk]
     refused.refresh_from_db()

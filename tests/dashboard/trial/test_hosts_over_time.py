@@ -13,6 +13,7 @@ from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.charts.figures import checked
 from tests.dashboard.trial.samples import row
+from tests.experiments import factories
 
 CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_bytes", "drops_per_s"))
 
@@ -155,16 +156,15 @@ def test_it_fetches_the_panel_of_a_trial(page, trial):
 
 
 def test_it_shows_drops_where_there_were_any(page, trial):
-    file = trial.artifacts.get(kind="samples").file
-    file.write_text(json.dumps([row(1.0, drops=4)]))
+    factories.store_again(trial.artifacts.get(kind="samples"), json.dumps([row(1.0, drops=4)]).encode())
     assert ">Dropped</button>" in panel(page, trial)
 
 
 def test_it_says_plainly_what_is_missing(page, trial):
     artifact = trial.artifacts.get(kind="samples")
-    artifact.file.write_text("[]")
+    factories.store_again(artifact, b"[]")
     assert "No second sample was taken" in panel(page, trial)
-    artifact.file.write_text('[{"t_s"')
+    factories.store_again(artifact, b'[{"t_s"')
     assert "samples.json cannot be read" in panel(page, trial)
     artifact.file.unlink()
     assert "samples.json is no longer in its place on disk" in panel(page, trial)

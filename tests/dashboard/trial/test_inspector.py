@@ -38,8 +38,7 @@ def trial(submit, run) -> Trial:
         },
     )
     for kind, name in (("capture", "capture.pcapng"), ("analysis", ANALYSIS_NAME)):
-        path = f"trials/{trial.pk}/{name}"
-        Artifact.objects.create(trial=trial, kind=kind, name=name, path=path, size_bytes=1, sha256="0")
+        Artifact.describe(trial.pk, kind, directory / name).save()
     return trial
 
 
