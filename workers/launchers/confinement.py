@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ BLOCK_BYTES = 512  # of stat(2)
 
 @dataclass(frozen=True)
 class Confinement:
-    """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see.
+    """`user`: whom programs run as where root runs the worker; `hidden`: what no program of a trial must see,
+    besides the worker's temporary files.
 
     `memory_bytes` None: most of the machine's. `disk_bytes`: of all that a trial writes in its directory.
     """
@@ -49,7 +51,7 @@ class Confinement:
         """`workers.keeper.cell.Plan` as a message."""
         return {
             "user": self.user,
-            "hidden": [str(path) for path in self.hidden],
+            "hidden": [tempfile.gettempdir(), *map(str, self.hidden)],
             "readable": [str(path) for path in readable],
             "writable": [str(path) for path in writable],
             "limits": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -24,11 +23,7 @@ def confinement() -> Confinement:
     keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
     return Confinement(
         user=settings.TRIAL_USER,
-        hidden=(
-            *(Path(settings.VAR), settings.BASE_DIR / ".env", Path(tempfile.gettempdir())),
-            *keys,
-            *private_files(Path.home()),
-        ),
+        hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
         processes=settings.TRIAL_PROCESSES,
         memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
         disk_bytes=min(settings.TRIAL_DISK_BYTES, whole_mib(shutil.disk_usage(settings.VAR).free / 2)),
