@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from experiments import workloads
 from experiments.library import load_defaults
@@ -22,6 +25,14 @@ def script_workload(monkeypatch: pytest.MonkeyPatch) -> ScriptWorkload:
     workload = ScriptWorkload()
     monkeypatch.setitem(workloads._WORKLOADS, workload.slug, workload)
     return workload
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that programs of trials see, unlike ``tmp_path``: for what they start or look for themselves."""
+    with tempfile.TemporaryDirectory(dir=settings.BASE_DIR / "var", prefix="programs-") as place:
+        Path(place).chmod(0o755)
+        yield Path(place)
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ def states(experiment: Experiment) -> list[str]:
 
 
 @pytest.fixture
-def held(run_all: Callable[..., list[Trial]], tmp_path: Path) -> Experiment:
-    trials = run_all(**FAILING, parameters=failing(tmp_path / "there"), repetitions=4)
+def held(run_all: Callable[..., list[Trial]], open_path: Path) -> Experiment:
+    trials = run_all(**FAILING, parameters=failing(open_path / "there"), repetitions=4)
     return Experiment.objects.get(pk=trials[0].experiment_id)
 
 
@@ -48,12 +48,12 @@ def test_going_on_runs_the_rest_whatever_they_do(held: Experiment) -> None:
     assert states(held) == [State.FAILED] * 4
 
 
-def test_running_the_failed_one_again_asks_again(held: Experiment, tmp_path: Path) -> None:
+def test_running_the_failed_one_again_asks_again(held: Experiment, open_path: Path) -> None:
     held.rerun_failed()
     tasks.work(held.cluster_id)
     held.refresh_from_db()
     assert (held.hold, states(held).count(State.QUEUED)) == (Hold.HELD, 3)
-    (tmp_path / "there").touch()
+    (open_path / "there").touch()
     queue.run_again(held.trials.get(state=State.FAILED, superseded=False))
     tasks.work(held.cluster_id)
     held.refresh_from_db()
@@ -61,8 +61,8 @@ def test_running_the_failed_one_again_asks_again(held: Experiment, tmp_path: Pat
     assert states(held).count(State.FINISHED) == 4
 
 
-def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
-    there = tmp_path / "there"
+def test_a_program_that_has_finished_before_is_not_held(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    there = open_path / "there"
     there.touch()
     run_all(**FAILING, parameters=failing(there))
     there.unlink()
@@ -110,10 +110,10 @@ def test_other_figures_of_a_command_are_read_without_a_new_run(
 
 
 def test_the_command_says_that_the_rest_is_held_and_how_to_go_on(
-    tmp_path: Path, transactional_db: None, empty_redis: object, monkeypatch: pytest.MonkeyPatch
+    open_path: Path, transactional_db: None, empty_redis: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "first.yaml"
-    fields = {"name": "first", **FAILING, "parameters": failing(tmp_path / "there"), "repetitions": 3}
+    file = open_path / "first.yaml"
+    fields = {"name": "first", **FAILING, "parameters": failing(open_path / "there"), "repetitions": 3}
     file.write_text(yaml.safe_dump(fields))
     # The command waits for a worker: here it is one.
     monkeypatch.setattr(queue, "_send", lambda task, key: tasks.work(key))

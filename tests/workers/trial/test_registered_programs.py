@@ -134,11 +134,11 @@ def shell_program(file: Path, *lines: str) -> Path:
     return file
 
 
-def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
-    image = tmp_path / "solver.sif"
-    shell_program(tmp_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
-    shell_program(tmp_path / "bin" / "solve-it", 'echo "rate = $1 per s"')
-    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    image = open_path / "solver.sif"
+    shell_program(open_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
+    shell_program(open_path / "bin" / "solve-it", 'echo "rate = $1 per s"')
+    path = f"{open_path / 'bin'}:/usr/bin:/bin"
     registered(program=["solve-it", "{steps}"], container=str(image), environment={"PATH": path}, keep=[])
     (trial,) = run_all(workload="solver", parameters={"hosts": 2}, certificate="skip")
     assert trial.state == State.FINISHED, trial.message

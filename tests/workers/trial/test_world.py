@@ -72,9 +72,9 @@ def test_it_says_what_could_not_be_checked() -> None:
 
 
 def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
-    run_all: Callable[..., list[Trial]], tmp_path: Path
+    run_all: Callable[..., list[Trial]], open_path: Path
 ) -> None:
-    script = hidden_in_script(tmp_path, f"{mpi_program(tmp_path, 'libmpich.so.12')}", "echo done")
+    script = hidden_in_script(open_path, f"{mpi_program(open_path, 'libmpich.so.12')}", "echo done")
     (trial,) = run_all(
         workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
     )
@@ -84,8 +84,8 @@ def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(
     assert trial.message.endswith("To mend it, build it with the compiler of Open MPI.")
 
 
-def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
-    script = hidden_in_script(tmp_path, f"exec {mpi_program(tmp_path, 'libmpi.so.40')}")
+def test_a_program_in_a_script_that_runs_as_asked_is_told(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    script = hidden_in_script(open_path, f"exec {mpi_program(open_path, 'libmpi.so.40')}")
     (trial,) = run_all(
         workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
     )
