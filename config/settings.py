@@ -146,6 +146,7 @@ CONTENT_SECURITY_POLICY = {
             csp.SELF,
             "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
         ],  # Plotly's own, empty until filled
+        "style-src-attr": [csp.UNSAFE_INLINE],  # Plotly sets them on the pixels of a map; our templates have none
         "img-src": [csp.SELF, "data:", "blob:"],  # a chart that is saved as a picture
         "font-src": [csp.SELF],
         "connect-src": [csp.SELF],

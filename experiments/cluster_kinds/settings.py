@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+_NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 
 
 def _as_name(text: str) -> str:

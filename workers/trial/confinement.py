@@ -14,19 +14,22 @@ from experiments.models import Cluster
 from workers.keeper import linux
 from workers.launchers.confinement import Confinement, private_files, whole_mib
 
+_LEAST_DISK_BYTES: Final = 64 << 20
+"""Of a trial on a disk that is nearly full: what does not fit there is told by the disk."""
 _HOLE: Final = 1 << 20
 """Less is not worth a call."""
 
 
 def confinement() -> Confinement:
     """Return what a trial that begins now may see and take."""
+    free = shutil.disk_usage(settings.VAR).free
     keys = [Path(value) for each in Cluster.objects.values_list("settings", flat=True) for value in _files_named(each)]
     return Confinement(
         user=settings.TRIAL_USER,
         hidden=(Path(settings.VAR), settings.BASE_DIR / ".env", *keys, *private_files(Path.home())),
         processes=settings.TRIAL_PROCESSES,
         memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
-        disk_bytes=min(settings.TRIAL_DISK_BYTES, whole_mib(shutil.disk_usage(settings.VAR).free / 2)),
+        disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
     )
 
 

@@ -38,4 +38,4 @@ def test_it_has_a_chip_for_every_state_of_trials_and_experiments(page, submit):
 def test_it_offers_the_words_of_the_chips_as_filters(page):
     fields = page.get(reverse("explore")).context["filters"].fields
     assert [words for _, words in fields["state"].choices] == [chip_of(state).word for state in State]
-    assert [words for _, words in fields["trust"].choices] == ["Good", "Degraded", "Unusable"]
+    assert [words for _, words in fields["trust"].choices] == ["Good", "Estimated", "Degraded", "Unusable"]
