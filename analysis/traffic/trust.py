@@ -95,7 +95,7 @@ class TrustAccumulator:
         self._heads, self._links, self._times = (np.zeros(_RING, np.int64) for _ in range(3))
         self._words = np.zeros((_RING, 3), np.uint64)
         self._pushed = 0
-        self._announced = np.zeros((1024, 2), np.uint16)
+        self._announced, self._announced_again = (np.zeros((1024, 2), np.uint16) for _ in range(2))
         self._counters = np.zeros(4, np.int64)
         self._duplicates = 0
         self._cut_headers = 0
@@ -116,24 +116,26 @@ class TrustAccumulator:
         self._duplicates += int(np.count_nonzero(duplicate))
         self._cut_headers += int(np.count_nonzero(table.kind & (CUT | TCP) == CUT))
         self._fragments += int(np.count_nonzero(table.kind & FRAGMENT))
-        flows = len(table.flow_endpoints)
-        if flows > len(self._announced):
-            grown = np.zeros((2 * flows, 2), np.uint16)
-            grown[: len(self._announced)] = self._announced
-            self._announced = grown
-        on_the_wire, duplicate = wire.split(table, self._pieces(table, self._counters), duplicate)
+        self._announced = _with_room(self._announced, len(table.flow_endpoints))
+        on_the_wire, duplicate = wire.split(table, self._pieces(table, self._announced, self._counters), duplicate)
         self._added += len(on_the_wire) - len(table)
         return on_the_wire, duplicate
 
     def again(self, table: PacketTable) -> PacketTable:
-        """The same table as ``update`` gave it, when a capture is read a second time."""
-        return wire.split(table, self._pieces(table, np.zeros_like(self._counters)))[0]
+        """The same table as ``update`` gave it, when a capture is read a second time from its beginning.
 
-    def _pieces(self, table: PacketTable, counters: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+        What connections announce is learnt anew: known before its SYN, it would split what was left whole at first.
+        """
+        self._announced_again = _with_room(self._announced_again, len(table.flow_endpoints))
+        return wire.split(table, self._pieces(table, self._announced_again, np.zeros_like(self._counters)))[0]
+
+    def _pieces(
+        self, table: PacketTable, announced: npt.NDArray[np.uint16], counters: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint32]:
         piece = np.empty(len(table), np.uint32)
         kernel.super_segments(
             table.kind, table.flow, table.orig_len, table.payload, table.mss,
-            self._longest_frame, self._usual_mss, self._announced, counters, piece,
+            self._longest_frame, self._usual_mss, announced, counters, piece,
         )  # fmt: skip
         return piece
 
@@ -160,6 +162,15 @@ class TrustAccumulator:
             return metrics, {"super_segment_share": "no TCP packets"}
         metrics["super_segment_share"] = metrics["super_segments"] / (tcp_packets - self._added)
         return metrics, {}
+
+
+def _with_room(announced: npt.NDArray[np.uint16], flows: int) -> npt.NDArray[np.uint16]:
+    """The rows of at least so many flows."""
+    if flows <= len(announced):
+        return announced
+    grown = np.zeros((2 * flows, 2), np.uint16)
+    grown[: len(announced)] = announced
+    return grown
 
 
 def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[dict[str, float], dict[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import analysis
@@ -106,6 +106,7 @@ def test_every_metric_equals_that_of_the_oracle(frames: list[Frame]) -> None:
         measured = analysis.analyse(path).metrics
     finally:
         path.unlink()
+    assume(not measured.get("super_segments"))  # split as on the wire, not as recorded: traffic/test_wire.py
     for name, value in oracle.volume(packets).items():
         assert measured[name] == pytest.approx(value, rel=1e-9, abs=1e-18), name
 
@@ -156,6 +157,7 @@ def test_every_packet_is_accounted_for(frames: list[Frame], data: st.DataObject)
 @given(traffic(backwards=True))
 def test_all_traffic_is_mpi_traffic_and_the_rest(frames: list[Frame]) -> None:
     result = analysed(files.pcap(frames), mpi_ports=(20_000, 20_001))
+    assume(not result.metrics.get("super_segments"))
     path = written(files.pcap(frames))
     try:
         table: PacketTable = analysis.read_capture(path)
