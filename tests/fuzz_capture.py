@@ -115,7 +115,10 @@ def judge(data: bytes, path: Path, hang_s: int = HANG_S) -> str:
         faulthandler.cancel_dump_traceback_later()
     json.dumps(result.to_dict(), allow_nan=False)
     facts = result.capture
-    assert facts["packets"] == result.metrics["packets"] >= facts["unparsed"] + facts["not_ip"]
+    assert (
+        facts["unparsed"] + facts["not_ip"] <= facts["packets"] <= result.metrics["packets"]
+    )  # more: joined segments, split
+    assert facts["packets"] == result.metrics["packets"] or result.metrics["super_segments"]
     if facts["truncated_tail"] or facts["damaged"]:
         assert result.trust.verdict != "good"
     return "result" if result.trust.verdict == "good" else "degraded"

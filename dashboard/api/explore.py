@@ -73,7 +73,7 @@ class ExploreExportView(APIView):
         parameters=[*_PARAMETERS, OpenApiParameter("form", str, "path", enum=list(FORMATS))],
         responses={
             (200, "text/csv"): OpenApiTypes.BINARY,
-            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "application/json"): {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
             (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
             **schema.errors(400, 404),
         },

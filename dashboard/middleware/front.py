@@ -68,4 +68,4 @@ def _body_bytes(request: HttpRequest) -> int:
 def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path.startswith("/api/"):
         return JsonResponse({"errors": [{"path": "", "message": message}]}, status=status)
-    return render(request, "refused.html", {"message": message}, status=status)
+    return render(request, "registration/refused.html", {"message": message}, status=status)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from experiments.cluster_kinds.base import MachineKind, StoredCluster
-from experiments.cluster_kinds.settings import NoSettings
+from experiments.cluster_kinds.settings import NoSettings, stated
 
 
 class LocalSettings(NoSettings):
     """`confined` False: programs of trials run as the worker and see what it sees, where a machine allows nothing else."""
 
-    confined: bool = True
+    confined: bool = stated(
+        True,
+        "Confine programs",
+        "Programs of trials see neither this installation nor other trials. Switch it off only where the machine allows no namespaces.",
+        "Trials",
+    )
 
 
 class Local(MachineKind):
