@@ -34,6 +34,8 @@ class MachineSample:
     memory_available_bytes: int
     runnable: int
     load_1min: float
+    cpu_interrupts_s: float = 0.0
+    """Of `cpu_system_s`: what the kernel did between programs, such as handing packets on. It is no program's."""
     cpu_stolen_s: float = 0.0
     """Taken by the machine that this one is a virtual machine of."""
     cpu_ours_s: float = 0.0

@@ -98,6 +98,7 @@ def _machine() -> dict[str, Any]:
     return {
         "cpu_user_s": user + nice,
         "cpu_system_s": system + sum(interrupts[:2]),
+        "cpu_interrupts_s": sum(interrupts[:2]),
         "cpu_idle_s": idle + waiting,
         "cpu_stolen_s": stolen,
         "cores": len(os.sched_getaffinity(0)),

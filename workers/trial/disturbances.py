@@ -57,7 +57,7 @@ def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: flo
     first, last = course[0][1], course[-1][1]
     started_s = last.cpu_ours_s - first.cpu_ours_s
     ours_s = max(started_s, ranks_s) if started_here else started_s + ranks_s
-    whole_s = _busy_s(first, last) + last.cpu_idle_s - first.cpu_idle_s
+    whole_s = _whole_s(last) - _whole_s(first)
     taken_s = min(_busy_s(first, last) - ours_s, _contended_s(course))
     if whole_s > 0 and taken_s / whole_s > allowed:
         share = amount(taken_s / whole_s, SHARE)
@@ -75,9 +75,16 @@ def _contended_s(course: Course) -> float:
 
 
 def _busy_s(before: MachineSample, after: MachineSample) -> float:
-    return (after.cpu_user_s + after.cpu_system_s + after.cpu_stolen_s) - (
-        before.cpu_user_s + before.cpu_system_s + before.cpu_stolen_s
-    )
+    """CPU time of programs and of other virtual machines. Interrupts are left out: most hand the trial's own packets on."""
+    return _of_programs_s(after) - _of_programs_s(before)
+
+
+def _of_programs_s(machine: MachineSample) -> float:
+    return machine.cpu_user_s + machine.cpu_system_s - machine.cpu_interrupts_s + machine.cpu_stolen_s
+
+
+def _whole_s(machine: MachineSample) -> float:
+    return machine.cpu_user_s + machine.cpu_system_s + machine.cpu_idle_s + machine.cpu_stolen_s
 
 
 def _troubles(course: Course, on: str) -> Iterator[str]:

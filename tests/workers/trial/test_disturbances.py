@@ -47,6 +47,11 @@ def test_it_says_nothing_where_others_used_what_was_free_or_little() -> None:
     assert told(after(0)) == ""
 
 
+def test_packets_that_the_kernel_hands_on_are_no_other_programs() -> None:
+    handed_on = after(10, cpu_user_s=12.0, cpu_system_s=8.0, cpu_interrupts_s=6.0, cpu_ours_s=13.5)
+    assert told(after(0), handed_on) == ""
+
+
 def test_load_counts_only_in_the_seconds_without_a_free_core() -> None:
     # One second of a loaded machine, then nine of a free one: 1 of 20 core-seconds.
     course = (
