@@ -11,7 +11,7 @@ from analysis.answers.asked import Asked, Factor
 from analysis.findings.wording import percent
 from analysis.statistics import Interval
 
-_PLURAL: Final = re.compile(r"(?<=[^s])s(?= per |$)")
+_PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
 MOST_REPETITIONS: Final = 20
 _ALIKE: Final = 1e-3
