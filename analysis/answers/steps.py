@@ -119,9 +119,7 @@ def _changed(asked: Asked, gain: Gain) -> str:
     before, after = gain.before.parameters, gain.point.parameters
     changed = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
     words = [
-        words if f.plural else f"{f.label} {words}"
-        for f in changed[:3]
-        for words in [level(f, after.get(f.name))]
+        words if f.plural else f"{f.label} {words}" for f in changed[:3] for words in [level(f, after.get(f.name))]
     ]
     return ", ".join(words) or "nothing"
 

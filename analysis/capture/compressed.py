@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
+from abc import ABC, abstractmethod
 from typing import Any, BinaryIO, Final
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -23,7 +24,7 @@ _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _CHECKSUM_BYTES: Final = 4
 
 
-class StreamSource:
+class StreamSource(ABC):
     """Streams that may follow each other, inflated by an object with ``decompress(data, most)``, ``eof`` and ``unused_data``."""
 
     compression = ""
@@ -37,8 +38,9 @@ class StreamSource:
         self._inflate = self._begin()
         self._waiting = b""
 
+    @abstractmethod
     def _begin(self) -> Any:
-        raise NotImplementedError
+        """What inflates the next stream."""
 
     def _more(self) -> bytes:
         """What the present stream shall take next; empty at the end of the file."""
