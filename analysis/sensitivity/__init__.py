@@ -1,0 +1,28 @@
+"""What a program needs from the network: elapsed time over delay, rate and loss, fitted to trials on certified links. Pure."""
+
+from analysis.sensitivity.design import Known, propose
+from analysis.sensitivity.fit import Fit, fit
+from analysis.sensitivity.links import Link, Run, Runs
+from analysis.sensitivity.model import Draws, Quantity, quantity
+from analysis.sensitivity.needs import Gain, Needs, Prediction, gain, needs, predict, relative_times, within
+
+__all__ = [
+    "Draws",
+    "Fit",
+    "Gain",
+    "Known",
+    "Link",
+    "Needs",
+    "Prediction",
+    "Quantity",
+    "Run",
+    "Runs",
+    "fit",
+    "gain",
+    "needs",
+    "predict",
+    "propose",
+    "quantity",
+    "relative_times",
+    "within",
+]

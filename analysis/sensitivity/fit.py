@@ -1,0 +1,276 @@
+"""Fitting the model to trials on several links.
+
+The bends make it a least-squares problem with corners, for which resampling few trials gives intervals that are too narrow. Given
+the bends it is linear. So the bends run over a grid, the linear parts are solved exactly, and parameter sets are drawn by how well
+they explain the trials: every cell of the grid by its marginal likelihood, the coefficients by their joint t distribution (Box and
+Tiao 1973, section 2.7), kept where no part is negative. Residuals are those of logarithms: 5 % of a long run is more seconds than
+5 % of a short one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+from scipy import special  # fdtrc is f.sf without its checks
+
+from analysis.sensitivity.links import Runs
+from analysis.sensitivity.model import Draws, Quantity, quantity
+from analysis.statistics.summary import Floats
+
+DRAWS: Final = 2000
+FEWEST: Final = 3
+"""Levels of a factor from which on a bend can be told from a straight line."""
+_BENDS: Final = 24
+_ROUNDS: Final = 4
+"""Linearisations of the logarithm, each about the fit of the one before."""
+_SEED: Final = 2007
+_CLAIM: Final = 0.05
+_POSSIBLE: Final = 1e-5
+"""Bends less likely than this are not looked at more closely."""
+_ATTEMPTS: Final = 20
+_STRAIGHT: Final = np.zeros(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The model of one program at one size, and what of it the trials bear."""
+
+    draws: Draws
+    runs: Runs
+    delay_matters: bool
+    rate_matters: bool
+    loss_matters: bool
+    delay_bends: bool
+    """Whether a hidden part of the delay is told from none."""
+    rate_bends: bool
+    freedom: int
+
+    @property
+    def hidden_delay(self) -> Quantity:
+        """Seconds one way; where no bend is told, the interval begins at zero."""
+        return _from_zero(quantity(self.draws.hidden_delay), told=self.delay_bends)
+
+    @property
+    def hidden_inverse_rate(self) -> Quantity:
+        """Seconds per bit; where no bend is told, the interval begins at zero."""
+        return _from_zero(quantity(self.draws.hidden_inverse_rate), told=self.rate_bends)
+
+
+def _from_zero(drawn: Quantity, *, told: bool) -> Quantity:
+    return drawn if told else replace(drawn, interval=replace(drawn.interval, low=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The linear models of all pairs of bends: c cells, n trials, p coefficients."""
+
+    bends: Floats
+    """Shape (c, 2): delay in seconds, inverse rate in seconds per bit."""
+    coefficients: Floats
+    """Shape (c, p)."""
+    residual_sums: Floats
+    roots: Floats
+    """Shape (c, p, p): upper triangular R of each weighted design; coefficients scatter with sigma R^-1."""
+
+    @property
+    def best(self) -> int:
+        return int(self.residual_sums.argmin())
+
+    def chances(self, freedom: int, trials: int) -> Floats:
+        """How likely each pair of bends is: its marginal likelihood, shape (c,), summing to 1."""
+        sums = np.maximum(self.residual_sums, 1e-18 * trials)  # an exact fit has no finite likelihood
+        log_roots = np.log(np.abs(np.diagonal(self.roots, axis1=1, axis2=2))).sum(axis=1)
+        weights = -freedom / 2 * np.log(sums) - log_roots
+        chances = np.exp(weights - weights.max())
+        return np.asarray(chances / chances.sum())
+
+
+def fit(runs: Runs) -> Fit:
+    """Return the model; ValueError where there are not more trials than coefficients or only one link."""
+    parts = _Parts.of(runs)
+    if len(runs) <= parts.count + 2:
+        raise ValueError(f"{len(runs)} trials are too few for {parts.count} coefficients and their scatter")
+    if parts.count == 1:
+        raise ValueError("all trials ran on the same link")
+    centre = _typical(runs)
+    for _ in range(_ROUNDS):
+        cells = _cells(parts, runs, centre)
+        centre = np.maximum(parts.design(runs, cells.bends[cells.best]) @ cells.coefficients[cells.best], 0.2 * centre)
+    cells = _cells(parts.closer(cells, runs), runs, centre)
+    return _told(parts, runs, centre, cells)
+
+
+def _typical(runs: Runs) -> Floats:
+    """The geometric mean of the trials on each trial's link, shape (n,)."""
+    links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
+    _, members = np.unique(links, axis=1, return_inverse=True)
+    members = members.reshape(-1)
+    sums = np.bincount(members, weights=np.log(runs.elapsed))
+    return np.asarray(np.exp(sums / np.bincount(members))[members])
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """Which parts of the model the levels of the trials can tell. Columns are scaled to their effect at the harshest level."""
+
+    delay: bool
+    rate: bool
+    loss: bool
+    loss_and_delay: bool
+    delay_bends: Floats
+    rate_bends: Floats
+
+    @classmethod
+    def of(cls, runs: Runs) -> _Parts:
+        delays, rates, losses = (_levels(column) for column in (runs.delay, runs.inverse_rate, runs.loss))
+        lossy = runs.loss > losses[0]
+        return cls(
+            delay=len(delays) > 1,
+            rate=len(rates) > 1,
+            loss=len(losses) > 1,
+            loss_and_delay=len(losses) > 1 and len(_levels(runs.delay[lossy])) > 1,
+            delay_bends=_bends(delays),
+            rate_bends=_bends(rates),
+        )
+
+    @property
+    def count(self) -> int:
+        return 1 + self.delay + self.rate + self.loss + self.loss_and_delay
+
+    @property
+    def freedom_of_bends(self) -> int:
+        return (len(self.delay_bends) > 1) + (len(self.rate_bends) > 1)
+
+    def design(self, runs: Runs, bends: Floats) -> Floats:
+        """Columns of every pair of bends, shape (..., n, p) for bends of shape (..., 2)."""
+        bends = np.asarray(bends)[..., None, :]
+        shape = (*bends.shape[:-2], len(runs))
+        columns = [np.ones(shape)]
+        if self.delay:
+            columns.append(_ramp(runs.delay, bends[..., 0]))
+        if self.rate:
+            columns.append(_ramp(runs.inverse_rate, bends[..., 1]))
+        if self.loss:
+            columns.append(np.broadcast_to(runs.loss / runs.loss.max(), shape))
+        if self.loss_and_delay:
+            both = runs.loss * runs.delay
+            columns.append(np.broadcast_to(both / both.max(), shape))
+        return np.stack(columns, axis=-1)
+
+    def closer(self, cells: _Cells, runs: Runs) -> _Parts:
+        """The same with a finer grid of bends, over those that the trials leave possible."""
+        possible = cells.bends[cells.chances(len(runs) - self.count, len(runs)) > _POSSIBLE]
+        return replace(
+            self,
+            delay_bends=_between(self.delay_bends, possible[:, 0]),
+            rate_bends=_between(self.rate_bends, possible[:, 1]),
+        )
+
+    def without(self, part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"]) -> _Parts:
+        if part == "delay":
+            return replace(self, delay=False, delay_bends=_STRAIGHT)
+        if part == "rate":
+            return replace(self, rate=False, rate_bends=_STRAIGHT)
+        if part == "loss":
+            return replace(self, loss=False, loss_and_delay=False)
+        return replace(self, delay_bends=_STRAIGHT) if part == "delay_bends" else replace(self, rate_bends=_STRAIGHT)
+
+
+def _levels(column: Floats) -> Floats:
+    """Distinct values; certified links of one asked value differ by parts of a per cent and are one level."""
+    ordered = np.unique(column)
+    span = float(ordered[-1] - ordered[0])
+    return np.asarray(ordered[np.concatenate([[True], np.diff(ordered) > 0.03 * span])]) if span else ordered[:1]
+
+
+def _bends(levels: Floats) -> Floats:
+    """Where the curve may bend: up to the last level but one, so that two levels lie on the slope."""
+    return np.linspace(0, levels[-2], _BENDS) if len(levels) >= FEWEST else _STRAIGHT
+
+
+def _between(bends: Floats, possible: Floats) -> Floats:
+    if len(bends) == 1:
+        return bends
+    step = bends[1] - bends[0]
+    return np.linspace(max(0, possible.min() - step), min(bends[-1], possible.max() + step), _BENDS)
+
+
+def _ramp(column: Floats, bend: Floats) -> Floats:
+    return np.asarray(np.maximum(0, column - bend) / (column.max() - bend))
+
+
+def _cells(parts: _Parts, runs: Runs, centre: Floats) -> _Cells:
+    """The linear model at every pair of bends, with the logarithm linearised about ``centre``."""
+    bends = np.stack(np.meshgrid(parts.delay_bends, parts.rate_bends, indexing="ij"), axis=-1).reshape(-1, 2)
+    response = 1 + np.log(runs.elapsed / centre)
+    q, r = np.linalg.qr(parts.design(runs, bends) / centre[:, None])
+    diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
+    told = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
+    bends, q, r = bends[told], q[told], r[told]
+    along = np.einsum("cnp,n->cp", q, response)
+    residuals = response - np.einsum("cnp,cp->cn", q, along)
+    coefficients = np.linalg.solve(r, along[..., None])[..., 0]
+    return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r)
+
+
+def _told(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Fit:
+    best = float(cells.residual_sums.min())
+    freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
+
+    def matters(part: Literal["delay", "rate", "loss", "delay_bends", "rate_bends"], spent: int) -> bool:
+        less = float(_cells(parts.without(part), runs, centre).residual_sums.min())
+        gain = (less - best) / spent / max(best / freedom, 1e-18)
+        return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
+
+    bent_delay, bent_rate = len(parts.delay_bends) > 1, len(parts.rate_bends) > 1
+    return Fit(
+        draws=_draws(parts, runs, cells),
+        runs=runs,
+        delay_matters=parts.delay and matters("delay", 1 + bent_delay),
+        rate_matters=parts.rate and matters("rate", 1 + bent_rate),
+        loss_matters=parts.loss and matters("loss", 1 + parts.loss_and_delay),
+        delay_bends=bent_delay and matters("delay_bends", 1),
+        rate_bends=bent_rate and matters("rate_bends", 1),
+        freedom=freedom,
+    )
+
+
+def _draws(parts: _Parts, runs: Runs, cells: _Cells) -> Draws:
+    """Parameter sets by how well they explain the trials; those with a negative part are left out."""
+    random = np.random.default_rng(_SEED)
+    freedom = len(runs) - parts.count
+    chances = cells.chances(freedom, len(runs))
+    kept: list[Floats] = []
+    for _ in range(_ATTEMPTS):
+        chosen = random.choice(len(chances), size=DRAWS, p=chances)
+        sigma = np.sqrt(cells.residual_sums[chosen] / random.chisquare(freedom, size=DRAWS))
+        scattered = np.linalg.solve(cells.roots[chosen], random.standard_normal((DRAWS, parts.count, 1)))[..., 0]
+        coefficients = cells.coefficients[chosen] + sigma[:, None] * scattered
+        drawn = np.column_stack([coefficients, cells.bends[chosen], sigma])
+        kept.append(drawn[(coefficients >= 0).all(axis=1)])
+        if sum(map(len, kept)) >= DRAWS:
+            break
+    rows = np.concatenate(kept)[:DRAWS]
+    if len(rows) < DRAWS // 10:  # times fall where they should grow: that part has no effect then
+        rows = np.column_stack([np.maximum(coefficients, 0), cells.bends[chosen], sigma])
+    return _as_draws(parts, runs, rows)
+
+
+def _as_draws(parts: _Parts, runs: Runs, rows: Floats) -> Draws:
+    columns = iter(rows.T)
+    base, nothing = next(columns), np.zeros(len(rows))
+    delay, rate = (next(columns) if there else nothing for there in (parts.delay, parts.rate))
+    loss, both = (next(columns) if there else nothing for there in (parts.loss, parts.loss_and_delay))
+    delay_bend, rate_bend, sigma = columns
+    return Draws(
+        base=base,
+        messages=delay / (runs.delay.max() - delay_bend) if parts.delay else nothing,
+        hidden_delay=delay_bend,
+        bits=rate / (runs.inverse_rate.max() - rate_bend) if parts.rate else nothing,
+        hidden_inverse_rate=rate_bend,
+        loss_timeouts=loss / runs.loss.max() if parts.loss else nothing,
+        loss_round_trips=both / (runs.loss * runs.delay).max() if parts.loss_and_delay else nothing,
+        scatter=sigma,
+    )

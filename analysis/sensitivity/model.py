@@ -1,0 +1,76 @@
+"""Elapsed time of one program at one size as a function of the link it runs over.
+
+    T(d, B, loss) = T0 + m max(0, d - d0) + V max(0, 1/B - x0) + loss (a + b d)
+
+m is the number of one-way messages that wait for each other, V the bits that are sent while nothing else proceeds; d0 and x0 are
+the delay and the inverse rate that the program hides behind its own work. Recoveries of lost packets cost time-outs (a) and round
+trips (b).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.sensitivity.links import Link
+from analysis.statistics import Interval
+from analysis.statistics.summary import Floats
+
+LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """The model as many equally plausible parameter sets, shape (draws,) each: every derived quantity gets its interval from them."""
+
+    base: Floats
+    """T0, seconds."""
+    messages: Floats
+    hidden_delay: Floats
+    """d0, seconds one way."""
+    bits: Floats
+    hidden_inverse_rate: Floats
+    """x0, seconds per bit."""
+    loss_timeouts: Floats
+    """a, seconds per unit of loss."""
+    loss_round_trips: Floats
+    """b, seconds per unit of loss and second of delay."""
+    scatter: Floats
+    """Standard deviation of the logarithm of one trial about the model."""
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def elapsed(self, link: Link) -> Floats:
+        """Seconds on ``link`` by every draw, shape (draws,)."""
+        return np.asarray(
+            self.base
+            + self.messages * np.maximum(0, link.delay_s - self.hidden_delay)
+            + self.bits * np.maximum(0, link.inverse_rate - self.hidden_inverse_rate)
+            + link.loss * (self.loss_timeouts + self.loss_round_trips * link.delay_s)
+        )
+
+    def trial(self, link: Link) -> Floats:
+        """Seconds of one more trial on ``link``: the model's value with a trial's scatter, shape (draws,)."""
+        deviation = np.random.default_rng(len(self)).standard_normal(len(self))
+        return np.asarray(self.elapsed(link) * np.exp(self.scatter * deviation))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with the interval that the data leave to it; ends beyond what can be told are None."""
+
+    value: float
+    interval: Interval
+
+
+def quantity(values: npt.ArrayLike, *, level: float = LEVEL) -> Quantity:
+    """The median of the draws and the central interval of ``level``; an infinite end is one that the data do not bound."""
+    drawn = np.asarray(values, dtype=np.float64)
+    tail = (1 - level) / 2
+    low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], method="nearest")
+    ends = [float(end) if np.isfinite(end) else None for end in (low, high)]
+    return Quantity(float(middle), Interval(ends[0], ends[1], level, "draws of the fitted model"))

@@ -1,0 +1,125 @@
+"""What a program needs from its network, and what another one would give: derived from the fitted model, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analysis.sensitivity.fit import Fit
+from analysis.sensitivity.links import Link
+from analysis.sensitivity.model import Quantity, quantity
+from analysis.statistics.summary import Floats
+
+TOLERATED: Final = 0.1
+"""Longer than here by this share is still "the same" for a program's needs."""
+_REACH: Final = 1.03
+"""Beyond the harshest measured level by more than this, the model is extended, not read off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The harshest link on which the program stays within ``tolerated`` of its time on ``here``; each bound with the other left as here.
+
+    None where the factor was not swept or has no effect that the trials tell: nothing is needed then as far as was measured.
+    """
+
+    here: Link
+    elapsed: Quantity
+    """Seconds on ``here``."""
+    tolerated: float
+    most_delay: Quantity | None
+    """Seconds one way."""
+    least_rate: Quantity | None
+    """bit/s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What changing the link from ``here`` to ``link`` does to the elapsed time."""
+
+    link: Link
+    elapsed: Quantity
+    """Seconds of the program, as a median of trials."""
+    speedup: Quantity
+    """Elapsed time here / there: above 1 is faster."""
+    measured: bool
+    """Whether the link lies within the range that was measured; elsewhere the model is extended."""
+
+
+def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
+    """Return the bounds on delay and rate; ``here`` is the link that the program runs on today."""
+    draws = fit.draws
+    on_here = draws.elapsed(here)
+    allowed = tolerated * on_here
+    delay = rate = None
+    if fit.delay_matters:
+        per_delay = draws.messages + here.loss * draws.loss_round_trips
+        paid = draws.messages * np.maximum(0, here.delay_s - draws.hidden_delay)
+        delay = quantity(np.maximum(here.delay_s, draws.hidden_delay + _quotient(allowed + paid, per_delay)))
+    if fit.rate_matters:
+        paid = draws.bits * np.maximum(0, here.inverse_rate - draws.hidden_inverse_rate)
+        slowest = draws.hidden_inverse_rate + _quotient(allowed + paid, draws.bits)
+        rate = _inverse(quantity(np.maximum(here.inverse_rate, slowest)))
+    return Needs(here, quantity(on_here), tolerated, delay, rate)
+
+
+def _quotient(effect: Floats, slope: Floats) -> Floats:
+    """Infinite where nothing grows: no level is too harsh then."""
+    return np.divide(effect, slope, out=np.full_like(effect, np.inf), where=slope > 0)
+
+
+def _inverse(drawn: Quantity) -> Quantity:
+    """Seconds per bit as bit/s; the ends change places."""
+    low, high = drawn.interval.low, drawn.interval.high
+    interval = type(drawn.interval)(
+        None if high is None else 1 / high, None if not low else 1 / low, drawn.interval.level, drawn.interval.method
+    )
+    return Quantity(1 / drawn.value, interval)
+
+
+def gain(fit: Fit, here: Link, link: Link) -> Gain:
+    """Return what ``link`` instead of ``here`` gives."""
+    there = fit.draws.elapsed(link)
+    return Gain(link, quantity(there), quantity(fit.draws.elapsed(here) / there), within(fit, link))
+
+
+def within(fit: Fit, link: Link) -> bool:
+    """Return whether ``link`` lies in the range of links that the fit rests on."""
+    runs = fit.runs
+    return all(
+        column.min() / _REACH <= value <= column.max() * _REACH
+        for column, value in (
+            (runs.delay, link.delay_s),
+            (runs.inverse_rate, link.inverse_rate),
+            (runs.loss, link.loss),
+        )
+    )
+
+
+def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: Sequence[float]) -> Floats:
+    """Elapsed time / that on ``here``, medians, shape (rates, delays): what the map draws its contours from."""
+    on_here = fit.draws.elapsed(here)
+    return np.array(
+        [
+            [float(np.median(fit.draws.elapsed(Link(delay, rate, here.loss)) / on_here)) for delay in delays_s]
+            for rate in rates_bps
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One trial on a link that need not have been measured, foretold."""
+
+    link: Link
+    elapsed: Quantity
+    """Seconds; the interval is that of one trial."""
+    measured: bool
+
+
+def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
+    """Return the prediction of one more trial on ``link``, with the interval that holds it in ``level`` of all cases."""
+    return Prediction(link, quantity(fit.draws.trial(link), level=level), within(fit, link))
