@@ -11,6 +11,7 @@ from typing import Any, Final
 from analysis.answers.answer import Answer, Cause, Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import Grid, ordinal
+from analysis.answers.needs import needs_of
 from analysis.answers.slopes import DELAY, Slope, slopes_by_loss, slopes_of
 from analysis.answers.strength import MOST_RESOLVED, settle, strength
 from analysis.answers.wording import factor_words, level, place
@@ -54,10 +55,11 @@ def answer_network(asked: Asked) -> Answer:
     for part in slices:
         changes = _changes(grid, network, part)
         slopes = slopes_of(grid, part, network)
-        figures += _figures(grid, changes, slopes)
+        needed = needs_of(asked, others, part)
+        figures += [*(needed.figures if needed else ()), *_figures(grid, changes, slopes)]
         causes += _causes(grid, others, part, changes, slopes)
-        sentences.append(_sentence(grid, others, part, changes, slopes))
-    if not any(f.name == "matters" for f in figures):
+        sentences.append(needed.sentence if needed else _sentence(grid, others, part, changes, slopes))
+    if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
         largest = max((c for part in slices for c in _changes(grid, network, part)), key=lambda c: c.ratio)
         return _no_effect(asked, grid, network, tuple(figures), largest)
     return Answer(

@@ -40,6 +40,8 @@ class Point:
     trust_reasons: Sequence[str] = ()
     link_warnings: Sequence[str] = ()
     """What the link's certificate found outside of its tolerance."""
+    link: Mapping[str, float] = field(default_factory=dict)
+    """Link parameter -> what the certificate measured, in its base unit."""
     flows: Sequence[Mapping[str, Any]] = ()
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None

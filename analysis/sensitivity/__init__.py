@@ -1,6 +1,6 @@
 """What a program needs from the network: elapsed time over delay, rate and loss, fitted to trials on certified links. Pure."""
 
-from analysis.sensitivity.design import Known, propose
+from analysis.sensitivity.design import Known, Range, propose
 from analysis.sensitivity.fit import Fit, fit
 from analysis.sensitivity.links import Link, Run, Runs
 from analysis.sensitivity.model import Draws, Quantity, quantity
@@ -15,6 +15,7 @@ __all__ = [
     "Needs",
     "Prediction",
     "Quantity",
+    "Range",
     "Run",
     "Runs",
     "fit",

@@ -14,6 +14,8 @@ from analysis.sensitivity.links import Link
 _HALVINGS: Final = (0.125, 0.25, 0.5, 1.0)
 _HARSHEST_DELAY_S: Final = 1e-3
 _MOST_DELAY_S: Final = 0.2
+_SHORTEST_S: Final = 50e-6
+"""A most delay below this would end in what the emulators add themselves."""
 _SLOWEST: Final = 0.1
 """The slowest rate as a share of the one here, where nothing is known of the volume."""
 
@@ -29,36 +31,45 @@ class Known:
     """Sent over the fullest link."""
 
 
-def propose(here: Link, known: Known = Known(), *, losses: tuple[float, ...] = ()) -> tuple[Link, ...]:
+@dataclass(frozen=True, slots=True)
+class Range:
+    """How far to go from the link here."""
+
+    most_delay_s: float
+    least_rate_bps: float
+
+    @classmethod
+    def around(cls, here: Link, known: Known | None = None) -> Range:
+        """As far as the effects become about as large as the program's own time; without knowledge, a millisecond and a tenth."""
+        if known is None or not known.elapsed_s:
+            return cls(max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps)
+        delay, rate = max(_HARSHEST_DELAY_S, 4 * here.delay_s), _SLOWEST * here.rate_bps
+        if known.messages:
+            delay = min(_MOST_DELAY_S, max(known.elapsed_s / known.messages, 2 * here.delay_s, _SHORTEST_S))
+        if known.bits:
+            rate = max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, known.bits / known.elapsed_s))
+        return cls(delay, rate)
+
+
+def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = ()) -> tuple[Link, ...]:
     """Return the links to measure, ``here`` first.
 
-    Without knowledge: up to a millisecond of delay and down to a tenth of the rate. ``losses`` are shares of packets; each is
-    measured on the link here and at the harshest delay, as recoveries cost time-outs and round trips.
+    ``losses`` are shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and
+    round trips. ValueError where ``to`` lies on the near side of ``here``.
     """
-    delay, rate = _harshest_delay(here, known), _slowest_rate(here, known)
-    added = (delay - here.delay_s) if delay > here.delay_s else delay
-    delays = [here.delay_s + share * added for share in _HALVINGS]
-    slower = 1 / rate - here.inverse_rate
-    rates = [1 / (here.inverse_rate + share * slower) for share in _HALVINGS]
+    to = to or Range.around(here)
+    if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:
+        raise ValueError("the range must reach to more delay and to a lower rate than the link here has")
+    slower = 1 / to.least_rate_bps - here.inverse_rate
+    delays = [_rounded(here.delay_s + share * (to.most_delay_s - here.delay_s)) for share in _HALVINGS]
+    rates = [_rounded(1 / (here.inverse_rate + share * slower)) for share in _HALVINGS]
     links = [here]
-    links += [Link(_rounded(d), here.rate_bps, here.loss) for d in delays]
-    links += [Link(here.delay_s, _rounded(r), here.loss) for r in rates]
-    links.append(Link(_rounded(delays[-1]), _rounded(rates[-1]), here.loss))
+    links += [Link(delay, here.rate_bps, here.loss) for delay in delays]
+    links += [Link(here.delay_s, rate, here.loss) for rate in rates]
+    links.append(Link(delays[-1], rates[-1], here.loss))
     for loss in losses:
-        links += [Link(d, here.rate_bps, loss) for d in (here.delay_s, _rounded(delays[-1]))]
+        links += [Link(delay, here.rate_bps, loss) for delay in (here.delay_s, delays[-1])]
     return tuple(dict.fromkeys(links))
-
-
-def _harshest_delay(here: Link, known: Known) -> float:
-    if not known.elapsed_s or not known.messages:
-        return max(_HARSHEST_DELAY_S, 4 * here.delay_s)
-    return min(_MOST_DELAY_S, max(known.elapsed_s / known.messages, 2 * here.delay_s, 50e-6))
-
-
-def _slowest_rate(here: Link, known: Known) -> float:
-    if not known.elapsed_s or not known.bits:
-        return _SLOWEST * here.rate_bps
-    return max(_SLOWEST / 10 * here.rate_bps, min(0.5 * here.rate_bps, known.bits / known.elapsed_s))
 
 
 def _rounded(value: float) -> float:

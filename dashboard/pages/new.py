@@ -26,6 +26,7 @@ from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for
 from experiments.revision import Revision, preview_of
 from experiments.spec import ExperimentSpec, design, parse, parse_yaml
+from experiments.spec.network_study import expanded
 from experiments.spec.yaml_lines import YamlDocument
 from workers import queue
 
@@ -99,7 +100,8 @@ def _editing(request: HttpRequest) -> Experiment | None:
 
 
 def _plain(text: str) -> dict[str, Any]:
-    return dict(YamlDocument(text).data)
+    """What the form holds of a text that was judged: a short form as the sweep that it stands for."""
+    return expanded(YamlDocument(text).data)
 
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def standings(configurations: Collection[int]) -> dict[int, Standing]:
 def _standing(rows: Collection[tuple[str, Any]]) -> Standing:
     certificates = [certificate for _, certificate in rows if certificate]
     kept = all(certificate["kept"] for certificate in certificates) if certificates else None
-    return Standing(worst(*(trust for trust, _ in rows)), kept, _medians(map(achieved, certificates)))
+    return Standing(worst(*(trust for trust, _ in rows)), kept, achieved_link(certificates))
 
 
 def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:
@@ -53,6 +53,11 @@ def achieved_links(experiment: Experiment) -> dict[int, dict[str, float]]:
     for configuration, certificate in trials.values_list("configuration_id", "certificate"):
         by_configuration[configuration].append(achieved(certificate))
     return {configuration: _medians(links) for configuration, links in by_configuration.items()}
+
+
+def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return link parameter -> achieved value in its base unit: the median over the certificates."""
+    return _medians(map(achieved, certificates))
 
 
 def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:

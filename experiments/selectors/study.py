@@ -13,6 +13,7 @@ from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analyses
 from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.selectors.certificates import achieved_link
 from experiments.spec.design import threads_of
 
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control"}
@@ -91,6 +92,7 @@ def _point(
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
         link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
+        link=achieved_link(t.certificate for t in counted if t.certificate),
         flows=traffic.get("flows", ()),
         host_matrix=traffic.get("matrices", {}).get("hosts"),
         rank_matrix=traffic.get("matrices", {}).get("ranks"),

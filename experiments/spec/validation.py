@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.metrics import why_not_deciding
-from experiments.spec import design
+from experiments.spec import design, network_study
 from experiments.spec.fields import ExperimentSpec
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
 from experiments.spec.yaml_lines import YamlDocument
@@ -36,7 +36,7 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     if odd:
         raise InvalidSpec(odd)
     try:
-        spec = ExperimentSpec.model_validate(dict(data))
+        spec = ExperimentSpec.model_validate(network_study.expanded(data))
     except ValidationError as error:
         raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
     # In this order: a placeholder that is misspelt in the program is told as that, not as one that nobody uses.

@@ -16,6 +16,7 @@ from tests.words import plain
 LINK = "link.bandwidth"
 ASKED_BY = {
     "water-quick": "scale",
+    "water-network-quick": "network",
     "wan-pingpong-quick": "network",
     "concurrent-readers-quick": "load and network",
     "hpl-tuning-quick": "steps",

@@ -1,0 +1,94 @@
+"""What the head line of a study of the network says, for programs whose needs are known by construction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.answers import Answer, Factor
+from analysis.answers.needs import link_of
+from analysis.scaling import Point
+from tests.analysis.answers.designs import DELAY, RATE, asks, checked, values
+from tests.analysis.sensitivity.programs import STAR, Program
+
+NOISY = (0.75, 1.0, 1.3)
+
+
+def answered(program: Program, **more: object) -> Answer:
+    return checked(asks([DELAY, RATE], {(link.delay_s, link.rate_bps): program.elapsed(link) for link in STAR}, **more))
+
+
+def test_it_says_both_bounds_and_what_they_come_from() -> None:
+    given = answered(Program(messages=4300, bits=250e6, hidden_delay_s=0.1e-3))
+
+    assert given.strength == "firm"
+    # 3.25 s here; 10 % are 325 ms: 76 us of 4300 messages behind the 100 us, and 1.3 ns of 250 Mbit.
+    assert values(given, "most one-way delay") == [pytest.approx(0.1756e-3, rel=0.02)]
+    assert values(given, "least rate") == [pytest.approx(435e6, rel=0.02)]
+    assert values(given, "messages in a row") == [pytest.approx(4300, rel=0.02)]
+    assert values(given, "hidden delay") == [pytest.approx(0.1e-3, rel=0.1)]
+    assert values(given, "sent while nothing else proceeds") == [pytest.approx(31.25e6, rel=0.02)]
+    assert given.sentence.startswith(
+        "It stays within 10 % of its 3.25 s at 1 Gbit/s as long as one-way delay is below 17"
+    )
+    assert "about 4 300 messages wait for each other in a row" in given.sentence
+    assert "31 MB are sent while nothing else proceeds" in given.sentence
+
+
+def test_what_makes_no_difference_is_told_with_how_little() -> None:
+    given = answered(Program(messages=4300, bits=0))
+
+    assert values(given, "least rate") == []
+    assert "a rate down to 100 Mbit/s makes less than" in given.sentence
+
+
+def test_what_too_much_scatter_hides_is_not_called_no_difference() -> None:
+    given = answered(Program(messages=200, bits=1e9), repetitions=NOISY)
+
+    assert values(given, "most one-way delay") == []
+    assert "what delay up to 1 ms does cannot be told yet: at most" in given.sentence
+
+
+def test_a_program_that_needs_nothing_gets_the_answer_of_no_effect() -> None:
+    given = answered(Program(messages=0, bits=0))
+
+    assert "delay and rate make less than" in given.sentence
+
+
+def test_every_level_of_another_factor_gets_its_own_needs() -> None:
+    steps = Factor("steps", "steps", "load", "", "steps")
+    programs = {100: Program(messages=4300), 10: Program(computing_s=0.3, messages=430, bits=10e6)}
+    typical = {
+        (count, link.delay_s, link.rate_bps): program.elapsed(link)
+        for count, program in programs.items()
+        for link in STAR
+    }
+    given = checked(asks([steps, DELAY, RATE], typical))
+
+    assert values(given, "messages in a row", steps=100) == [pytest.approx(4300, rel=0.05)]
+    assert values(given, "messages in a row", steps=10) == [pytest.approx(430, rel=0.05)]
+
+
+def test_three_delays_are_told_as_factors_between_them() -> None:
+    given = checked(asks([DELAY], {0.0: 1.0, 0.004: 1.5, 0.016: 3.0}))
+
+    assert values(given, "most one-way delay") == []
+    assert "Every ms of delay costs" in given.sentence
+
+
+def test_printed_values_get_no_model() -> None:
+    given = answered(Program(), published=True, repetitions=(1.0,))
+
+    assert values(given, "messages in a row") == []
+
+
+def test_links_are_taken_as_they_were_measured() -> None:
+    point = Point({"link.delay": 0.0, "link.bandwidth": 5e8, "link.loss": 0.01}, {})
+    assert link_of(point) is not None
+
+    measured = link_of(replace(point, link={"link.delay": 31e-6, "link.bandwidth": 4.99e8, "link.loss": 0.02}))
+
+    assert measured is not None
+    assert (measured.delay_s, measured.rate_bps, measured.loss) == (31e-6, 4.99e8, 0.01)
+    assert link_of(Point({"link.delay": 0.0, "link.bandwidth": None}, {})) is None
