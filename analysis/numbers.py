@@ -76,6 +76,12 @@ def significant(value: float, digits: int = _DIGITS) -> str:
     return _trimmed(fixed(value, max(0, digits - 1 - exponent)))
 
 
+def rounded(value: float, digits: int) -> float:
+    """`value` as the round number of so many significant digits: what is asked for, or said with "about"."""
+    mantissa, exponent = _scientific(value, digits)
+    return float(f"{mantissa}e{exponent}")
+
+
 def _scientific(value: float, digits: int) -> tuple[float, int]:
     """Mantissa and exponent of `value` as rounded to `digits`: what rounds up to 1000 is 1 with the next prefix."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")

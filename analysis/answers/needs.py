@@ -13,7 +13,7 @@ from analysis.answers.answer import Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.wording import factor_words, place
 from analysis.findings.wording import percent
-from analysis.numbers import amount, between, plural
+from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
 from analysis.sensitivity import Fit, Link, Quantity, Run, Runs
 
@@ -130,7 +130,7 @@ def _why(fit: Fit) -> str:
     if fit.delay_matters:
         messages = sensitivity.quantity(fit.draws.messages)
         if _clear(messages):
-            waiting = f"about {plural(_two_digits(messages.value), 'message')} wait for each other in a row"
+            waiting = f"about {plural(rounded(messages.value, 2), 'message')} wait for each other in a row"
             hidden = fit.hidden_delay
             told.append(
                 waiting + (f", {amount(hidden.value, 's', 2)} of each delay are hidden" if fit.delay_bends else "")
@@ -140,10 +140,6 @@ def _why(fit: Fit) -> str:
         if _clear(sent):
             told.append(f"{amount(sent.value, 'B', 2)} are sent while nothing else proceeds")
     return ", and ".join(told)
-
-
-def _two_digits(value: float) -> float:
-    return float(f"{value:.1e}")
 
 
 def _clear(drawn: Quantity) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import ordinal
 from analysis.answers.scatter import SMALLEST, Scatter
+from analysis.evaluation.transfer import fit_transfer
 from analysis.scaling import Point
-from analysis.transfer import fit_transfer
 
 _FEWEST: Final = 2
 """Degrees of freedom below which nothing is said."""

@@ -14,10 +14,10 @@ from analysis.answers.asked import Asked, Factor, Question
 from analysis.answers.grid import Grid, ordinal
 from analysis.answers.strength import settle, strength
 from analysis.answers.wording import factor_words, level
+from analysis.evaluation.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, significant
 from analysis.statistics import Interval
-from analysis.transfer import MIN_SIZES, TransferFit, fit_transfer
 
 _RATES: Final = {"B/s": 1.0, "bit/s": 8.0}
 """Units of a bandwidth, and how many of them a byte per second is."""

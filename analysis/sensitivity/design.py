@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from analysis.numbers import rounded
 from analysis.sensitivity.links import Link
 
 _HALVINGS: Final = (0.125, 0.25, 0.5, 1.0)
@@ -61,8 +62,8 @@ def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = 
     if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:
         raise ValueError("the range must reach to more delay and to a lower rate than the link here has")
     slower = 1 / to.least_rate_bps - here.inverse_rate
-    delays = [_rounded(here.delay_s + share * (to.most_delay_s - here.delay_s)) for share in _HALVINGS]
-    rates = [_rounded(1 / (here.inverse_rate + share * slower)) for share in _HALVINGS]
+    delays = [rounded(here.delay_s + share * (to.most_delay_s - here.delay_s), 2) for share in _HALVINGS]
+    rates = [rounded(1 / (here.inverse_rate + share * slower), 2) for share in _HALVINGS]
     links = [here]
     links += [Link(delay, here.rate_bps, here.loss) for delay in delays]
     links += [Link(here.delay_s, rate, here.loss) for rate in rates]
@@ -70,8 +71,3 @@ def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = 
     for loss in losses:
         links += [Link(delay, here.rate_bps, loss) for delay in (here.delay_s, delays[-1])]
     return tuple(dict.fromkeys(links))
-
-
-def _rounded(value: float) -> float:
-    """Two digits: links are asked for in round numbers."""
-    return float(f"{value:.1e}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from analysis.ladder import Gain, Step, Trialled, ladder
+from analysis.evaluation.ladder import Gain, Step, Trialled, ladder
 from dashboard.charts import Scale
 from dashboard.charts.studies import ladder_chart
 from dashboard.labels import parameter_label, value_words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.economics import ClusterFacts
+from analysis.evaluation.economics import ClusterFacts
 from dashboard.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of

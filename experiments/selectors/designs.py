@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeGuard
 
-from analysis.envelope import Load
+from analysis.evaluation.envelope import Load
 from experiments.workloads import LoadTest
 
 CAPACITY: Final = "link.bandwidth"

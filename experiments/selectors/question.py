@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.answers import Accepted, Asked, Deciding, Factor, Scatter, pooled
-from analysis.envelope import FACTOR, EnvelopeRow, Load, envelope
+from analysis.evaluation.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from analysis.evaluation.transfer import fit_transfer
 from analysis.numbers import SHARE
-from analysis.transfer import fit_transfer
 from experiments.workloads.base import FigureOfMerit
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from analysis.answers import Accepted
-from analysis.envelope import Load, envelope
+from analysis.evaluation.envelope import Load, envelope
 from analysis.scaling import Point
 
 CAPACITIES = (1e7, 1e8)

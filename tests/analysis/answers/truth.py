@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from analysis.answers import Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.evaluation.transfer import MIN_SIZES
 from analysis.scaling import Point
-from analysis.transfer import MIN_SIZES
 from tests.analysis.answers.load_truth import CAPACITIES, LOADS, accepted_rows, wall
 
 Verdict = Literal["right", "silent", "wrong"]

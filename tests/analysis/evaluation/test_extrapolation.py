@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.extrapolation import extrapolate, fit_phase, times_faster
+from analysis.evaluation.extrapolation import extrapolate, fit_phase, times_faster
 from analysis.scaling import Point, Study
 
 SIZES = (1, 2, 4, 6, 10)

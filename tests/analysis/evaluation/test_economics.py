@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.economics import ClusterFacts, contention, rate
+from analysis.evaluation.economics import ClusterFacts, contention, rate
 
 # Eadline and Layton 2006: eight single-CPU nodes of 1.756 GHz and two operations per cycle, $2490, 900 W under load
 _FACTS = ClusterFacts(hosts=8, clock_hz=1.756e9, flops_per_cycle=2, price=2490, watts=900)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.envelope import Load, envelope
+from analysis.evaluation.envelope import Load, envelope
 
 # STUDIES C as printed: (link, jobs) -> wall time in s, and the largest uses.
 PUBLISHED = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.ladder import Trialled, effects, joint_effects, ladder
+from analysis.evaluation.ladder import Trialled, effects, joint_effects, ladder
 
 PUBLISHED = [
     (34, 4, "1x8", "ATLAS", "default", 0.0084),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import curve_fit
 
-from analysis.transfer import fit_transfer
+from analysis.evaluation.transfer import fit_transfer
 
 SIZES = [2**n for n in range(0, 25, 2)]
 ALPHA_S, BETA_BPS = 30e-6, 120e6

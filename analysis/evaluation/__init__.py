@@ -1,0 +1,1 @@
+"""What single kinds of experiment come to: load tests, ladders of changes, transfer times, phases, price. Pure."""
