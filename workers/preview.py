@@ -65,9 +65,8 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
-    rehearsal = launcher.rehearse(
-        job_for(spec.workload, point.parameters, cluster=spec.cluster, hosts=names, directory=Path("TRIAL"))
-    )
+    job = job_for(spec.workload, point.parameters, cluster=spec.cluster, hosts=names, directory=Path("TRIAL"))
+    rehearsal = launcher.rehearse(launcher.for_program(job))
     texts = design.input_files(spec.workload, point.parameters)
     return DryRun(
         argv=rehearsal.argv,

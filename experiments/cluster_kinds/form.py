@@ -23,6 +23,7 @@ _RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
 _EMPTY: Final = '""'
 """How an empty text is written where nothing written means the usual."""
 _WORDS: Final[Mapping[str, str]] = {
+    "auto": "as each program was built",
     "first": "the first host",
     "every": "every host",
     "keep": "as they are",

@@ -76,13 +76,16 @@ class Login(Settings):
 class HostSettings(Settings):
     """What clusters of real hosts share."""
 
-    mpi: Literal["openmpi", "mpich", "intelmpi", "mvapich2"] = stated(
-        "openmpi", "MPI library", "That of the launch command; programs must be built for the same.", "MPI"
+    mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated(
+        "auto",
+        "MPI library",
+        "That of the launch command. Chosen by hand it holds for all programs, which must be built for it.",
+        "MPI",
     )
     mpirun: Word | None = stated(
         None,
         "Launch command",
-        "Its name in PATH or its full path, the same on every host. Empty: the library's own.",
+        "Its name in PATH or its full path, the same on every host. Empty: that of the program's library.",
         "MPI",
     )
     python: Word = stated("python3", "Python", "Interpreter on the hosts, 3.9 or newer.", "MPI")

@@ -139,7 +139,7 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     launcher = session.launcher
     own = launcher.settings if isinstance(launcher.settings, HostSettings) else None
     tell("the launch command", steps)
-    steps.append(hosts.launch_command(session, launcher.mpirun))
+    steps.append(hosts.launch_command(session, session.usual_launch.program))
     hello_can_run = steps[-1].state == "ok"
     steps += _worlds(session, launcher, steps, tell) if hello_can_run else [
         skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:4]
@@ -158,7 +158,7 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
     def hello(name: str, those: Sequence[str]) -> Step:
         tell(f"the {name}", steps)
         try:
-            return world.judged(name, world.greet(session, those, launcher.python), those, launcher.mpirun)
+            return world.judged(name, world.greet(session, those, launcher.python), those, session.usual_launch.program)
         except TrialFailed as error:
             return problem(name, "Failed", str(error))
 

@@ -40,10 +40,11 @@ def greet(session: Session, hosts: Sequence[str], python: str) -> Greeting:
         (directory / "work").mkdir()
         (directory / "work" / "hello.py").write_bytes(HELLO.read_bytes())
         job = Job(
-            program=(python, "-I", "-S", "hello.py", session.launcher.mpirun),
+            program=(python, "-I", "-S", "hello.py", session.usual_launch.program),
             ranks=len(hosts),
             ranks_per_host=1,
             hosts=tuple(hosts),
+            launch=session.usual_launch,
             workdir=directory / "work",
             report_dir=directory / "ranks",
         )

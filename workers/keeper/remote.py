@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workers.keeper import loop, machine, spawn, table, wire
+from workers.keeper import loop, machine, mpi_files, spawn, table, wire
 from workers.keeper.counters import frames
 from workers.keeper.offloads import Offloads
 
@@ -50,6 +50,7 @@ class RemoteKeeper(loop.Keeper):
                 "clear": self.clear,
                 "sweep": self.sweep,
                 "machine": self.machine,
+                "mpi": self.mpi,
                 "watch": self.watch,
                 "clock": self.clock,
                 "offloads": self.switch_offloads,
@@ -130,6 +131,10 @@ class RemoteKeeper(loop.Keeper):
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return {}, b""
+
+    def mpi(self, message: wire.Message, _beside: Any) -> loop.Answer:
+        """The files of the MPI library that a program loads."""
+        return {"loaded": mpi_files.loaded_by(message["program"], message["variables"], message["directory"])}, b""
 
     def machine(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """Facts of this machine and of a program."""

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
@@ -28,18 +28,11 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper.cell import TEMPORARY
-from workers.launchers.confinement import Confinement, disk_use_bytes, open_path, outermost
+from workers.launchers.confinement import disk_use_bytes, open_path, outermost
+from workers.launchers.job import PYTHON, Job, Launch
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
-WRAPPER = Path(__file__).resolve().parent / "rank.py"
-PYTHON = (
-    "/usr/bin/python3"  # the system's own: it starts in a third of the time of a managed one, and exists on every node
-)
-# First port and number of ports of the MPI library's TCP transport: fixed, so that its traffic can be told from the
-# rest, and below the range (from 32768 on) from which the kernel takes the ports of everybody else's connections, or a
-# capture on loopback would hold those too.
-BTL_PORTS = (20000, 1000)
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
 
 
@@ -67,33 +60,6 @@ class Link(AskedLink, Protocol):
     def emulator(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Job:
-    """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
-
-    `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
-    """
-
-    program: tuple[str, ...]
-    ranks: int
-    ranks_per_host: int
-    hosts: tuple[str, ...]
-    workdir: Path
-    report_dir: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
-    btl_ports: tuple[int, int] = BTL_PORTS
-    wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
-    interface: str | None = None
-    open_mpi: int | None = None
-    threads: int = 1
-    confinement: Confinement = field(default_factory=Confinement)
-
-    def wrapped_program(self) -> list[str]:
-        """The argv of one rank with the wrapper that reports what the rank used."""
-        return [*self.wrapper, str(self.report_dir), *self.program]
-
-
 class Session(ABC):
     """Hosts that are ready to run jobs. A context manager."""
 
@@ -116,6 +82,20 @@ class Session(ABC):
     def close(self) -> None:
         """End everything on the hosts and the hosts themselves, where they are ours. Idempotent."""
         self._stack.close()
+
+    @property
+    def usual_launch(self) -> Launch:
+        """What launches a program of which nothing is known."""
+        return self.launcher.usual_launch
+
+    def prepared(self, job: Job) -> Job:
+        """The job with the launch command that its program needs; what is recorded next are its packets."""
+        return self.launcher.for_program(job)
+
+    @property
+    def knows_ports(self) -> bool:
+        """Whether the MPI traffic of the prepared job has ports by which it can be told."""
+        return True
 
     def argv(self, job: Job) -> list[str]:
         """The launch command as it will be run on these hosts."""
@@ -174,7 +154,9 @@ class Session(ABC):
         """Counters of the machine and of every host, now."""
 
     @abstractmethod
-    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
+    def environment(
+        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+    ) -> dict[str, Any]:
         """What a reader must know to repeat the trial; equal on equal systems, so that it can be hashed."""
 
 
@@ -208,6 +190,8 @@ class MachineSession(Session):
             stale.unlink()
         if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
             raise LaunchFailed(reason)
+        job = job if job.launch else self.prepared(job)
+        self._require_launch_command(job)
         with ExitStack() as files:
             streams = [files.enter_context(path.open("wb")).fileno() for path in (stdout, stderr)]
             nothing = null_input()
@@ -227,6 +211,11 @@ class MachineSession(Session):
                 job=True,
                 cell=job.confinement.plan(readable=readable, writable=writable) if self.confined else None,
             )
+
+    def _require_launch_command(self, job: Job) -> None:
+        launch = job.launch or self.usual_launch
+        if find(launch.program, job.workdir) is None:
+            raise LaunchFailed(f"{launch.refusal} on this machine.")
 
     def _granted_program(self, job: Job) -> list[Path]:
         """The file of the program, which whoever may name it may run wherever it lies. Raises LaunchFailed."""
@@ -256,10 +245,12 @@ class MachineSession(Session):
             return ""
         return job.confinement.exceeded(self.keeper.ask("use")[0], disk_use_bytes(job.workdir))
 
-    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
+    def environment(
+        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+    ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
-        variables = self.environment_variables()
-        return describe(self.keeper, self.first_host, self.interface, argv, self.launcher.mpirun, variables)
+        mpirun = (launch or self.usual_launch).program
+        return describe(self.keeper, self.first_host, self.interface, argv, mpirun, self.environment_variables())
 
 
 @dataclass(frozen=True)
@@ -312,9 +303,13 @@ class Launcher(ABC):
             raise ClusterUnavailable(str(error)) from None
 
     @property
-    def mpirun(self) -> str:
-        """The program that launches ranks: a name in PATH, or a path."""
-        return "mpirun"
+    def usual_launch(self) -> Launch:
+        """What launches a program of which nothing is known."""
+        return Launch()
+
+    def for_program(self, job: Job) -> Job:
+        """The job with what launches its program, as far as this machine can tell."""
+        return job
 
     @abstractmethod
     def probe(self) -> list[str]:

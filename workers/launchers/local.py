@@ -9,19 +9,9 @@ from experiments.cluster_kinds.local import Local, LocalSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalKeeper
 from workers.hosts.programs import missing_programs
-from workers.launchers import openmpi
-from workers.launchers.base import (
-    BTL_PORTS,
-    PYTHON,
-    Job,
-    Launcher,
-    Link,
-    MachineSession,
-    Recording,
-    Session,
-    Tell,
-    say_nothing,
-)
+from workers.launchers import mpi, mpi_choice, openmpi
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.job import BTL_PORTS, PYTHON, Job, Launch
 from workers.testbed.probe import PROGRAMS, namespace_problems, unshare_argv
 
 HOST = "localhost"
@@ -48,7 +38,7 @@ class LocalSession(MachineSession):
 
 
 class LocalLauncher(Launcher):
-    """mpirun without remote hosts."""
+    """The launch command without remote hosts."""
 
     kind = Local()
 
@@ -67,12 +57,22 @@ class LocalLauncher(Launcher):
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return (HOST,) if host_count == 1 else ()
 
+    @property
+    def usual_launch(self) -> Launch:
+        return mpi_choice.usual_here()
+
+    def for_program(self, job: Job) -> Job:
+        return mpi_choice.chosen_here(job)
+
     def argv(self, job: Job) -> list[str]:
+        launch = job.launch or Launch()
+        if launch.library != "openmpi":
+            return mpi.hydra(job, mpi.Place(None, INTERFACE, launch.program), mpi.over_tcp(job, INTERFACE))
         return [
-            *(self.mpirun, "--allow-run-as-root"),
+            *(launch.program, "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
-            *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed()),
+            *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed(launch.program)),
             *openmpi.exports(job),
             *job.wrapped_program(),
         ]

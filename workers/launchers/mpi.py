@@ -1,21 +1,21 @@
-"""The launch commands of MPI libraries on real hosts, one function each and a registry."""
+"""The launch commands of MPI libraries, one function each and a registry. Which one launches: `workers.launchers.mpi_choice`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workers.errors import ClusterUnavailable
 from workers.launchers import openmpi
-from workers.launchers.base import Job
+from workers.launchers.job import Job
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a launch command must know of the cluster. `agent` starts a program on another host: `agent HOST COMMAND...`;
-    `interface` None: the library chooses."""
+    """What a launch command must know of the cluster. `agent` starts a program on another host: `agent HOST COMMAND...`,
+    None where there is no other; `interface` None: the library chooses."""
 
-    agent: str
+    agent: str | None
     interface: str | None
     program: str
     shared_cores: bool = False
@@ -28,23 +28,53 @@ def open_mpi(job: Job, place: Place) -> list[str]:
         *(place.program, "--allow-run-as-root"),
         *openmpi.placement(job),
         *(openmpi.shared_cores() if place.shared_cores else openmpi.unbound(job)),
-        *openmpi.daemons(place.agent, version, slurm=False),
+        *(openmpi.daemons(place.agent, version, slurm=False) if place.agent is not None else ()),
         *openmpi.transport(job, place.interface, version),
         *openmpi.exports(job),
         *job.wrapped_program(),
     ]
 
 
-def hydra(job: Job, place: Place) -> list[str]:
-    """mpiexec of MPICH and of the libraries made of it (Intel MPI, MVAPICH2): the process manager Hydra."""
-    exports = [word for name in sorted(job.environment) for word in ("-genv", name, job.environment[name])]
+def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) -> list[str]:
+    """mpiexec of MPICH and of the libraries made of it (Intel MPI, MVAPICH2): the process manager Hydra.
+
+    `variables` are the cluster's own; those of the job come after them.
+    """
+    told = {**(variables or {}), **job.environment}
+    exports = [word for name in sorted(told) for word in ("-genv", name, told[name])]
+    launcher = ("fork",) if place.agent is None else ("ssh", "-launcher-exec", place.agent)
     return [
-        *(place.program, "-launcher", "ssh", "-launcher-exec", place.agent),
+        *(place.program, "-launcher", *launcher),
         *(("-iface", place.interface) if place.interface is not None else ()),
         *("-hosts", ",".join(job.hosts), "-ppn", str(job.ranks_per_host), "-n", str(job.ranks)),
         *exports,
         *job.wrapped_program(),
     ]
+
+
+def over_tcp(job: Job, interface: str) -> dict[str, str]:
+    """What lets the libraries of MPICH's family send by TCP alone, on one interface and known ports, as Open MPI is told: by UCX,
+    libfabric or ch3, whichever a library was built with. Virtual hosts share memory that no hosts of a cluster would.
+
+    Ranks share cores here: they are not bound, and yield while they wait.
+    """
+    first, count = job.btl_ports
+    last = first + count - 1
+    return {
+        "FI_PROVIDER": "tcp",
+        "FI_TCP_IFACE": interface,
+        "FI_TCP_PORT_HIGH_RANGE": str(last),
+        "FI_TCP_PORT_LOW_RANGE": str(first),
+        "I_MPI_FABRICS": "ofi",
+        "I_MPI_OFI_PROVIDER": "tcp",
+        "I_MPI_PIN": "off",
+        "I_MPI_THREAD_YIELD": "2",
+        "MPIR_CVAR_CH3_PORT_RANGE": f"{first}:{last}",
+        "MPIR_CVAR_NOLOCAL": "1",
+        "UCX_NET_DEVICES": interface,
+        "UCX_TCP_PORT_RANGE": f"{first}-{last}",
+        "UCX_TLS": "tcp,self",
+    }
 
 
 LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
@@ -53,15 +83,8 @@ LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
     "intelmpi": hydra,
     "mvapich2": hydra,
 }
-PROGRAMS = {"openmpi": "mpirun"}
-"""What launches where the settings name no program; of all others it is Hydra."""
 KNOWN_PORTS = ("openmpi",)
-"""Libraries whose traffic can be told by its ports, because we can set them."""
-
-
-def program(library: str, chosen: str | None) -> str:
-    """The program that launches ranks: the chosen one, else the library's own."""
-    return chosen or PROGRAMS.get(library, "mpiexec.hydra")
+"""Libraries whose traffic on real hosts can be told by its ports, because we set them."""
 
 
 def argv(library: str, job: Job, place: Place) -> list[str]:

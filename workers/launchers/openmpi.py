@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from workers.hosts.programs import find_program
-from workers.launchers.base import Job
+from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 OLDEST = 4  # what a library is taken for that does not tell
@@ -43,9 +43,9 @@ def major(text: str) -> int | None:
     return None if match is None else int(match[1])
 
 
-def installed() -> int:
-    """The major version of the mpirun of this machine, asked once per process."""
-    program = find_program("mpirun")
+def installed(name: str = "mpirun") -> int:
+    """The major version of an mpirun of this machine, asked once per process."""
+    program = find_program(name)
     return OLDEST if program is None else _asked(program)
 
 

@@ -27,8 +27,10 @@ from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
-from workers.launchers import mpi, openmpi
-from workers.launchers.base import BTL_PORTS, PASSED_ON, WRAPPER, Job, Launcher, Recording, Rehearsal, Session
+from workers.keeper import machine, mpi_files
+from workers.launchers import mpi, mpi_choice, openmpi
+from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
+from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 
 _ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
@@ -40,8 +42,10 @@ class HostsLauncher(Launcher):
     settings: HostSettings
 
     @property
-    def mpirun(self) -> str:
-        return mpi.program(self.settings.mpi, self.settings.mpirun)
+    def usual_launch(self) -> Launch:
+        """As the settings say; what they leave open only the first host can tell."""
+        library = "openmpi" if self.settings.mpi == mpi_choice.AUTO else self.settings.mpi
+        return Launch(library, self.settings.mpirun or mpi_choice.own_program(library))
 
     @property
     def python(self) -> str:
@@ -49,13 +53,14 @@ class HostsLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         """The command that the first host runs; `job` has the host's own directories."""
+        launch = job.launch or self.usual_launch
         place = mpi.Place(
             agent=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
-            program=self.mpirun,
+            program=launch.program,
             shared_cores=self.settings.shared_cores,
         )
-        return mpi.argv(self.settings.mpi, job, place)
+        return mpi.argv(launch.library, job, place)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
         """The same job in the hosts' directories, with what was found out there. Pure."""
@@ -75,22 +80,28 @@ class HostsLauncher(Launcher):
         interface = self.settings.interface or ("lo" if len(job.hosts) == 1 else "INTERFACE")
         if interface == "INTERFACE":
             notes.append("INTERFACE is the one through which the first host reaches the second, asked there.")
-        if self.settings.mpi == "openmpi":
+        if self.settings.mpi == mpi_choice.AUTO:
             notes.append(
-                f"{self.mpirun} of the first host tells its version: these are the arguments for Open MPI {openmpi.OLDEST}."
+                "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments "
+                f"for Open MPI {openmpi.OLDEST}."
+            )
+        elif self.settings.mpi == "openmpi":
+            notes.append(
+                f"{self.usual_launch.program} of the first host tells its version: these are the arguments for Open MPI "
+                f"{openmpi.OLDEST}."
             )
         return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
 
     def recording(self) -> Recording:
         hosts = "every host" if self.settings.capture == "every" else "the first host"
         interface = self.settings.interface or "the interface towards the other hosts"
-        return Recording(f"{interface} of {hosts}", self.capture_filter())
+        return Recording(f"{interface} of {hosts}", self.capture_filter(self.usual_launch.library))
 
-    def capture_filter(self) -> str | None:
+    def capture_filter(self, library: str) -> str | None:
         """MPI's own ports where we set them: a real network carries everybody's traffic. "" in the settings: all."""
         if self.settings.capture_filter is not None:
             return self.settings.capture_filter or None
-        if self.settings.mpi in mpi.KNOWN_PORTS:
+        if library in mpi.KNOWN_PORTS:
             return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
         return "not tcp port 22"
 
@@ -115,13 +126,14 @@ class RemoteSession(Session):
         self.keepers = dict(keepers)
         self.first = self.keepers[self.hosts[0]]
         self._outputs: dict[Path, tuple[Path, int]] = {}
+        self._versions: dict[str, str] = {}
         for keeper in self.keepers.values():
             self._stack.callback(keeper.close)
         try:
             for keeper in self.keepers.values():
                 keeper.connect(scratch)
             self.interface = self.settings.interface or self._find_interface()
-            self.open_mpi = self._find_open_mpi()
+            self._launch = self._choose_launch(())
             self._write_tools(agent)
             self.offloads_left = self._switch_offloads() if self.settings.offloads == "off" else {}
         except BaseException:
@@ -147,6 +159,22 @@ class RemoteSession(Session):
         }
         return {host: frozenset(_ADDRESS.findall(text)) for host, text in told.items()}
 
+    @property
+    def usual_launch(self) -> Launch:
+        return self._choose_launch(())
+
+    def prepared(self, job: Job) -> Job:
+        """Files of programs are looked at on the first host; inputs, which come there with the launch, here."""
+        words = [*job.program, *mpi_files.script_words(job.program, job.workdir)]
+        variables = {**self.environment_variables(), **job.environment}
+        answer, _ = self.first.ask("mpi", program=words, variables=variables, directory=str(self.scratch / "work"))
+        self._launch = self._choose_launch(answer["loaded"])
+        return dataclasses.replace(job, launch=self._launch)
+
+    @property
+    def knows_ports(self) -> bool:
+        return self._launch.library in mpi.KNOWN_PORTS
+
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
 
@@ -159,18 +187,21 @@ class RemoteSession(Session):
         try:
             return RemoteCapture.on_host(
                 self.keepers[options.host or self.hosts[0]],
-                options.on(self.interface, self.launcher.capture_filter()),
+                options.on(self.interface, self.launcher.capture_filter(self._launch.library)),
                 command=self.settings.capture_command,
             )
         except ClusterUnavailable as error:
             raise CaptureUnavailable(str(error)) from error
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
+        job = job if job.launch else self.prepared(job)
         there = self._there(job)
         self._send_inputs(job, there)
         try:
             if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
                 raise LaunchFailed(reason)
+            if self.find(self._launch.program) is None:
+                raise LaunchFailed(f"{self._launch.refusal} on host {self.hosts[0]}.")
             outputs = (self.scratch / "stdout", self.scratch / "stderr")
             process = self.first.spawn(
                 self.launcher.argv(there),
@@ -198,20 +229,23 @@ class RemoteSession(Session):
         }
         return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
 
-    def environment(self, program: Path | None = None, arguments: Sequence[str] = ()) -> dict[str, Any]:
+    def environment(
+        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+    ) -> dict[str, Any]:
         """Of the first host; `other_hosts` has what is different on others, and is absent where all are alike."""
         argv = () if program is None else (str(program), *arguments)
+        mpirun = (launch or self.usual_launch).program
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            described = list(pool.map(lambda keeper: self._describe(keeper, argv), self.keepers.values()))
+            described = list(pool.map(lambda keeper: self._describe(keeper, argv, mpirun), self.keepers.values()))
         first, *others = described
         different = {host: unlike(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
         return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
 
-    def _describe(self, keeper: RemoteKeeper, program: Sequence[str]) -> dict[str, Any]:
+    def _describe(self, keeper: RemoteKeeper, program: Sequence[str], mpirun: str) -> dict[str, Any]:
         variables = {**self.environment_variables(), "PATH": self._path(keeper)}
         variables.pop("SSH_AUTH_SOCK", None)  # a new one with every connection: it says nothing of the host
-        return describe(keeper, None, self.interface, program, self.launcher.mpirun, variables)
+        return describe(keeper, None, self.interface, program, mpirun, variables)
 
     def environment_variables(self) -> dict[str, str]:
         """The few variables of the host's login that programs see, and those of the cluster's settings."""
@@ -247,7 +281,8 @@ class RemoteSession(Session):
 
     def _there(self, job: Job) -> Job:
         """The same job in the hosts' directories."""
-        return self.launcher.on_hosts(job, self.scratch, self.interface, self.open_mpi)
+        launch = job.launch or self._launch
+        return self.launcher.on_hosts(job, self.scratch, self.interface, openmpi.major(self._said(launch.program)))
 
     def _write_tools(self, agent: str) -> None:
         try:
@@ -295,18 +330,30 @@ class RemoteSession(Session):
             )
         return match[1]
 
-    def _find_open_mpi(self) -> int | None:
-        """The major version of the launch command, asked with all that it may need to start."""
-        if self.settings.mpi != "openmpi":
-            return None
-        variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
-        return openmpi.major(self.first.output(["env", *variables, self.launcher.mpirun, "--version"]))
+    # What launches: the session is the `workers.launchers.mpi_choice.Host`
+
+    def _choose_launch(self, loaded: Sequence[str]) -> Launch:
+        return mpi_choice.chosen(self, loaded, asked=self.settings.mpi, program=self.settings.mpirun)
+
+    def find(self, program: str) -> str | None:
+        found: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
+        return found
+
+    def version(self, program: str) -> str | None:
+        return machine.read_version(self._said(program))
+
+    def _said(self, program: str) -> str:
+        """What a launch command says of its version, asked once with all that it may need to start."""
+        if program not in self._versions:
+            variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
+            self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
+        return self._versions[program]
 
     def _path(self, keeper: RemoteKeeper | None = None) -> str:
         return self.settings.environment.get("PATH", (keeper or self.first).search_path())
 
     def _facts(self) -> dict[str, Any]:
-        machine = self.first.machine((), self.launcher.mpirun, self.environment_variables())
+        machine = self.first.machine((), self._launch.program, self.environment_variables())
         return {
             "hosts": list(self.hosts),
             "cores": machine["cpu"]["cores"],

@@ -17,7 +17,8 @@ from experiments.cluster_kinds.slurm import Slurm, SlurmSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, start_argv
-from workers.launchers.base import Job, Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
+from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
+from workers.launchers.job import Job
 from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.slurm_queue import SlurmQueue, sbatch_argv, srun_argv
 from workers.launchers.ssh_words import SSH_FAILED, why_unreached

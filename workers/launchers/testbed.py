@@ -14,8 +14,9 @@ from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalKeeper
-from workers.launchers import openmpi
-from workers.launchers.base import Job, Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers import mpi, mpi_choice, openmpi
+from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, say_nothing
+from workers.launchers.job import Job, Launch
 from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
@@ -81,7 +82,7 @@ class TestbedSession(MachineSession):
 
 
 class TestbedLauncher(Launcher):
-    """mpirun in n1's namespace; a remote shell that enters the other hosts'."""
+    """The launch command in n1's namespace; a remote shell that enters the other hosts'."""
 
     kind = Testbed()
 
@@ -91,10 +92,21 @@ class TestbedLauncher(Launcher):
     def host_names(self, host_count: int) -> tuple[str, ...]:
         return host_names(host_count)
 
+    @property
+    def usual_launch(self) -> Launch:
+        return mpi_choice.usual_here()
+
+    def for_program(self, job: Job) -> Job:
+        return mpi_choice.chosen_here(job)
+
     def argv(self, job: Job) -> list[str]:
-        version = job.open_mpi or openmpi.installed()
+        launch = job.launch or Launch()
+        if launch.library != "openmpi":
+            place = mpi.Place(str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE, launch.program)
+            return mpi.hydra(job, place, mpi.over_tcp(job, commands.HOST_INTERFACE))
+        version = job.open_mpi or openmpi.installed(launch.program)
         return [
-            *(self.mpirun, "--allow-run-as-root"),
+            *(launch.program, "--allow-run-as-root"),
             *openmpi.placement(job),
             *openmpi.shared_cores(),
             *openmpi.daemons(str(fabric.REMOTE_SHELL), version),

@@ -24,8 +24,11 @@ CLIENT = f"""#!{PYTHON} -IS
 import sys, _socket
 end = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 end.connect("{{door}}")
+words = sys.argv[1:]
+while words[0].startswith("-"):
+    del words[0]  # Hydra takes every agent for an ssh, and puts ssh's options first
 streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
-request = "\\0".join((sys.argv[1], " ".join(sys.argv[2:]))).encode("utf-8", "surrogateescape")
+request = "\\0".join((words[0], " ".join(words[1:]))).encode("utf-8", "surrogateescape")
 end.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 answer = end.recv(16)
 sys.exit(int(answer) if answer else {FAILED})

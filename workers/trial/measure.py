@@ -60,6 +60,8 @@ class Measured:
     """The host whose recording is analysed alone, where hosts are recorded one by one."""
     not_recorded: tuple[str, ...] = ()
     """Hosts that could not be recorded, though others see all that they say to those."""
+    known_ports: bool = True
+    """Whether packets of MPI can be told by their ports."""
     link_reasons: tuple[str, ...] = ()
     """What of the link was not as asked for, by its certificate, or not seen by the capture."""
     world: World = field(default_factory=World)
@@ -103,14 +105,15 @@ class TrialRun:
             )
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
-        job = job_for(
+        asked = job_for(
             *(self.spec.workload, self.parameters),
             cluster=self.cluster_slug,
             hosts=session.hosts,
             directory=self.directory,
             confinement=confinement(),
         )
-        environment = session.environment(Path(job.program[0]), job.program[1:])
+        job = session.prepared(asked)
+        environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
         self._require_one_world(session, environment, job.program[0])
         with ExitStack() as stack:
             recordings, no_capture, unseen = self._start_captures(session, stack)
@@ -147,6 +150,7 @@ class TrialRun:
             joined=recorded.joined,
             seen_from=next((host for host in recordings if host), ""),
             not_recorded=unseen,
+            known_ports=session.knows_ports,
             link_reasons=(*link_reasons, *recorded.reasons, *(unseen if recorded.joined is None else ())),
             world=world,
             disturbances=self._disturbances(session, samples, usages, job.threads),

@@ -7,45 +7,19 @@ programs of one rank run side by side. Nothing of that is what was asked for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.numbers import plural
+from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
 from workers.trial.rank_usage import RankUsage
 
-OPEN_MPI: Final = "Open MPI"
-MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
-_OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
-"""What only Open MPI is made of: its old versions have the same libmpi.so.12 as MPICH's."""
-_MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so\.12(\.|$)")
-_NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
 _SIZE: Final = {OPEN_MPI: "OMPI_COMM_WORLD_SIZE", MPICH: "PMI_SIZE"}
 _RANK: Final = {OPEN_MPI: "OMPI_COMM_WORLD_RANK", MPICH: "PMI_RANK"}
 _OWN_LAUNCH: Final = (
     "its script launches a world of its own. To mend it, let the script start the program itself, without mpirun."
 )
-_HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
-
-
-def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
-    """Return whose MPI library is among the files that a program loads, and its name; None where there is none.
-
-    A script loads it only later, a static program has it inside: nothing is known of those.
-    """
-    open_mpi = any(map(_OWN_PARTS.match, libraries))
-    for name in libraries:
-        if _NEW_OPEN_MPI.match(name) or (open_mpi and name.startswith("libmpi.so.")):
-            return OPEN_MPI, name
-    return next(((MPICH, name) for name in libraries if _MPICH.match(name)), None)
-
-
-def launcher_of(version: str | None) -> str | None:
-    """Return whose launch command says this of its version; None for one that is not known."""
-    if version is None:
-        return None
-    return OPEN_MPI if "Open MPI" in version else MPICH if _HYDRA.search(version) else None
 
 
 def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, setting: bool) -> str | None:

@@ -27,7 +27,6 @@ from experiments.workloads.extractors import FILE_NAME, is_reserved
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
 from workers.launchers import BTL_PORTS
-from workers.launchers.mpi import KNOWN_PORTS
 from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
@@ -115,9 +114,9 @@ def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, st
     return {"world": told} if told else {}
 
 
-def _mpi_packets(run: TrialRun, result: analysis.CaptureAnalysis) -> float:
+def _mpi_packets(measured: Measured, result: analysis.CaptureAnalysis) -> float:
     """Packets of MPI; of libraries whose ports nobody can set, all packets."""
-    scope = result.mpi if run.cluster_settings.get("mpi", "openmpi") in KNOWN_PORTS else result
+    scope = result.mpi if measured.known_ports else result
     return scope.metrics.get("packets", 0.0)
 
 
@@ -157,7 +156,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         )
         level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
-    if not measured.world.checked and run.hosts > 1 and not _mpi_packets(run, result):
+    if not measured.world.checked and run.hosts > 1 and not _mpi_packets(measured, result):
         level = worst(level, TrustLevel.DEGRADED)
         reasons.append(_SILENT_WORLD)
     seen_from = run.trial.conditions.get("captured_hosts")
@@ -171,7 +170,8 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
     return _Packets(
-        *(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons)), _mpi_packets(run, result)
+        *(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons)),
+        _mpi_packets(measured, result),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from workers.launchers import Job
-from workers.launchers.base import WRAPPER
+from workers.launchers.job import WRAPPER
 
 WATER = Job(
     program=("lmp", "-in", "in.water"),

@@ -15,6 +15,7 @@ from tests.workers.launchers.commands import RANK, SSH, WATER, words
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
+from workers.launchers.job import Launch
 from workers.launchers.slurm import SlurmLauncher, agent_script
 from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
@@ -72,6 +73,23 @@ def test_hydra_launches_mpich_and_its_relatives() -> None:
         assert launchers.get("ssh", {**SSH, "mpi": library}).argv(WATER) == [*command, *exports, *RANK]
 
 
+def test_hydra_on_this_machine_sends_over_tcp_alone() -> None:
+    job = dataclasses.replace(WATER, launch=Launch("mpich", "/opt/mpich/bin/mpiexec.hydra"))
+    command = launchers.get("testbed").argv(job)
+    agent = "/opt/mpich/bin/mpiexec.hydra -launcher ssh -launcher-exec /run/rankwire/rsh -iface eth0 -hosts n1,n2 -ppn 2 -n 4"
+    assert command[:13] == words(agent)
+    told = {
+        name: value for word, name, value in zip(command, command[1:], command[2:], strict=False) if word == "-genv"
+    }
+    assert (told["A"], told["UCX_TLS"], told["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
+    assert (told["UCX_NET_DEVICES"], told["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
+    assert command[-len(RANK) :] == RANK
+    alone = dataclasses.replace(job, hosts=("localhost",), environment={"UCX_TLS": "self"})
+    here = launchers.get("local").argv(alone)
+    assert here[:5] == words("/opt/mpich/bin/mpiexec.hydra -launcher fork -iface lo")
+    assert here[here.index("UCX_TLS") + 1] == "self", "what a specification says holds"
+
+
 def test_hosts_are_reached_by_an_ssh_that_never_asks() -> None:
     launcher = launchers.get("ssh", {**SSH, "user": "lab", "port": 2222, "key": "/k", "config": "/c"})
     assert isinstance(launcher, SshLauncher)
@@ -121,7 +139,8 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
         "n1 to n2 are the nodes that Slurm allocates and names.",
         "/scratch/rankwire-RANDOM is made on every host, under a random name.",
         "INTERFACE is the one through which the first host reaches the second, asked there.",
-        "mpirun of the first host tells its version: these are the arguments for Open MPI 4.",
+        "The first host tells which MPI library the program was built for, and so what launches it: these are the arguments for "
+        "Open MPI 4.",
     ]
 
 

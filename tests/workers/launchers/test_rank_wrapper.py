@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from workers.launchers.base import PYTHON, WRAPPER
+from workers.launchers.job import PYTHON, WRAPPER
 
 
 def start(directory: Path, *program: str, **variables: str) -> subprocess.Popen[str]:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from experiments.models import State, Trial
-from tests.workers.clusters.mpi_programs import mpi_program
+from tests.workers.clusters.mpi_programs import hidden_in_script, mpi_program, sum_over_mpich
+from workers.launchers import mpi_choice
 from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, why_singletons
 
 
@@ -70,12 +71,43 @@ def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
     assert why_singletons({"mpi": None, "program": None}, program="x", ranks=2, setting=False) is None
 
 
-def test_a_program_of_mpich_does_not_count_as_ranks_of_open_mpi(
-    run_all: Callable[..., list[Trial]], tmp_path: Path
+def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    """Each is launched by its own library, in one world across the hosts, and its messages are on the wire."""
+    told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
+    script = hidden_in_script(open_path, f"exec {sum_over_mpich(open_path)}")
+    asked: dict[str, Any] = {"sweep": {"hosts": [2]}, "certificate": "skip", "retries": 0}
+    (trial,) = run_all(
+        workload="command", parameters={"program": [str(script)], "extract": told, "ranks_per_host": 2}, **asked
+    )
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.command[0] == "mpiexec.hydra"
+    assert trial.environment.facts["mpi"].startswith("Hydra ")
+    assert trial.conditions["world"].startswith("4 ranks in one world, as asked (libmpich"), trial.conditions["world"]
+    assert trial.conditions["ranks_on"] == {"n1": "0-1", "n2": "2-3"}
+    assert trial.measurements.get(scope="mpi", metric="packets").value > 0
+    (other,) = run_all(
+        workload="command", parameters={"program": [str(mpi_program(open_path, "libmpi.so.40"))]}, **asked
+    )
+    assert (other.state, other.command[0]) == (State.FINISHED, "mpirun"), other.message
+
+
+def test_a_program_of_mpich_runs_on_this_machine(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    (trial,) = run_all(
+        workload="command",
+        parameters={"program": [str(sum_over_mpich(open_path))], "ranks_per_host": 2},
+        cluster="local",
+    )
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.measurements.get(scope="mpi", metric="packets").value > 0
+
+
+def test_a_library_without_its_launch_command_is_told(
+    run_all: Callable[..., list[Trial]], open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mpich_program = mpi_program(tmp_path, "libmpich.so.12")
-    asked = {"parameters": {"program": [str(mpich_program)]}, "certificate": "skip", "retries": 0}
-    (one, two) = run_all(workload="command", sweep={"hosts": [1, 2]}, **asked)
-    assert (one.state, two.state) == (State.FINISHED, State.FAILED), one.message + two.message
-    assert "it would run as 2 programs of one rank each" in two.message
-    assert two.command == []
+    monkeypatch.setattr(mpi_choice, "_PROGRAMS", {**mpi_choice._PROGRAMS, "mpich": ("mpiexec.nowhere",)})
+    (trial,) = run_all(workload="command", parameters={"program": [str(sum_over_mpich(open_path))]}, cluster="local")
+    assert trial.state == State.FAILED
+    assert (
+        "The launch command mpiexec.nowhere of the MPI library that the program was built for is not" in trial.message
+    )

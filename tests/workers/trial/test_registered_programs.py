@@ -157,9 +157,9 @@ def test_all_workers_look_in_the_path_that_the_installation_names(monkeypatch: p
 def test_it_runs_on_real_hosts(
     kind: str, run_all: Callable[..., list[Trial]], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """A program of MPICH, behind a binary of the cluster's own, in one world of two hosts."""
+    """A program of MPICH, behind a binary of the cluster's own, launched as it was built, in one world of two hosts."""
     hosts = request.getfixturevalue("ssh_hosts" if kind == "ssh" else "slurm")
-    Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings(mpi="mpich"))
+    Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings())
     told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
     binary = {f"real-{kind}": {"binary": str(sum_over_mpich(tmp_path))}}
     registered(

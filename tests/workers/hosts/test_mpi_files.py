@@ -1,0 +1,64 @@
+"""The MPI library of a program is read out of its files, without running anything of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.workers.clusters.mpi_programs import hidden_in_script, library, mpi_program
+from workers.keeper.mpi_files import loaded_by, script_words
+
+PATHS = {"PATH": "/usr/bin:/bin"}
+
+
+def names(*program: str, directory: str = "/", **variables: str) -> list[str]:
+    return [Path(file).name for file in loaded_by(program, {**PATHS, **variables}, directory)]
+
+
+@pytest.mark.parametrize(
+    ("program", "first"),
+    [
+        (["hpcc"], "libmpi.so.40"),
+        (["lmp", "-in", "in.water"], "libmpi.so.40"),  # through a library of its own
+        (["/usr/bin/python3", "-m", "solver"], "libmpi.so.40"),  # of mpi4py
+        (["/bin/sh", "-c", 'rank=0\n[ "$rank" -ge 2 ] && exec NPopenmpi 3'], "libmpi.so.40"),
+    ],
+)
+def test_it_finds_the_library_of_a_program(program: list[str], first: str) -> None:
+    assert names(*program)[0] == first
+    assert "libopen-pal.so.40" in names(*program)
+
+
+def test_it_tells_the_libraries_of_two_programs_apart(tmp_path: Path) -> None:
+    assert names(str(mpi_program(tmp_path, "libmpich.so.12")))[0] == "libmpich.so.12"
+    assert names(str(mpi_program(tmp_path, "libmpi.so.40")))[0] == "libmpi.so.40"
+
+
+def test_it_reads_scripts_for_the_programs_that_they_start(tmp_path: Path) -> None:
+    program = mpi_program(tmp_path, "libmpich.so.12")
+    inner = hidden_in_script(tmp_path, f"exec ./{program.name} 'x'")
+    assert names("./run.sh", directory=str(tmp_path)) == ["libmpich.so.12"]
+    assert names("sh", inner.name, directory=str(tmp_path)) == ["libmpich.so.12"]
+    words = script_words(["sh", "run.sh", "{}"], tmp_path)
+    assert f"./{program.name}" in words
+    assert names("sh", "run.sh", *words, directory=str(tmp_path)) == ["libmpich.so.12"]
+
+
+def test_it_looks_where_the_program_will_look(tmp_path: Path) -> None:
+    (tmp_path / "libmpich.so.12").symlink_to(library("libmpich.so.12").resolve())
+    program = str(mpi_program(tmp_path, "libmpich.so.12"))
+    assert loaded_by([program], {**PATHS, "LD_LIBRARY_PATH": str(tmp_path)}, "/") == [f"{tmp_path}/libmpich.so.12"]
+
+
+def test_it_sees_nothing_in_what_is_no_mpi_program(tmp_path: Path) -> None:
+    odd = tmp_path / "odd"
+    odd.write_bytes(b"\x7fELF\x02\x01" + b"\xff" * 100)
+    for program in (
+        ["/bin/ls", "/etc"],
+        [str(odd)],
+        ["no-such-program"],
+        ["apptainer", "exec", "i.sif", "hpcc"],
+        ["/"],
+    ):
+        assert names(*program) == []

@@ -1,0 +1,74 @@
+"""What launches a program follows from the MPI library that it was built for, unless the settings of a cluster say another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from workers.launchers.job import Launch
+from workers.launchers.mpi_choice import chosen, usual
+
+OPEN, HYDRA = "mpirun (Open MPI) 4.1.4", "Hydra 4.0.2"
+BOTH = {"mpirun": OPEN, "mpiexec.hydra": HYDRA}
+OPEN_FILES = ["/lib/x86_64-linux-gnu/libmpi.so.40", "libopen-rte.so.40"]
+MPICH_FILES = ["/usr/lib/x86_64-linux-gnu/libmpich.so.12"]
+INTEL_FILES = ["/opt/intel/mpi/2021.13/lib/libmpi.so.12"]
+OLD_OPEN_FILES = ["libmpi.so.12", "libopen-pal.so.13"]
+
+
+class Host:
+    """One with these launch commands, which say this of themselves."""
+
+    def __init__(self, programs: Mapping[str, str]) -> None:
+        self.programs = programs
+
+    def find(self, program: str) -> str | None:
+        return program if program in self.programs else None
+
+    def version(self, program: str) -> str | None:
+        return self.programs.get(program)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "programs", "launch"),
+    [
+        (OPEN_FILES, BOTH, Launch("openmpi", "mpirun")),
+        (OLD_OPEN_FILES, BOTH, Launch("openmpi", "mpirun")),
+        (MPICH_FILES, BOTH, Launch("mpich", "mpiexec.hydra")),
+        (["libmpi.so.12"], BOTH, Launch("mpich", "mpiexec.hydra")),
+        ([], BOTH, Launch("openmpi", "mpirun")),
+        ([], {"mpirun": HYDRA}, Launch("mpich", "mpirun")),
+        ([], {"mpiexec.hydra": HYDRA}, Launch("mpich", "mpiexec.hydra")),
+        (OPEN_FILES, {"mpirun": HYDRA, "mpirun.openmpi": OPEN}, Launch("openmpi", "mpirun.openmpi")),
+        (MPICH_FILES, {"mpirun": OPEN}, Launch("mpich", "mpiexec.hydra")),
+        ([], {}, Launch("openmpi", "mpirun")),
+    ],
+)
+def test_it_follows_the_library_of_the_program(
+    loaded: Sequence[str], programs: Mapping[str, str], launch: Launch
+) -> None:
+    assert chosen(Host(programs), loaded) == launch
+
+
+def test_it_prefers_the_launch_command_beside_the_library() -> None:
+    own = "/opt/intel/mpi/2021.13/bin/mpiexec.hydra"
+    host = Host({**BOTH, own: "Intel(R) MPI Library for Linux* OS, Version 2021.13"})
+    assert chosen(host, INTEL_FILES) == Launch("mpich", own)
+    assert chosen(Host(BOTH), INTEL_FILES) == Launch("mpich", "mpiexec.hydra")
+    deep = ["/usr/lib64/openmpi/lib/libmpi.so.40"]
+    assert chosen(Host({"/usr/lib64/openmpi/bin/mpirun": OPEN}), deep).program == "/usr/lib64/openmpi/bin/mpirun"
+    system = Host({"/usr/bin/mpirun": OPEN, **BOTH})
+    assert chosen(system, ["/usr/lib/libmpi.so.40"]).program == "mpirun"
+
+
+def test_what_the_settings_say_holds_against_the_program() -> None:
+    host = Host(BOTH)
+    assert chosen(host, OPEN_FILES, asked="intelmpi") == Launch("intelmpi", "mpiexec.hydra")
+    assert chosen(host, MPICH_FILES, asked="openmpi", program="/opt/mpirun") == Launch("openmpi", "/opt/mpirun")
+    named = Host({"/opt/mpich/bin/mpiexec": HYDRA})
+    assert chosen(named, OPEN_FILES, program="/opt/mpich/bin/mpiexec") == Launch("mpich", "/opt/mpich/bin/mpiexec")
+
+
+def test_it_takes_what_there_is_for_a_program_of_which_nothing_is_known() -> None:
+    assert usual(Host({"mpirun": "prterun 3.0"})) == Launch("openmpi", "mpirun")

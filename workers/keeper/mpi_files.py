@@ -1,0 +1,160 @@
+"""Which MPI library a program was built for, read out of its files: nothing of it is run, not even by the loader.
+
+Standard library and Python 3.9 only: this runs wherever a keeper does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+MAGIC = b"\x7fELF\x02\x01"  # of 64 bits, the least significant byte first
+TYPE_LOAD, TYPE_DYNAMIC = 1, 2
+END, NEEDED, STRINGS, RPATH, RUNPATH = 0, 1, 5, 15, 29
+SYSTEM_PLACES = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+LOADER_SETTINGS = "/etc/ld.so.conf.d"
+PARTS = re.compile(r"libmpi|libopen-(rte|pal)|libprrte")
+NOT_FOLLOWED = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux[^.]*)\.")
+PYTHON = re.compile(r"python[\d.]*")
+CONTAINERS = ("apptainer", "singularity")
+WORD = re.compile(r"[^\s\"'`;|&()<>{}$=]+")
+MOST_TEXT_BYTES, MOST_WORDS, MOST_FILES, MOST_DYNAMIC_BYTES = 1 << 16, 400, 200, 1 << 22
+
+
+def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: str) -> list[str]:
+    """The files of the MPI library that an argv leads to, of the first of its programs that has one: paths, or the bare names
+    of libraries that are not found. Empty where nothing is seen: what a script starts under a name that it makes up, say.
+
+    `variables` are what the program sees; relative names are looked up in `directory`.
+    """
+    for file in _programs(program, variables.get("PATH", os.defpath), directory):
+        if found := _mpi_of(file, variables):
+            return found
+    return []
+
+
+def script_words(program: Sequence[str], directory: Path) -> list[str]:
+    """The words of the scripts that an argv names and that lie in `directory`, for a host on which they do not lie yet."""
+    texts = [_text(directory / item) for item in program if item and (directory / item).is_file()]
+    return [word for text in texts for word in WORD.findall(text)][:MOST_WORDS]
+
+
+def _programs(program: Sequence[str], path: str, directory: str) -> Iterator[Path]:
+    """The files that an argv names, and those that its scripts name, each once."""
+    seen = set()
+    words = [
+        word for item in program for word in ([item] if "\n" not in item and " " not in item else WORD.findall(item))
+    ]
+    for word in words:  # it grows: a script is read for further words
+        if word.rpartition("/")[2] in CONTAINERS:
+            return  # what follows lies in an image
+        file = _file(word, path, directory)
+        if file is None or file in seen:
+            continue
+        seen.add(file)
+        yield file
+        if len(words) < MOST_WORDS:
+            words += WORD.findall(_text(file))[: MOST_WORDS - len(words)]
+
+
+def _file(word: str, path: str, directory: str) -> Path | None:
+    found = os.path.join(directory, word) if "/" in word else shutil.which(word, path=path)  # noqa: PTH118
+    if found is None and os.path.exists(os.path.join(directory, word)):  # noqa: PTH110, PTH118 - a script for its interpreter
+        found = os.path.join(directory, word)  # noqa: PTH118
+    try:
+        if found is None or not stat.S_ISREG(os.stat(found).st_mode):  # noqa: PTH116
+            return None
+        return Path(found)
+    except (OSError, ValueError):
+        return None
+
+
+def _text(file: Path) -> str:
+    """The beginning of a script; nothing of a program."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MOST_TEXT_BYTES)
+    except OSError:
+        return ""
+    return "" if b"\0" in content else content.decode(errors="replace")
+
+
+def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
+    if PYTHON.fullmatch(file.name):
+        extensions = list(_mpi4py(file))
+        return _mpi_of(extensions[0], variables) if len(extensions) == 1 else []  # several: it chooses when it runs
+    return _libraries(file, variables.get("LD_LIBRARY_PATH", "").split(":"))
+
+
+def _mpi4py(python: Path) -> Iterator[Path]:
+    """The compiled part of mpi4py that an interpreter imports: of its own directories, else of those of the system's."""
+    # The directory's link is followed and the interpreter's not: that of a virtual environment leads out of it.
+    root = python.parent.resolve().parent
+    yield from root.glob("lib/python3*/site-packages/mpi4py/MPI.*.so")
+    if str(root) == "/usr":
+        yield from root.glob("lib/python3/dist-packages/mpi4py/MPI.*.so")
+
+
+def _libraries(file: Path, places: Sequence[str]) -> list[str]:
+    """The MPI libraries that a program needs itself, or else the first library of its that needs some; with what those need."""
+    seen: set[str] = set()
+    waiting = [file]
+    for each in waiting:  # it grows
+        needed, own = _dynamic(each)
+        here = [part.replace("$ORIGIN", str(each.parent)) for part in own]
+        where = {name: _find(name, [*here, *places, *_system_places()]) for name in needed if name not in seen}
+        found = [name for name in where if name.startswith("libmpi")]
+        if found:
+            files = [where[name] for name in found]
+            further = [name for path in files if path is not None for name in _dynamic(path)[0] if PARTS.match(name)]
+            return [*(str(where[name] or name) for name in found), *dict.fromkeys(further)]
+        seen.update(where)
+        if len(seen) <= MOST_FILES:
+            waiting += [path for name, path in where.items() if path is not None and not NOT_FOLLOWED.match(name)]
+    return []
+
+
+def _find(name: str, places: Sequence[str]) -> Path | None:
+    paths = (Path(place, name) for place in places if place.startswith("/"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _system_places() -> Iterator[str]:
+    yield from SYSTEM_PLACES
+    for file in sorted(Path(LOADER_SETTINGS).glob("*.conf")):
+        yield from (line.strip() for line in _text(file).splitlines() if line.startswith("/"))
+
+
+def _dynamic(file: Path) -> tuple[list[str], list[str]]:
+    """(names of the libraries that an ELF file needs, directories in which it looks for them); both empty for anything else."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(64)
+            if not head.startswith(MAGIC):
+                return [], []
+            start, size, count = *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)
+            stream.seek(start)
+            table = stream.read(min(size * count, MOST_TEXT_BYTES))
+            segments = [struct.unpack_from("<IIQQQQQQ", table, size * number) for number in range(count)]
+            part = next(each for each in segments if each[0] == TYPE_DYNAMIC)
+            stream.seek(part[2])
+            content = stream.read(min(part[5], MOST_DYNAMIC_BYTES))
+            entries = list(struct.iter_unpack("<QQ", content[: len(content) // 16 * 16]))
+            entries = entries[: next((n for n, (tag, _) in enumerate(entries) if tag == END), len(entries))]
+            address = next(value for tag, value in entries if tag == STRINGS)
+            held = next(each for each in segments if each[0] == TYPE_LOAD and each[3] <= address < each[3] + each[5])
+            stream.seek(held[2] + address - held[3])
+            strings = stream.read(MOST_DYNAMIC_BYTES)
+    except (OSError, ValueError, struct.error, StopIteration):
+        return [], []  # a static program needs nothing
+
+    def text(offset: int) -> str:
+        return strings[offset : strings.find(b"\0", offset)].decode(errors="replace")
+
+    needed = [text(value) for tag, value in entries if tag == NEEDED]
+    return needed, [each for tag, value in entries if tag in (RPATH, RUNPATH) for each in text(value).split(":")]

@@ -1,0 +1,60 @@
+"""One launch, and what launches it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.launchers.confinement import Confinement
+
+WRAPPER = Path(__file__).resolve().parent / "rank.py"
+PYTHON = (
+    "/usr/bin/python3"  # the system's own: it starts in a third of the time of a managed one, and exists on every node
+)
+# First port and number of ports of the MPI library's TCP transport: fixed, so that its traffic can be told from the
+# rest, and below the range (from 32768 on) from which the kernel takes the ports of everybody else's connections, or a
+# capture on loopback would hold those too.
+BTL_PORTS = (20000, 1000)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What starts the ranks: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its launch command."""
+
+    library: str = "openmpi"
+    program: str = "mpirun"
+
+    @property
+    def refusal(self) -> str:
+        """The beginning of the sentence for hosts that do not have it."""
+        return f"The launch command {self.program} of the MPI library that the program was built for is not installed"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
+
+    `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
+    version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
+    `launch` None: not chosen yet, so what is usual.
+    """
+
+    program: tuple[str, ...]
+    ranks: int
+    ranks_per_host: int
+    hosts: tuple[str, ...]
+    workdir: Path
+    report_dir: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    btl_ports: tuple[int, int] = BTL_PORTS
+    wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
+    interface: str | None = None
+    open_mpi: int | None = None
+    threads: int = 1
+    confinement: Confinement = field(default_factory=Confinement)
+    launch: Launch | None = None
+
+    def wrapped_program(self) -> list[str]:
+        """The argv of one rank with the wrapper that reports what the rank used."""
+        return [*self.wrapper, str(self.report_dir), *self.program]

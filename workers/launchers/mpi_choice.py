@@ -1,0 +1,111 @@
+"""Which launch command starts a program: that of the MPI library that it was built for, unless the settings of a cluster say another."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from workers.hosts.programs import find_program, search_path
+from workers.keeper import machine, mpi_files
+from workers.launchers.job import Job, Launch
+from workers.launchers.mpi_libraries import MPICH, OPEN_MPI, launcher_of, library_of
+
+AUTO: Final = "auto"
+_LIBRARIES: Final = {OPEN_MPI: "openmpi", MPICH: "mpich"}
+_PROGRAMS: Final = {
+    "openmpi": ("mpirun", "mpirun.openmpi", "orterun", "prterun"),
+    "mpich": ("mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich"),
+}
+"""Names under which systems have the launch command of a library, that of the library itself first."""
+_SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
+"""Found under the plain names too."""
+
+
+class Host(Protocol):
+    """The host that launches."""
+
+    def find(self, program: str) -> str | None:
+        """Where a program lies; None where it is not."""
+
+    def version(self, program: str) -> str | None:
+        """What a launch command says of itself; None where it is not there."""
+
+
+def chosen(host: Host, loaded: Sequence[str], *, asked: str = AUTO, program: str | None = None) -> Launch:
+    """Return what launches a program that loads these files of MPI libraries (`workers.keeper.mpi_files`; [] where none is seen).
+
+    ``asked`` and ``program``: the library and the launch command that the settings name; they hold against all that is seen.
+    """
+    if asked != AUTO:
+        return Launch(asked, program or own_program(asked))
+    if program is not None:
+        return Launch(_family(host, program) or "openmpi", program)
+    built = library_of([Path(name).name for name in loaded])
+    if built is None:
+        return usual(host)
+    library = _LIBRARIES[built[0]]
+    beside = (str(place / name) for place in _beside(loaded) for name in _own(library))
+    candidates = [*beside, *_own(library)]
+    fits = (each for each in candidates if host.find(each) and _family(host, each) == library)
+    return Launch(library, next(fits, _own(library)[0]))
+
+
+def own_program(library: str) -> str:
+    """Return the name that a library gives to its launch command."""
+    return _own(library)[0]
+
+
+def usual(host: Host) -> Launch:
+    """Return what launches where nothing is known of a program: mpirun, whose ever it is, else Hydra where that alone is there."""
+    family = _family(host, "mpirun")
+    if family is None and host.find("mpiexec.hydra"):
+        return Launch("mpich", "mpiexec.hydra")
+    return Launch(family or "openmpi", "mpirun")
+
+
+def usual_here() -> Launch:
+    """Return the same for this machine."""
+    return usual(_ThisMachine())
+
+
+def chosen_here(job: Job, path: str | None = None) -> Job:
+    """Return the job with what launches it on this machine. ``path``: the PATH of its programs, where it is not the worker's."""
+    variables = {"PATH": path or search_path(), **job.environment}
+    loaded = mpi_files.loaded_by(job.program, variables, str(job.workdir))
+    return dataclasses.replace(job, launch=chosen(_ThisMachine(), loaded))
+
+
+class _ThisMachine:
+    def find(self, program: str) -> str | None:
+        """Only what the system's administrator put there: it is asked for its version by the worker itself, outside of every cell."""
+        place = find_program(program)
+        if place is None:
+            return None
+        status = Path(place).stat()
+        ours = status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return place if ours else None
+
+    def version(self, program: str) -> str | None:
+        if self.find(program) is None:
+            return None
+        return machine.mpi_version(program, {"PATH": search_path()})
+
+
+def _own(library: str) -> tuple[str, ...]:
+    """Intel MPI and MVAPICH2 have Hydra too."""
+    return _PROGRAMS.get(library, _PROGRAMS["mpich"])
+
+
+def _family(host: Host, program: str) -> str | None:
+    return _LIBRARIES.get(launcher_of(host.version(program)) or "")
+
+
+def _beside(loaded: Sequence[str]) -> list[Path]:
+    """Where the programs of a library lie that was installed in a place of its own: lib and lib/release go with bin."""
+    libraries = [Path(name) for name in loaded if name.startswith("/")]
+    places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
+    return [place for place in dict.fromkeys(places) if place not in _SYSTEM_PROGRAMS]
