@@ -38,6 +38,12 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Limits
 MAX_TRIALS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIALS", 10_000, least=1)  # trials of one experiment
+# Of each project that states no others of its own; 0 is without limit.
+QUOTA_QUEUED_TRIALS = ENVIRONMENT.integer("RANKWIRE_QUOTA_QUEUED_TRIALS", 20_000)
+QUOTA_MACHINE_HOURS = ENVIRONMENT.integer("RANKWIRE_QUOTA_MACHINE_HOURS", 10_000)  # in 30 days
+QUOTA_DISK_GIB = ENVIRONMENT.integer("RANKWIRE_QUOTA_DISK_GIB", 500)
+QUOTA_CAPTURE_GIB = ENVIRONMENT.integer("RANKWIRE_QUOTA_CAPTURE_GIB", 250)
+MAX_TRIAL_HOURS = ENVIRONMENT.integer("RANKWIRE_MAX_TRIAL_HOURS", 24, least=1)  # longest time limit of one trial
 OUTPUT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_OUTPUT_LIMIT_MIB", 16, least=1) << 20  # of what a trial printed
 FOREIGN_CPU_PERCENT = ENVIRONMENT.integer("RANKWIRE_FOREIGN_CPU_PERCENT", 10)  # of the processors, for other programs
 # The pure rooms below know no settings, and programs of trials must not depend on who started which worker.

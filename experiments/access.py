@@ -115,3 +115,8 @@ def may_cancel(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may cancel trials of an experiment: maintainers, and the submitter whose it is."""
     role = role_in(user, experiment.project)
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and experiment.owner_id == user.pk)
+
+
+def may_prioritise(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may say that an experiment starts before or after others of its project: its maintainers."""
+    return role_in(user, experiment.project) == Role.MAINTAINER

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from experiments import revision, workloads
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Program, Project, State, Trial
+from experiments.selectors import quotas
 from experiments.spec import ExperimentSpec
 
 WORK: Final = "workers.tasks.work"
@@ -36,12 +37,14 @@ def submit(
     first_only: bool = False,
     whatever_fails: bool = False,
 ) -> Experiment:
-    """Store an experiment with its queued trials and ring for a worker. Raise InvalidSpec where its cluster cannot run it.
+    """Store an experiment with its queued trials and ring for a worker.
+
+    Raise InvalidSpec where its cluster cannot run it, or the project has used up a quota.
 
     With ``first_only`` all but the first measured trial are held back, to be run once that one looks right. The failure of a new program's
     first trial holds the rest, unless they run ``whatever_fails``.
     """
-    with transaction.atomic():
+    with quotas.kept(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
         if whatever_fails:
             experiment.go_on()
@@ -58,7 +61,9 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
     Where it says how outputs are read in another way, those that are kept are read again.
     """
     before = _reading(experiment)
-    queued = _rung(experiment, experiment.revise(spec, author=author))
+    with quotas.kept(experiment.project, capturing=spec.capture.enabled):
+        queued = experiment.revise(spec, author=author)
+    _rung(experiment, queued)
     if _reading(experiment) != before:
         read_again(experiment)
     return queued
@@ -92,22 +97,29 @@ def go_on(experiment: Experiment) -> int:
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
     """Queue ``count`` more repetitions of every configuration and ring; return how many trials that is."""
-    return _rung(experiment, experiment.add_repetitions(count, author=author))
+    with quotas.kept(experiment.project):
+        queued = experiment.add_repetitions(count, author=author)
+    return _rung(experiment, queued)
 
 
 def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
     """Queue the points that ``revision.plan_points`` planned and ring; return how many trials that is."""
-    return _rung(experiment, revision.add_points(experiment, more, author=author))
+    with quotas.kept(experiment.project):
+        queued = revision.add_points(experiment, more, author=author)
+    return _rung(experiment, queued)
 
 
 def rerun_failed(experiment: Experiment) -> int:
     """Queue every trial without a result once more and ring; return how many there were."""
-    return _rung(experiment, experiment.rerun_failed())
+    with quotas.kept(experiment.project):
+        queued = experiment.rerun_failed()
+    return _rung(experiment, queued)
 
 
 def run_again(trial: Trial) -> Trial:
-    """Queue one trial once more and ring; return the new attempt. Raise StaleTrial when it is not over."""
-    attempt = trial.queue_attempt()
+    """Queue one trial once more and ring; return the new attempt. Raise StaleTrial when it is not over, InvalidSpec beyond a quota."""
+    with quotas.kept(trial.experiment.project):
+        attempt = trial.queue_attempt()
     _rung(trial.experiment, 1)
     return attempt
 

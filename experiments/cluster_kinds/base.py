@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 from pydantic import ValidationError
 
@@ -14,6 +14,11 @@ from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import FieldError, InvalidSettings
 from experiments.spec.parameters import Link, sentence
+
+RANKS_PER_CORE: Final = 4
+LEAST_RANKS: Final = 64
+UNKNOWN_CORES: Final = 64
+"""Of a host whose cores nobody has stated and no trial was told."""
 
 
 class StoredCluster(Protocol):
@@ -98,6 +103,10 @@ class ClusterKind(ABC):
         cores = cluster.told("cores", cluster.facts.get("cores_per_host"))
         return cores if isinstance(cores, int) else None
 
+    def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
+        """Return how many ranks a trial on so many hosts may have: more than any use, and fewer than what stops a host. May query."""
+        return hosts * max(LEAST_RANKS, RANKS_PER_CORE * (self.cores_to_suggest(cluster) or UNKNOWN_CORES))
+
     def hosts_in_words(self, cluster: StoredCluster) -> str:
         """Return what the list of clusters says of the number of hosts."""
         return str(self.most_hosts(cluster))
@@ -115,6 +124,9 @@ class MachineKind(ClusterKind):
 
     def cores_to_suggest(self, cluster: StoredCluster) -> int | None:
         return len(os.sched_getaffinity(0))
+
+    def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
+        return max(256, 16 * len(os.sched_getaffinity(0)))
 
     def resources(self, cluster: StoredCluster) -> frozenset[str]:
         return machines.this_machine()

@@ -10,9 +10,10 @@ from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.measurement import Measurement
 from experiments.models.program import Program
 from experiments.models.project import Membership, Project
-from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, State, Status, Tone
+from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
+from experiments.models.usage import Usage
 from experiments.models.view import ExpectedChange, SavedView
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Lease",
     "Measurement",
     "Membership",
+    "Priority",
     "Program",
     "Project",
     "SavedView",
@@ -42,4 +44,5 @@ __all__ = [
     "Tone",
     "Trial",
     "TrialResult",
+    "Usage",
 ]

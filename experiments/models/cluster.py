@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from analysis.numbers import plural
+from analysis.numbers import duration, grouped, plural
 from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
+from experiments.cluster_kinds.base import LEAST_RANKS
 from experiments.errors import FieldError, InvalidSpec
 from experiments.spec import ExperimentSpec
 
@@ -97,6 +99,21 @@ class Cluster(models.Model):
         if self.most_hosts is not None and wanted > self.most_hosts:
             has = plural(self.most_hosts, "host")
             raise InvalidSpec([FieldError(field, f"the cluster {self.name} has {has}, not {wanted}")])
+
+    def require_ranks(self, hosts: int, ranks: int, field: str) -> None:
+        """Raise InvalidSpec at ``field`` when no trial here may have so many ranks on so many hosts."""
+        if ranks <= hosts * LEAST_RANKS and not self.traits.on_this_machine:
+            return  # spares the question for the cores
+        if ranks > (most := self.traits.most_ranks(self, hosts)):
+            words = f"on {plural(hosts, 'host')} of {self.name} a trial may have {plural(most, 'rank')}, not {grouped(ranks)}"
+            raise InvalidSpec([FieldError(field, words)])
+
+    def require_time(self, time_limit_s: float) -> None:
+        """Raise InvalidSpec at ``time_limit_s`` when no trial may hold the hosts for so long."""
+        most_s = settings.MAX_TRIAL_HOURS * 3600
+        if time_limit_s > most_s:
+            words = f"a trial here may hold the hosts for {duration(most_s)}, not {duration(time_limit_s)}"
+            raise InvalidSpec([FieldError("time_limit_s", words)])
 
     def require_link(self, spec: ExperimentSpec) -> None:
         """Raise InvalidSpec at every setting of the link that cannot be made here."""

@@ -17,7 +17,7 @@ from experiments.errors import ReadOnly
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
-from experiments.models.states import FAILED, Hold, Kind, State
+from experiments.models.states import FAILED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -33,12 +33,14 @@ def specification_hash(spec: ExperimentSpec) -> str:
 def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     """Return the cluster that a specification asks for, which expands to ``plan``.
 
-    Raise InvalidSpec at its field when the cluster is unknown, switched off, set up wrong, has too few hosts, or cannot make
-    the link.
+    Raise InvalidSpec at its field when the cluster is unknown, switched off, set up wrong, has too few hosts, may not run so
+    many ranks or for so long, or cannot make the link.
     """
     cluster = Cluster.require(spec.cluster)
     cluster.require_settings()
     cluster.require_hosts(*design.most_hosts(spec, plan))
+    cluster.require_ranks(*design.most_ranks(spec, plan))
+    cluster.require_time(spec.time_limit_s)
     cluster.require_link(spec)
     return cluster
 
@@ -56,6 +58,7 @@ class Experiment(models.Model):
     specification_hash = models.CharField(max_length=64, db_index=True)
     tags: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
     hold = models.CharField(max_length=8, choices=Hold, default=Hold.NONE, blank=True)
+    priority = models.SmallIntegerField(choices=Priority, default=Priority.NORMAL)
     published = models.BooleanField(default=False, help_text="Results of a publication: cited, never changed.")
     source: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
         default=dict, blank=True, help_text="Published results: title, authors, year, notes."
@@ -202,6 +205,12 @@ class Experiment(models.Model):
             self.wait_for_others()
             self.let_go()
             return self.trials.without_result().order_by("position").queue_attempts()
+
+    def prioritise(self, priority: Priority) -> None:
+        """Let the waiting trials start before or after those of other experiments of the project."""
+        self.require_editable()
+        type(self).objects.filter(pk=self.pk).update(priority=priority)
+        self.priority = priority
 
     def hold_rest(self, trial: Any) -> None:
         """Keep the waiting trials from starting after ``trial`` has failed, where no trial of its program has ever finished:

@@ -8,12 +8,22 @@ from django.conf import settings
 from django.db import models
 
 
+def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
+    return models.PositiveIntegerField(
+        null=True, blank=True, help_text=f"Most {what}. Empty: as the installation says; 0: without limit."
+    )
+
+
 class Project(models.Model):
     """A group of experiments with its members."""
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(auto_now_add=True)
+    most_queued_trials = _quota("trials that may wait at once")
+    most_machine_hours = _quota("hours of machines in 30 days; later trials wait")
+    most_disk_gib = _quota("GiB of files that are kept")
+    most_capture_gib = _quota("GiB of captures among them")
 
     def __str__(self) -> str:
         return self.name

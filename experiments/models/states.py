@@ -99,3 +99,11 @@ class Hold(models.TextChoices):
     NONE = "", "They start"
     HELD = "held", "Its first trial failed: they wait until somebody says what to do"
     RELEASED = "released", "Somebody said that they start whatever the first does"
+
+
+class Priority(models.IntegerChoices):
+    """Which of a project's experiments start first; between projects it changes nothing."""
+
+    LOW = -1, "Low"
+    NORMAL = 0, "Normal"
+    HIGH = 1, "High"

@@ -20,6 +20,8 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
 from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted
+from experiments.models.turns import next_waiting
+from experiments.models.usage import Usage
 from experiments.storable import storable
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
@@ -57,6 +59,10 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def active(self) -> TrialQuerySet:
         return self.filter(state__in=ACTIVE)
+
+    def startable(self) -> TrialQuerySet:
+        """The waiting ones that nothing holds."""
+        return self.filter(state=State.QUEUED, cluster__enabled=True).exclude(experiment__hold=Hold.HELD)
 
     def current(self) -> TrialQuerySet:
         """What the current version asks for, without the attempts that a newer attempt replaced."""
@@ -171,19 +177,18 @@ class Trial(models.Model):
 
     @classmethod
     def claim_next(cls, cluster: Cluster, worker: str) -> Trial | None:
-        """Claim the first waiting trial of a cluster together with its hosts.
+        """Claim the waiting trial of a cluster whose turn it is (experiments.models.turns) together with its hosts.
 
         Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
         """
+        resources = cluster.resources()
+        usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
+        # Spares the search; who looks at the same moment is stopped by the unique key.
+        if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
+            return None
         with transaction.atomic():
-            trial = (
-                cls.objects.select_for_update(skip_locked=True, of=("self",))
-                .filter(cluster=cluster, cluster__enabled=True, state=State.QUEUED)
-                .exclude(experiment__hold=Hold.HELD)
-                .order_by("experiment_id", "position")
-                .first()
-            )
-            if trial is None or not trial._take_hosts(cluster):
+            trial = next_waiting(cluster.pk, cls.objects.all())
+            if trial is None or not trial._take(resources):
                 return None
             changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(
                 state=State.PREPARING, worker=worker, preparing_at=Now(), beats=F("beats") + 1
@@ -193,10 +198,10 @@ class Trial(models.Model):
         trial.refresh_from_db()
         return trial
 
-    def _take_hosts(self, cluster: Cluster) -> bool:
+    def _take(self, resources: Sequence[str]) -> bool:
         try:
             with transaction.atomic():
-                Lease.objects.bulk_create(Lease(resource=resource, trial=self) for resource in cluster.resources())
+                Lease.objects.bulk_create(Lease(resource=resource, trial=self) for resource in resources)
         except IntegrityError:
             return False
         return True
@@ -371,6 +376,7 @@ class Trial(models.Model):
         """Move to a final state and free the hosts, inside the caller's transaction."""
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
+        Usage.charge(self)
 
 
 def _rows(trial: Trial, measurements: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -11,6 +12,7 @@ from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
+from experiments.models.turns import standings
 from experiments.selectors.designs import varying
 from experiments.traffic import in_statistics
 
@@ -202,13 +204,18 @@ def running_trials() -> QuerySet[Trial]:
 
 
 def waiting() -> list[dict[str, Any]]:
-    """Return the waiting trials per experiment, in the order of the queue; those of a held one wait for nobody's turn."""
+    """Return the waiting trials per experiment, the one whose turn is next first; those of a held one wait for nobody's turn.
+
+    ``used_s`` is what its project used lately, in machine-seconds; None where the project has used up its month: it waits.
+    """
     rows = (
         Trial.objects.filter(state=State.QUEUED)
         .exclude(experiment__hold=Hold.HELD)
         .values(
             "experiment_id",
             "cluster_id",
+            project_id=F("experiment__project_id"),
+            priority=F("experiment__priority"),
             slug=F("experiment__slug"),
             name=F("experiment__name"),
             workload=F("experiment__workload"),
@@ -216,9 +223,11 @@ def waiting() -> list[dict[str, Any]]:
             cluster_enabled=F("cluster__enabled"),
         )
         .annotate(count=Count("pk"), since=Min("queued_at"))
-        .order_by("experiment_id")
+        .order_by("-experiment__priority", "experiment_id")
     )
-    return [dict(row) for row in rows]
+    used = standings({row["project_id"] for row in rows}, Trial.objects.active())
+    queue = [{**row, "used_s": used.get(row["project_id"])} for row in rows]
+    return sorted(queue, key=lambda row: math.inf if row["used_s"] is None else row["used_s"])
 
 
 def neighbours(trial: Trial) -> tuple[int | None, int | None]:

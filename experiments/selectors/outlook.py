@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -61,34 +62,89 @@ class _Lengths:
         return float(same_s + (row["count"] - sum(same.values())) * alike_s)
 
 
+@dataclass(slots=True)
+class _Queue:
+    """What waits at one place: seconds that the running trials still take, and the experiments of each project in order."""
+
+    busy_s: float | None = 0.0
+    running: dict[int, int] = field(default_factory=dict)
+    projects: dict[int, list[Mapping[str, Any]]] = field(default_factory=dict)
+
+    def outlook(self, row: Mapping[str, Any], lasting: Mapping[int, float | None]) -> Outlook:
+        """Of one of these experiments; ``lasting`` has the seconds of all waiting trials by experiment."""
+        own = self.projects[row["project_id"]]
+        before = own[: own.index(row)]
+        first_s: float | None = 0.0
+        for other in before:
+            first_s = _sum(first_s, lasting[other["experiment_id"]])
+        ahead = {other["experiment_id"]: other["count"] for other in before}
+        ahead |= {each["experiment_id"]: _trials_before(row, each, lasting) for each in self._served_before(row)}
+        for experiment_id, count in self.running.items():
+            ahead[experiment_id] = ahead.get(experiment_id, 0) + count
+        ahead.pop(row["experiment_id"], None)
+        last_s = _sum(first_s, lasting[row["experiment_id"]])
+        return Outlook(self._reached_s(row, first_s, lasting), self._reached_s(row, last_s, lasting), ahead)
+
+    def _served_before(self, row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The first experiments of projects whose turn is before: those that used less, or as much and are older."""
+        own = self.projects[row["project_id"]][0]
+        others = [each[0] for each in self.projects.values() if each[0] is not own]
+        return [other for other in others if _turn(other) < _turn(own)]
+
+    def _reached_s(
+        self, row: Mapping[str, Any], work_s: float | None, lasting: Mapping[int, float | None]
+    ) -> float | None:
+        """Seconds until the project has had ``work_s``: every other one gets meanwhile what makes its use equal, as far as it asks."""
+        reached = _sum(self.busy_s, work_s)
+        for project_id, rows in self.projects.items():
+            share_s = None if work_s is None else work_s + row["used_s"] - rows[0]["used_s"]
+            if project_id == row["project_id"] or (share_s is not None and share_s <= 0):
+                continue
+            asked: float | None = 0.0
+            for other in rows:
+                asked = _sum(asked, lasting[other["experiment_id"]])
+            reached = _sum(reached, None if asked is None or share_s is None else min(asked, share_s))
+        return reached
+
+
+def _turn(row: Mapping[str, Any]) -> tuple[float, int]:
+    return row["used_s"], row["experiment_id"]
+
+
+def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Mapping[int, float | None]) -> int:
+    """How many trials of another project's experiment start until that project has used as much; all where nobody can tell."""
+    count, owed_s, all_s = int(other["count"]), row["used_s"] - other["used_s"], lasting[other["experiment_id"]]
+    if owed_s <= 0:
+        return 1
+    return count if not all_s else min(count, math.ceil(owed_s * count / all_s))
+
+
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
     """Return the outlook of every experiment among ``rows`` (those of ``selectors.waiting``) and ``running`` trials; three queries.
 
-    Clusters that share hosts take turns. Experiments go in the order of the queue, each after all trials before it, on top
-    of what is left of the running ones.
+    Clusters that share hosts take turns. So do projects, by what they used lately; the experiments of each go in the order of
+    the queue, all of it on top of what is left of the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
     lengths, now = _lengths(clusters, unfinished), timezone.now()
     known = _of_known_configurations(rows, lengths)
-    busy_s: dict[Place, float | None] = {}
-    turns: dict[Place, dict[int, int]] = {}
+    queues: dict[Place, _Queue] = {}
     by_experiment: dict[int, Outlook] = {}
     for trial in running:
-        place, left_s = _place(clusters, trial.cluster_id), lengths.left_s(trial, now)
-        busy_s[place] = _sum(busy_s.get(place, 0.0), left_s)
-        turns.setdefault(place, {})[trial.experiment_id] = 1
+        queue, left_s = queues.setdefault(_place(clusters, trial.cluster_id), _Queue()), lengths.left_s(trial, now)
+        queue.busy_s = _sum(queue.busy_s, left_s)
+        queue.running[trial.experiment_id] = 1
         by_experiment[trial.experiment_id] = Outlook(left_s=left_s)
     for row in rows:
-        place, experiment_id = _place(clusters, row["cluster_id"]), row["experiment_id"]
-        if not row["cluster_enabled"]:
-            by_experiment[experiment_id] = Outlook()
-            continue
-        before, turn = busy_s.get(place, 0.0), turns.setdefault(place, {})
-        busy_s[place] = _sum(before, lengths.total_s(row, known.get(experiment_id, {})))
-        ahead = {other: count for other, count in turn.items() if other != experiment_id}
-        by_experiment[experiment_id] = Outlook(before, busy_s[place], ahead)
-        turn[experiment_id] = turn.get(experiment_id, 0) + row["count"]
+        if row["cluster_enabled"] and row["used_s"] is not None:
+            queue = queues.setdefault(_place(clusters, row["cluster_id"]), _Queue())
+            queue.projects.setdefault(row["project_id"], []).append(row)
+    lasting = {row["experiment_id"]: lengths.total_s(row, known.get(row["experiment_id"], {})) for row in rows}
+    for row in rows:
+        starts = row["cluster_enabled"] and row["used_s"] is not None
+        place = _place(clusters, row["cluster_id"])
+        by_experiment[row["experiment_id"]] = queues[place].outlook(row, lasting) if starts else Outlook()
     return by_experiment
 
 

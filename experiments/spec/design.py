@@ -243,6 +243,13 @@ def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
     return max(point.hosts for point in plan.configurations), field
 
 
+def most_ranks(spec: ExperimentSpec, plan: Design) -> tuple[int, int, str]:
+    """Return hosts and ranks of the trial with most ranks, and the field that asks for them."""
+    largest = max(plan.configurations, key=lambda point: point.ranks)
+    field = "sweep.ranks_per_host" if "ranks_per_host" in spec.sweep else "parameters.ranks_per_host"
+    return largest.hosts, largest.ranks, field
+
+
 def _joint_problems(spec: ExperimentSpec, values: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield what is wrong with values that are each allowed but do not go together."""
     if values["link.jitter"] > values["link.delay"]:

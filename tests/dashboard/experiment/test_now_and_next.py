@@ -80,10 +80,10 @@ def test_it_counts_an_experiment_of_others_without_its_name(page, submit):
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
     text = said(page, submit())
-    assert "after 6 trials of another experiment" in text
+    assert "after 1 trial of another experiment" in text
     assert "Secret plan" not in text
     hidden.memberships.create(user_id=page.session["_auth_user_id"], role=Membership.Role.VIEWER)
-    assert "after 6 trials of Secret plan" in said(page, Experiment.objects.get(name="Water in miniature"))
+    assert "after 1 trial of Secret plan" in said(page, Experiment.objects.get(name="Water in miniature"))
 
 
 def test_it_says_that_a_cluster_is_off(page, submit):

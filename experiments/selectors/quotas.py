@@ -1,0 +1,116 @@
+"""What a project may take of the installation: trials that wait, hours of machines, files. Shown to its members, kept at every change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q, Sum
+from django.utils import timezone
+
+from analysis.numbers import grouped
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Artifact, Project, State, Trial
+from experiments.models.usage import machine_hours
+
+GIB: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One limit of a project: ``used`` of ``most`` (0 is without limit), and the field of a specification that it stands at."""
+
+    name: str
+    title: str
+    unit: str
+    field: str
+    used: float
+    most: int
+
+    @property
+    def is_used_up(self) -> bool:
+        return bool(self.most) and self.used >= self.most
+
+    @property
+    def words(self) -> str:
+        """As ``1 200 of 20 000 trials``."""
+        used = grouped(round(self.used))
+        return f"{used} of {grouped(self.most)} {self.unit}" if self.most else f"{used} {self.unit}, without limit"
+
+
+def quotas_of(projects: Collection[Project]) -> dict[int, list[Quota]]:
+    """Return, by key of the project, all its limits with what it has taken; three queries."""
+    keys = [project.pk for project in projects]
+    queued = Trial.objects.filter(state=State.QUEUED, experiment__project__in=keys).order_by()
+    waiting = dict(queued.values_list("experiment__project").annotate(count=Count("pk")))
+    hours = machine_hours(keys, timezone.now().date())
+    files = Artifact.objects.filter(removed_at=None, trial__experiment__project__in=keys)
+    sums = (
+        files.order_by()
+        .values_list("trial__experiment__project")
+        .annotate(all=Sum("size_bytes"), captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0))
+    )
+    kept_bytes = {pk: (size, captures) for pk, size, captures in sums}
+    return {
+        each.pk: _limits(each, waiting.get(each.pk, 0), hours[each.pk], kept_bytes.get(each.pk, (0, 0)))
+        for each in projects
+    }
+
+
+def _limits(project: Project, waiting: int, hours: tuple[float, int], kept_bytes: tuple[int, int]) -> list[Quota]:
+    most_queued = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
+    most_disk = _most(project.most_disk_gib, settings.QUOTA_DISK_GIB)
+    most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
+    return [
+        Quota("queued_trials", "Waiting", "trials", "repetitions", waiting, most_queued),
+        Quota("machine_hours", "Machines in 30 days", "hours", "cluster", *hours),
+        Quota("disk_gib", "Files", "GiB", "repetitions", kept_bytes[0] / GIB, most_disk),
+        Quota("capture_gib", "Captures", "GiB", "capture", kept_bytes[1] / GIB, most_captures),
+    ]
+
+
+def problems(project: Project, *, waiting: int, adding: int, capturing: bool) -> list[FieldError]:
+    """Return why ``adding`` more trials, beside those ``waiting``, are too many for a project, each reason at its field."""
+    refused = [
+        FieldError(quota.field, f"the project {project.name} has used up its quota: {quota.words}")
+        for quota in quotas_of([project])[project.pk]
+        if quota.is_used_up and quota.name != "queued_trials" and (capturing or quota.name != "capture_gib")
+    ]
+    most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
+    if most and waiting + adding > most:
+        words = f"{grouped(most)} trials of the project {project.name} may wait at once"
+        refused.append(
+            FieldError("repetitions", f"{words}; {grouped(waiting)} do, and this would add {grouped(adding)}")
+        )
+    return refused
+
+
+def waiting_trials(project: Project) -> int:
+    """Return how many trials of a project wait."""
+    return Trial.objects.filter(state=State.QUEUED, experiment__project=project).count()
+
+
+@contextmanager
+def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
+    """Queue trials of a project inside of this block, a transaction: others of the project wait until it ends.
+
+    Raise InvalidSpec at its end, with nothing stored, where the trials that it added are too many. Who takes some away is let
+    through.
+    """
+    with transaction.atomic():
+        # No key: experiments that refer to the project are stored meanwhile.
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        before = waiting_trials(locked)
+        yield
+        adding = waiting_trials(locked) - before
+        refused = problems(locked, waiting=before, adding=adding, capturing=capturing) if adding > 0 else []
+        if refused:
+            raise InvalidSpec(refused)
+
+
+def _most(own: int | None, default: Any) -> int:
+    return int(default) if own is None else own
