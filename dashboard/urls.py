@@ -19,6 +19,7 @@ from dashboard.pages import (
     new,
     packets,
     programs,
+    quotas,
     studies,
     trial,
     workloads,
@@ -27,6 +28,7 @@ from dashboard.pages.parts import parts
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
+    path("quotas/", quotas.quotas, name="quotas"),
     path("pulse/", home.pulse, name="pulse"),
     path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("sign-out/", LogoutView.as_view(), name="logout"),
@@ -43,6 +45,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/edit/", change.edit, name="experiment-edit"),
     path("experiments/<slug:slug>/rerun/", change.rerun, name="experiment-rerun"),
     path("experiments/<slug:slug>/go-on/", change.go_on, name="experiment-go-on"),
+    path("experiments/<slug:slug>/priority/", change.prioritise, name="experiment-priority"),
     path("experiments/<slug:slug>/repeat/", change.repeat, name="experiment-repeat"),
     path("experiments/<slug:slug>/next/", change.next_points, name="experiment-next"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),

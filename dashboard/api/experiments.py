@@ -22,12 +22,13 @@ from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
     ExperimentSerializer,
+    PrioritySerializer,
     QueuedSerializer,
     RepetitionsSerializer,
 )
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
-from experiments.models import Experiment, Project
+from experiments.models import Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from workers import queue
@@ -99,7 +100,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 
-    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
+    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409)})
     @action(detail=True, methods=["post"], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
         """Queue every trial that ended without a result once more."""
@@ -116,6 +117,20 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment = self._repeatable(request)
         count = queue.add_repetitions(experiment, wanted.validated_data["count"], author=request.user)
         return Response({"queued": count})
+
+    @extend_schema(
+        request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
+    )
+    @action(detail=True, methods=["post"])
+    def priority(self, request: Request, slug: str) -> Response:
+        """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
+        wanted = PrioritySerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        experiment = self._editable(request)
+        if not access.may_prioritise(request.user, experiment):
+            raise PermissionDenied("Only maintainers of this project may set priorities.")
+        experiment.prioritise(Priority[wanted.validated_data["priority"].upper()])
+        return Response({"priority": wanted.validated_data["priority"]})
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.experiment.not_counted import why_apart
-from experiments.models import Artifact, Experiment, Kind, Measurement, Trial
+from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
 
 Values = dict[str, float]
 
@@ -176,6 +176,12 @@ class QueuedSerializer(serializers.Serializer[Any]):
     """How many trials an order added to the queue."""
 
     queued = serializers.IntegerField()
+
+
+class PrioritySerializer(serializers.Serializer[Any]):
+    """Which of a project's experiments start first."""
+
+    priority = serializers.ChoiceField(choices=[each.name.lower() for each in Priority])
 
 
 class RepetitionsSerializer(serializers.Serializer[Any]):

@@ -16,9 +16,9 @@ from analysis.numbers import plural
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
-from experiments.access import may_run_more, may_submit
+from experiments.access import may_prioritise, may_run_more, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Experiment
+from experiments.models import Experiment, Priority
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.spec import parse
@@ -37,6 +37,21 @@ def rerun(request: HttpRequest, slug: str) -> HttpResponse:
 def go_on(request: HttpRequest, slug: str) -> HttpResponse:
     """Start the trials that wait because the first one of a new program failed."""
     return _queued(request, _changeable(request, slug), queue.go_on)
+
+
+@require_POST
+def prioritise(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let the waiting trials start before or after those of other experiments of the project."""
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_prioritise(request.user, experiment):
+        raise PermissionDenied
+    chosen = next((each for each in Priority if str(each.value) == request.POST.get("priority")), None)
+    if chosen is None:
+        messages.error(request, "There is no such priority.", extra_tags="bad")
+    else:
+        experiment.prioritise(chosen)
+        messages.success(request, f"{chosen.label} priority among the experiments of this project.", extra_tags="ok")
+    return redirect(experiment)
 
 
 @require_POST

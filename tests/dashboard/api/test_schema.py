@@ -43,11 +43,13 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/": {"get", "put"},
     "/api/v1/experiments/{slug}/diagnosis/": {"get"},
     "/api/v1/experiments/{slug}/findings/": {"get"},
+    "/api/v1/experiments/{slug}/priority/": {"post"},
     "/api/v1/experiments/{slug}/repetitions/": {"post"},
     "/api/v1/experiments/{slug}/go-on/": {"post"},
     "/api/v1/experiments/{slug}/rerun-failed/": {"post"},
     "/api/v1/experiments/{slug}/cancel/": {"post"},
     "/api/v1/experiments/{slug}/result/": {"get"},
+    "/api/v1/quotas/": {"get"},
     "/api/v1/trials/": {"get"},
     "/api/v1/trials/{id}/": {"get"},
     "/api/v1/trials/{id}/cancel/": {"post"},
@@ -84,6 +86,7 @@ def api_schema(transactional_db: None) -> Any:
     return schema
 
 
+WITHOUT_INPUT = {"/api/v1/quotas/"}
 OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method in sorted(methods)]
 
 
@@ -92,6 +95,8 @@ OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method i
 def test_it_keeps_what_the_schema_promises(api_schema: Any, path: str, method: str) -> None:
     operation = api_schema[path][method]
     for mode in GenerationMode:  # requests as described, and requests with something wrong
+        if mode == GenerationMode.NEGATIVE and path in WITHOUT_INPUT:
+            continue
 
         @settings(
             max_examples=8,

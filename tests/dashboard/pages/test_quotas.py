@@ -1,0 +1,64 @@
+"""Quotas and priorities on pages and in REST: who sees and sets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from experiments.models import Experiment, Project, Usage
+from experiments.models.states import Priority
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
+from tests.dashboard.reader import Reader
+from tests.experiments import factories
+from tests.words import words_of
+
+
+@pytest.fixture
+def experiment(db: None, empty_redis: object) -> Experiment:
+    return factories.experiment(owner=factories.person("ada", "maintainer"))
+
+
+def test_members_see_what_their_projects_took_and_no_others(experiment: Experiment, settings) -> None:
+    settings.QUOTA_QUEUED_TRIALS = 4
+    Project.objects.create(slug="hidden", name="Hidden")
+    page = Reader()
+    page.force_login(experiment.owner)
+    said = words_of(page.get(reverse("quotas")))
+    assert "4 of 4 trials used up" in said
+    assert "Hidden" not in said
+    answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
+    assert [each["project"] for each in answer] == ["default"]
+    assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}
+
+
+def test_maintainers_set_the_priority_and_submitters_do_not(experiment: Experiment) -> None:
+    page, address = Reader(), reverse("experiment-priority", args=[experiment.slug])
+    page.force_login(experiment.owner)
+    assert 'value="1"' in page.get(experiment.get_absolute_url()).content.decode()
+    assert page.post(address, {"priority": "1"}).status_code == 302
+    experiment.refresh_from_db()
+    assert experiment.priority == Priority.HIGH
+    assert page.post(address, {"priority": "7"}).status_code == 302
+    client, rest = client_of(experiment.owner), f"{EXPERIMENTS}{experiment.slug}/priority/"
+    answer = client.post(rest, json.dumps({"priority": "low"}), "application/json")
+    assert (answer.status_code, answer.json()) == (200, {"priority": "low"})
+    assert client.post(rest, json.dumps({"priority": "first"}), "application/json").status_code == 400
+    experiment.owner.memberships.update(role="submitter")
+    assert page.post(address, {"priority": "1"}).status_code == 403
+    assert client.post(rest, json.dumps({"priority": "high"}), "application/json").status_code == 403
+    experiment.refresh_from_db()
+    assert experiment.priority == Priority.LOW
+    assert "Priority low" in words_of(page.get(experiment.get_absolute_url()))
+
+
+def test_the_page_says_that_the_month_of_the_project_is_used_up(experiment: Experiment) -> None:
+    project = experiment.project
+    Project.objects.filter(pk=project.pk).update(most_machine_hours=1)
+    Usage.objects.create(project=project, day=experiment.created_at.date(), machine_s=3600)
+    page = Reader()
+    page.force_login(experiment.owner)
+    assert "nothing starts while the machine-hours of its project are used up" in words_of(
+        page.get(experiment.get_absolute_url())
+    )
