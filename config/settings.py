@@ -126,7 +126,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "experiments.models.access.TokensEndWithThePassword"}]
 
 LANGUAGE_CODE = "en"
 USE_TZ = True
@@ -197,7 +197,10 @@ REST_FRAMEWORK = {
         "dashboard.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "dashboard.api.authentication.WithinScope",
+    ],
     "DEFAULT_PAGINATION_CLASS": "dashboard.api.pagination.Pagination",
     "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJsonParser", "dashboard.api.parsers.YamlParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

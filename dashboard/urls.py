@@ -25,6 +25,7 @@ from dashboard.pages import (
     workloads,
 )
 from dashboard.pages.parts import parts
+from dashboard.people import account
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -32,6 +33,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pulse/", home.pulse, name="pulse"),
     path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("sign-out/", LogoutView.as_view(), name="logout"),
+    path("account/", account.page, name="account"),
+    path("account/tokens/", account.issue, name="token-new"),
+    path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
     path("search/", experiments.search, name="search"),
     path("experiments/", experiments.experiments, name="experiments"),
     path("experiments/new/", new.new, name="new"),

@@ -5,6 +5,7 @@
   any of them, may submit workloads that say themselves what is executed, and state the facts of clusters.
 - Clusters are set up by superusers and by staff with Django's permissions to add and change them.
 - Superusers may do everything in every project.
+- Whoever calls with an API token (``user.token``) may do no more than its scope says, in no other project than its own.
 """
 
 from __future__ import annotations
@@ -16,20 +17,43 @@ from django.db.models import Q, QuerySet
 
 from experiments import workloads
 from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT
-from experiments.models import Experiment, Membership, Project, Trial
+from experiments.models import ApiToken, Experiment, Membership, Project, Trial
 
 Role = Membership.Role
 
 
+def bear(user: Any, token: ApiToken) -> Any:
+    """Return ``user`` limited to what ``token`` allows, for the rest of the request."""
+    user.token = token
+    return user
+
+
+def _token(user: Any) -> ApiToken | None:
+    return getattr(user, "token", None)
+
+
+def _sees_everything(user: Any) -> bool:
+    token = _token(user)
+    return bool(user.is_superuser) and (token is None or token.project_id is None)
+
+
+def _is_held_back(user: Any) -> bool:
+    """Return whether a token keeps ``user`` from what concerns all projects."""
+    token = _token(user)
+    return token is not None and (token.project_id is not None or token.most_role != Role.MAINTAINER)
+
+
 def visible_projects(user: Any) -> QuerySet[Project]:
     """Return the projects that ``user`` is a member of; all of them for a superuser."""
-    return Project.objects.all() if user.is_superuser else Project.objects.filter(memberships__user=user)
+    projects = Project.objects.all() if user.is_superuser else Project.objects.filter(memberships__user=user)
+    token = _token(user)
+    return projects if token is None or token.project_id is None else projects.filter(pk=token.project_id)
 
 
 def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) -> QuerySet[Experiment]:
     """Return the experiments that ``user`` may see."""
     experiments = Experiment.objects.all() if among is None else among
-    if user.is_superuser:
+    if _sees_everything(user):
         return experiments
     # A subquery, because a join to the members would repeat rows.
     return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)))
@@ -38,16 +62,21 @@ def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) ->
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
     """Return the trials of the experiments that ``user`` may see."""
     trials = Trial.objects.all() if among is None else among
-    if user.is_superuser:
+    if _sees_everything(user):
         return trials
     return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
 
 
 def role_in(user: Any, project: Project) -> str | None:
     """Return the role of ``user`` in a project; superusers are maintainers everywhere, others may have none."""
+    token = _token(user)
+    if token is not None and token.project_id not in (None, project.pk):
+        return None
     if user.is_superuser:
-        return Role.MAINTAINER
-    return project.memberships.filter(user=user).values_list("role", flat=True).first()
+        role: str | None = Role.MAINTAINER
+    else:
+        role = project.memberships.filter(user=user).values_list("role", flat=True).first()
+    return role if role is None or token is None else min(role, token.most_role, key=Role.values.index)
 
 
 def may_submit(
@@ -90,6 +119,8 @@ def may_run_more(user: Any, experiment: Experiment) -> bool:
 
 def may_describe_clusters(user: Any) -> bool:
     """Return whether ``user`` may state facts of clusters, which all projects share: maintainers of any project."""
+    if _is_held_back(user):
+        return False
     return bool(user.is_superuser) or Membership.objects.filter(user=user, role=Role.MAINTAINER).exists()
 
 
@@ -98,6 +129,8 @@ def may_set_up_clusters(user: Any) -> bool:
     run: superusers, and staff whom the administration permits it.
     """
     asked = ["experiments.add_cluster", "experiments.change_cluster"]
+    if _is_held_back(user):
+        return False
     return bool(user.is_superuser or (user.is_staff and user.has_perms(asked)))
 
 

@@ -51,11 +51,11 @@ class ClusterAdmin(ModelAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ModelAdmin):
-    """Tokens are withdrawn here. They are made by ``manage.py api_token``, which alone can show the key."""
+    """Tokens are ended here. They are made on their owner's page and by ``manage.py api_token``, which alone can show the key."""
 
-    list_display = ("name", "user", "prefix", "created_at", "last_used_at")
-    list_select_related = ("user",)
-    fields = ("user", "name", "prefix", "created_at", "last_used_at")
+    list_display = ("name", "user", "scope", "project", "prefix", "created_at", "expires_at", "last_used_at")
+    list_select_related = ("user", "project")
+    fields = list_display
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Who calls: an API token in ``Authorization: Bearer rw_...``, checked against its stored hash."""
+"""Who calls: an API token in ``Authorization: Bearer rw_...``, checked against its stored hash, and what it may."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, Final
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from experiments.access import bear
 from experiments.models import ApiToken
 
 _SCHEME: Final = "Bearer"
@@ -24,12 +26,22 @@ class TokenAuthentication(BaseAuthentication):
         # Latin-1 takes every byte: what is no key is simply not found.
         token = ApiToken.find(key.strip().decode("latin-1"))
         if token is None:
-            raise AuthenticationFailed("This token is unknown, was withdrawn, or belongs to an inactive user.")
-        return token.user, token
+            raise AuthenticationFailed("This token is unknown, is over, was ended, or belongs to an inactive user.")
+        return bear(token.user, token), token
 
     def authenticate_header(self, request: Request) -> str:
         """Make the answer to a missing or wrong token 401, not 403."""
         return _SCHEME
+
+
+class WithinScope(BasePermission):
+    """Tokens for reading change nothing, whatever their owner may; what else a scope allows is judged where roles are."""
+
+    message = "This token may only read."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        reads = isinstance(request.auth, ApiToken) and request.auth.scope == ApiToken.Scope.READ
+        return not reads or request.method in SAFE_METHODS
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

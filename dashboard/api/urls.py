@@ -18,6 +18,7 @@ from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.quotas import QuotasView
+from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
 
 
@@ -37,6 +38,7 @@ router.register("experiments", ExperimentViewSet, basename="experiment")
 router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("trials", TrialViewSet, basename="trial")
+router.register("tokens", TokenViewSet, basename="token")
 
 app_name = "api"
 urlpatterns = [

@@ -7,9 +7,11 @@ from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
+from experiments.models.invitation import Invitation
 from experiments.models.measurement import Measurement
 from experiments.models.program import Program
 from experiments.models.project import Membership, Project
+from experiments.models.share import ShareLink
 from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
@@ -30,6 +32,7 @@ __all__ = [
     "Experiment",
     "ExperimentVersion",
     "Hold",
+    "Invitation",
     "Kind",
     "Lease",
     "Measurement",
@@ -38,6 +41,7 @@ __all__ = [
     "Program",
     "Project",
     "SavedView",
+    "ShareLink",
     "State",
     "Status",
     "Summary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -28,6 +28,14 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def admit(self, user: Any, role: str) -> None:
+        """Make ``user`` a member with this role; a greater one that there is stays."""
+        member, _ = self.memberships.get_or_create(user=user, defaults={"role": role})
+        ranks = Membership.Role.values
+        if ranks.index(role) > ranks.index(member.role):
+            member.role = role
+            member.save(update_fields=["role"])
+
 
 class Membership(models.Model):
     """The role of a person in a project."""
@@ -40,6 +48,8 @@ class Membership(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=12, choices=Role)
+    by_group = models.BooleanField(default=False)
+    """Given by a group of the identity provider, and taken away when its owner leaves that."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["project", "user"], name="one_role_per_member")]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core import serializers
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from experiments.models import ApiToken
+from experiments.models import ApiToken, Project
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +59,53 @@ def test_it_notes_its_use_once_a_day() -> None:
     token.refresh_from_db()
     assert token.last_used_at is not None
     assert token.last_used_at >= first
+
+
+def test_it_is_worth_nothing_after_its_time() -> None:
+    token, key = ApiToken.issue(factories.person("ada"), "laptop", days=30)
+    assert ApiToken.find(key) == token
+    ApiToken.objects.update(expires_at=timezone.now())
+    assert ApiToken.find(key) is None
+
+
+def test_it_ends_with_the_password_of_its_owner_alone() -> None:
+    user, other = factories.person("ada"), factories.person("bob")
+    (_, key), (_, of_other) = ApiToken.issue(user, "laptop"), ApiToken.issue(other, "laptop")
+    user.set_password("another")
+    user.save()
+    assert ApiToken.find(key) is None
+    assert ApiToken.find(of_other) is not None
+
+
+def test_it_outlives_a_password_that_is_only_stored_anew(settings: Any) -> None:
+    user = factories.person("ada")
+    _, key = ApiToken.issue(user, "laptop")
+    hashers = "django.contrib.auth.hashers"
+    settings.PASSWORD_HASHERS = [f"{hashers}.PBKDF2PasswordHasher", f"{hashers}.MD5PasswordHasher"]
+    before = user.password
+    assert user.check_password("secret")
+    user.refresh_from_db()
+    assert user.password != before
+    assert ApiToken.find(key) is not None
+
+
+def test_it_is_made_with_limits_by_the_command() -> None:
+    factories.person("ada")
+    project, printed = Project.objects.create(slug="optics", name="Optics"), StringIO()
+    call_command("api_token", "ada", "ci", "--scope=submit", "--project=optics", "--days=30", stdout=printed)
+    token = ApiToken.find(printed.getvalue().strip())
+    assert token is not None
+    assert (token.scope, token.project) == ("submit", project)
+    assert token.expires_at is not None
+    assert timedelta(days=29) < token.expires_at - timezone.now() <= timedelta(days=30)
+
+
+@pytest.mark.parametrize("option", ["--days=0", "--days=366", "--project=absent", "--scope=admin"])
+def test_it_is_not_made_with_limits_that_do_not_exist(option: str) -> None:
+    factories.person("ada")
+    with pytest.raises(CommandError):
+        call_command("api_token", "ada", "ci", option)
+    assert not ApiToken.objects.exists()
 
 
 def test_it_is_made_by_a_command_that_prints_the_key_once() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from experiments.models import ApiToken
+from experiments.models import ApiToken, Project
+from experiments.models.access import LONGEST_DAYS
 
 
 class Command(BaseCommand):
@@ -19,12 +20,24 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("user", help="user name")
         parser.add_argument("name", help="what the token is for")
+        parser.add_argument(
+            "--scope", choices=ApiToken.Scope.values, default="maintain", help="the most that it may do"
+        )
+        parser.add_argument("--project", default="", help="slug of the only project that it reaches")
+        parser.add_argument("--days", type=int, help="how long it lasts; until it is ended, when left out")
 
-    def handle(self, *args: Any, user: str, name: str, **options: Any) -> None:
+    def handle(
+        self, *args: Any, user: str, name: str, scope: str, project: str, days: int | None, **options: Any
+    ) -> None:
         owner = get_user_model().objects.filter(username=user, is_active=True).first()
         if owner is None:
             raise CommandError(f"there is no active user {user!r}")
         if not 0 < len(name) <= 80:
             raise CommandError("the name has 1 to 80 characters")
-        _, key = ApiToken.issue(owner, name)
+        if days is not None and not 0 < days <= LONGEST_DAYS:
+            raise CommandError(f"a token lasts 1 to {LONGEST_DAYS} days")
+        reached = Project.objects.filter(slug=project).first()
+        if project and reached is None:
+            raise CommandError(f"there is no project {project!r}")
+        _, key = ApiToken.issue(owner, name, scope=scope, project=reached, days=days)
         self.stdout.write(key)

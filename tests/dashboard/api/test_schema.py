@@ -50,6 +50,8 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/cancel/": {"post"},
     "/api/v1/experiments/{slug}/result/": {"get"},
     "/api/v1/quotas/": {"get"},
+    "/api/v1/tokens/": {"get"},
+    "/api/v1/tokens/{id}/": {"delete", "get"},
     "/api/v1/trials/": {"get"},
     "/api/v1/trials/{id}/": {"get"},
     "/api/v1/trials/{id}/cancel/": {"post"},

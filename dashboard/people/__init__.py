@@ -1,0 +1,1 @@
+"""People: their account, tokens, projects, invitations, share links, and what they changed."""

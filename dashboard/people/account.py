@@ -1,0 +1,80 @@
+"""Account: who is signed in, what they may where, and their API tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.people.forms import StyledForm
+from experiments.access import visible_projects
+from experiments.models import ApiToken, Membership, Project
+from experiments.models.access import LONGEST_DAYS
+
+
+class TokenForm(StyledForm):
+    """A token to be made."""
+
+    name = forms.CharField(max_length=80, help_text="What it is for: a machine, a script.")
+    scope = forms.ChoiceField(
+        label="May",
+        choices=[
+            (ApiToken.Scope.READ, "read"),
+            (ApiToken.Scope.SUBMIT, "read and submit"),
+            (ApiToken.Scope.MAINTAIN, "all that you may"),
+        ],
+        help_text="Never more than your own role.",
+    )
+    project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
+    days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        project: Any = self.fields["project"]
+        project.queryset, project.empty_label = visible_projects(user).order_by("name"), "all of mine"
+
+
+@require_GET
+def page(request: HttpRequest) -> HttpResponse:
+    """The account of the reader."""
+    return _page(request, TokenForm(request.user))
+
+
+@require_POST
+@sensitive_variables("key")
+def issue(request: HttpRequest) -> HttpResponse:
+    """Make a token. Its key stands in this one answer and nowhere else, which is why no redirect follows."""
+    form = TokenForm(request.user, request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=422)
+    asked = form.cleaned_data
+    token, key = ApiToken.issue(
+        request.user, asked["name"], scope=asked["scope"], project=asked["project"], days=asked["days"]
+    )
+    response = _page(request, TokenForm(request.user), issued=token, key=key)
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@require_POST
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    """End one of the reader's own tokens."""
+    token = get_object_or_404(ApiToken, pk=pk, user=request.user)
+    token.delete()
+    messages.success(request, f"The token {token.name} is ended.", extra_tags="ok")
+    return redirect("account")
+
+
+def _page(request: HttpRequest, form: TokenForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+    context = {
+        "form": form,
+        "tokens": ApiToken.objects.filter(user=request.user).select_related("project").order_by("-created_at", "-pk"),
+        "memberships": Membership.objects.filter(user=request.user).select_related("project").order_by("project__name"),
+        **shown,
+    }
+    return render(request, "people/account.html", context, status=status)

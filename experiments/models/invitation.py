@@ -1,0 +1,68 @@
+"""Invitations of people to a project: a link with a key that is stored hashed, good for one person and some days."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import models, transaction
+from django.utils import timezone
+
+from experiments.models.access import digest_of
+from experiments.models.project import Membership, Project
+
+DAYS: Final = 7
+
+
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> InvitationQuerySet:
+        """Those that can still be taken."""
+        return self.filter(taken_at=None, expires_at__gt=timezone.now())
+
+
+class Invitation(models.Model):
+    """A role in a project for whoever comes with the key first. Taken ones stay, to tell who came by whom."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=12, choices=Membership.Role)
+    whom = models.CharField(max_length=120, blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="invitations"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    taken_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    taken_at = models.DateTimeField(null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.project}, for {self.whom or 'anybody with the link'}"
+
+    @classmethod
+    def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:
+        """Make an invitation; return its row and the key of its link, which nobody can read again."""
+        key = secrets.token_urlsafe(24)
+        end = timezone.now() + timedelta(days=days)
+        fields = {"project": project, "role": role, "whom": whom, "invited_by": by, "expires_at": end}
+        return cls.objects.create(digest=digest_of(key), **fields), key
+
+    @classmethod
+    def find(cls, key: str) -> Invitation | None:
+        """Return the invitation of ``key`` with its project while it can be taken, or None."""
+        return cls.objects.open().select_related("project", "invited_by").filter(digest=digest_of(key)).first()
+
+    def take(self, user: Any) -> bool:
+        """Make ``user`` a member; return False when somebody else was faster or the time is over.
+
+        A role that somebody has already is never made smaller.
+        """
+        with transaction.atomic():
+            now = timezone.now()
+            mine = Invitation.objects.open().filter(pk=self.pk).update(taken_by=user, taken_at=now)
+            if mine:
+                self.project.admit(user, self.role)
+        return bool(mine)

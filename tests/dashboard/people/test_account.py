@@ -1,0 +1,51 @@
+"""The account page: roles, and tokens that are shown once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import ApiToken, Project
+from tests.experiments import factories
+
+WANTED = {"name": "laptop", "scope": "submit", "project": "", "days": "30"}
+
+
+def test_it_tells_who_is_signed_in_and_what_they_are(page: Client) -> None:
+    text = page.get("/account/").content.decode()
+    assert "okafor" in text
+    assert re.search(r"Submitter of <b>\w+", text)
+
+
+def test_it_shows_a_new_key_once(page: Client, person: User) -> None:
+    answer = page.post("/account/tokens/", WANTED)
+    found = re.search(r"rw_[\w-]{40,}", answer.content.decode())
+    assert found is not None
+    token = ApiToken.find(found[0])
+    assert token is not None
+    assert (token.user, token.name, token.scope, token.project) == (person, "laptop", "submit", None)
+    assert answer["Cache-Control"] == "private, no-store"
+    again = page.get("/account/").content.decode()
+    assert "laptop" in again
+    assert found[0] not in again
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"name": ""}, {"name": "x" * 81}, {"scope": "all"}, {"days": "0"}, {"days": "366"}, {"project": "secret"}]
+)
+def test_it_makes_no_token_of_what_cannot_be(page: Client, wrong: dict[str, str]) -> None:
+    Project.objects.create(slug="secret", name="Secret")
+    answer = page.post("/account/tokens/", {**WANTED, **wrong})
+    assert answer.status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_it_ends_ones_own_tokens_alone(page: Client, person: User) -> None:
+    mine, _ = ApiToken.issue(person, "mine")
+    foreign, _ = ApiToken.issue(factories.person("ada"), "foreign")
+    assert page.post(f"/account/tokens/{foreign.pk}/end/").status_code == 404
+    assert page.post(f"/account/tokens/{mine.pk}/end/").status_code == 302
+    assert list(ApiToken.objects.all()) == [foreign]
