@@ -112,9 +112,9 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["post"])
     def repetitions(self, request: Request, slug: str) -> Response:
         """Queue more repetitions of every configuration, as a new version."""
+        experiment = self._repeatable(request)
         wanted = RepetitionsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        experiment = self._repeatable(request)
         count = queue.add_repetitions(experiment, wanted.validated_data["count"], author=request.user)
         return Response({"queued": count})
 

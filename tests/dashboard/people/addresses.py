@@ -1,0 +1,54 @@
+"""Every address of the site as the resolver knows it, and who is let in there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from django.contrib.admindocs.views import simplify_regex
+from django.http import HttpResponseBase
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls.resolvers import RoutePattern
+
+PAGE_METHODS = ("GET", "POST")
+REST_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def addresses() -> Iterator[str]:
+    """The routes in the order of the resolver, parameters as ``<name>``; Django's administration as one."""
+    seen = {}
+    for route in _routes("", get_resolver().url_patterns):
+        seen["admin/" if route.startswith("admin/") else route] = None
+    yield from seen
+
+
+def _routes(before: str, patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
+    for each in patterns:
+        own = str(each.pattern)
+        if isinstance(each.pattern, RoutePattern):
+            own = re.sub(r"<\w+:(\w+)>", r"<\1>", own)
+        else:
+            own = simplify_regex(own).removeprefix("/")
+        if isinstance(each, URLResolver):
+            yield from _routes(before + own, each.url_patterns)
+        else:
+            yield before + own
+
+
+def methods(address: str) -> tuple[str, ...]:
+    return REST_METHODS if address.startswith("api/") else PAGE_METHODS
+
+
+def filled(address: str, things: Mapping[str, Mapping[str, object]]) -> str:
+    """The address with a real thing for each parameter: `things` has them by the beginning of the address."""
+    room = address.removeprefix("api/v1/").split("<")[0]
+    own = things.get(room, {})
+    return "/" + re.sub(r"<(\w+)>", lambda match: str(own[match[1]]), address)
+
+
+def outcome(response: HttpResponseBase) -> str:
+    """``i`` let in, ``n`` not allowed, ``h`` hidden, ``s`` told to sign in first; '' where the method is not of the address."""
+    status, target = response.status_code, response.headers.get("Location", "")
+    if status == 401 or (status == 302 and target.split("?")[0] in (reverse("login"), reverse("admin:login"))):
+        return "s"
+    return {403: "n", 404: "h", 405: ""}.get(status, "i")

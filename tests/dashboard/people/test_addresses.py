@@ -1,0 +1,98 @@
+"""The table of every address and every kind of person: an address without a row fails, and so does another answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from experiments.models import ApiToken, Artifact, Experiment, Program, SavedView, Trial
+from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.frames import ethernet, ipv4, tcp
+from tests.dashboard.people.addresses import addresses, filled, methods, outcome
+from tests.dashboard.people.table import KINDS, TABLE
+from tests.experiments import factories
+
+pytestmark = pytest.mark.usefixtures("registered_programs", "empty_redis")
+
+
+@pytest.fixture
+def experiment(submit: Callable[..., Experiment], run: Callable[..., None], person: User) -> Experiment:
+    experiment = submit()
+    run(most=2)
+    trial = experiment.trials.filter(state="finished").latest("pk")
+    frame = Frame.whole(1_700_000_000_000_000_000, ethernet(ipv4(tcp(seq=1, flags=0x10))))
+    factories.stored_file(trial).save()
+    factories.stored_file(trial, "capture.pcapng", pcapng([frame]), Artifact.Kind.CAPTURE).save()
+    return experiment
+
+
+@pytest.fixture
+def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]:
+    trial = Trial.objects.filter(experiment=experiment, state="finished").latest("pk")
+    Program.register({"name": "solver", "program": ["/opt/solver"]})
+    view = SavedView.objects.create(name="mine", owner=person)
+    token, _ = ApiToken.issue(person, "laptop")
+    return {
+        "experiments/": {"slug": experiment.slug},
+        "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
+        "explore/export.": {"form": "csv"},
+        "explore/export/": {"form": "csv"},
+        "explore/views/": {"pk": view.pk},
+        "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
+        "studies/": {"stem": "water-quick"},
+        "clusters/": {"slug": "testbed"},
+        "workloads/": {"name": "solver", "slug": "water"},
+        "account/tokens/": {"pk": token.pk},
+        "tokens/": {"pk": token.pk},
+    }
+
+
+@pytest.fixture
+def clients(person: User) -> dict[str, Client]:
+    """One signed-in client for each kind of person; the owner is a submitter, as another submitter is."""
+    people = {
+        "stranger": factories.person("eve"),
+        "viewer": factories.person("vera", "viewer"),
+        "submitter": factories.person("sam", "submitter"),
+        "owner": person,
+        "maintainer": factories.person("mia", "maintainer"),
+        "superuser": factories.person("root", is_superuser=True, is_staff=True),
+    }
+    clients = {kind: Client(raise_request_exception=False) for kind in KINDS}
+    for kind, user in people.items():
+        clients[kind].force_login(user)
+    return clients
+
+
+@pytest.mark.timeout(240)
+def test_every_address_answers_every_kind_of_person_as_the_table_says(
+    clients: dict[str, Client], things: dict[str, dict[str, object]]
+) -> None:
+    answers: dict[str, str] = {}
+    mark = f"metric=elapsed_s&trial={things['trials/']['pk']}"  # without these there is nothing to be judged
+    for address in addresses():
+        path = filled(address, things)
+        for method in methods(address):
+            body = mark if path.endswith("/mark/") else ""
+            if _answer(clients["superuser"], method, path, body):
+                answers[f"{method} {address}"] = "".join(_answer(clients[kind], method, path, body) for kind in KINDS)
+    assert {row: answer for row, answer in answers.items() if TABLE.get(row) != answer} == {}
+    assert set(TABLE) <= set(answers), "rows of addresses that are gone"
+
+
+def _answer(client: Client, method: str, path: str, body: str) -> str:
+    """What comes back, without what it changed."""
+    cookies = client.cookies.copy()
+    with transaction.atomic():
+        response: Any = client.generic(method, path, body, "application/x-www-form-urlencoded")
+        if response.streaming:
+            b"".join(response.streaming_content)  # which closes the file
+        transaction.set_rollback(True)
+    client.cookies = cookies
+    assert response.status_code < 500, f"{method} {path}: {response.status_code}"
+    return outcome(response)
