@@ -24,11 +24,9 @@ def addresses() -> Iterator[str]:
 
 def _routes(before: str, patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
     for each in patterns:
-        own = str(each.pattern)
-        if isinstance(each.pattern, RoutePattern):
-            own = re.sub(r"<\w+:(\w+)>", r"<\1>", own)
-        else:
-            own = simplify_regex(own).removeprefix("/")
+        text = str(each.pattern)
+        is_route = isinstance(each.pattern, RoutePattern)
+        own = re.sub(r"<\w+:(\w+)>", r"<\1>", text) if is_route else simplify_regex(text).removeprefix("/")
         if isinstance(each, URLResolver):
             yield from _routes(before + own, each.url_patterns)
         else:
