@@ -124,11 +124,11 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, slug: str) -> Response:
         """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
-        wanted = PrioritySerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
         experiment = self._editable(request)
         if not access.may_prioritise(request.user, experiment):
             raise PermissionDenied("Only maintainers of this project may set priorities.")
+        wanted = PrioritySerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
         experiment.prioritise(Priority[wanted.validated_data["priority"].upper()])
         return Response({"priority": wanted.validated_data["priority"]})
 
