@@ -47,6 +47,18 @@ class Services:
     redis: Redis
 
 
+ONE_BY_ONE = tuple(str(settings.BASE_DIR / "tests" / room) for room in ("workers", "script", "config"))
+"""Rooms whose tests start servers, MPI programs and networks."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where two processes share the suite, what takes the machine runs in one of them, a test at a time; all else in the other."""
+    for item in items:
+        if str(item.path).startswith(ONE_BY_ONE) or "celery_worker" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("machine"))
+
+
 def pytest_sessionfinish() -> None:
     shutil.rmtree(SESSION, ignore_errors=True)
 

@@ -16,6 +16,8 @@ from tests.words import plain
 
 QUICK = {file.stem: file for file in built_in() if file.stem.endswith("-quick")}
 LIMIT_S = 900
+SLICE_S = 150
+"""Half a minute where nothing else runs."""
 """Three minutes are what two idle cores take; the machine of a test is seldom idle, and nothing here is about speed."""
 FAR_MS = 16
 
@@ -53,17 +55,21 @@ def result_of(
     return told, " ".join(plain(run.output).split())
 
 
+@pytest.mark.timeout(SLICE_S + 30)
 def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script], tmp_path: Path) -> None:
-    told, output = result_of(start, sliced("water-quick", tmp_path, {"hosts": [1, 2]}, 1, {"steps": 2}), tmp_path, 55)
+    told, output = result_of(
+        start, sliced("water-quick", tmp_path, {"hosts": [1, 2]}, 1, {"steps": 2}), tmp_path, SLICE_S
+    )
     assert [trial["parameters"]["hosts"] for trial in told["trials"]] == [1, 2]
     assert told["answer"]["question"] == "scale"
     assert "Elapsed time" in output
 
 
+@pytest.mark.timeout(SLICE_S + 30)
 def test_a_slice_of_the_wide_area_study_ends_with_a_firm_answer(start: Callable[..., Script], tmp_path: Path) -> None:
     sweep = {"link.delay": ["0 ms", f"{FAR_MS} ms"], "message_bytes": ["64 KiB"], "link.loss": ["0 %"]}
     brief = {"repetitions": 30, "time_per_size": "0.5 s"}
-    told, output = result_of(start, sliced("wan-pingpong-quick", tmp_path, sweep, 2, brief), tmp_path, 55)
+    told, output = result_of(start, sliced("wan-pingpong-quick", tmp_path, sweep, 2, brief), tmp_path, SLICE_S)
     answer = told["answer"]
     assert (answer["question"], answer["strength"]) == ("network", "firm")
     (slope,) = (f for f in answer["figures"] if f["name"] == "seconds per second of delay")
