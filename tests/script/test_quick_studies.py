@@ -16,9 +16,9 @@ from tests.words import plain
 
 QUICK = {file.stem: file for file in built_in() if file.stem.endswith("-quick")}
 LIMIT_S = 900
+"""Three minutes are what two idle cores take; the machine of a test is seldom idle, and nothing here is about speed."""
 SLICE_S = 150
 """Half a minute where nothing else runs."""
-"""Three minutes are what two idle cores take; the machine of a test is seldom idle, and nothing here is about speed."""
 FAR_MS = 16
 
 
