@@ -17,9 +17,11 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from experiments import revision, workloads
+from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Program, Project, State, Trial
 from experiments.selectors import quotas
 from experiments.spec import ExperimentSpec
+from experiments.spec.yaml_lines import YamlDocument
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
@@ -81,13 +83,27 @@ def read_again(experiment: Experiment) -> None:
     transaction.on_commit(lambda: _send(REPARSE, experiment.pk))
 
 
-def register_program(data: Any, *, author: Any = None) -> Program:
-    """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec."""
+def register_program(data: Any, *, author: Any = None, name: str | None = None) -> Program:
+    """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec.
+
+    ``name``: of the registered program that the definition is to replace.
+    """
+    if name is not None and (not isinstance(data, dict) or data.get("name") != name):
+        raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
     program, read_otherwise = Program.register(data, author=author)
     if read_otherwise:
         for experiment in Experiment.objects.filter(workload=program.slug):
             read_again(experiment)
     return program
+
+
+def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
+    """Register a program that is written as YAML. Raise InvalidSpec, errors with their lines."""
+    document = YamlDocument(text)
+    try:
+        return register_program(document.data, author=author, name=name)
+    except InvalidSpec as error:
+        raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
 
 
 def go_on(experiment: Experiment) -> int:

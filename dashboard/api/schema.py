@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from pydantic import BaseModel
 
 from dashboard.api.serializers import ErrorsSerializer
 from experiments.spec import ExperimentSpec
@@ -28,8 +29,13 @@ def errors(*codes: int) -> dict[int, Any]:
 
 
 def specification() -> dict[str, Any]:
-    """Return the JSON schema of a specification with its parts written in place: OpenAPI has no ``$defs``."""
-    schema = ExperimentSpec.model_json_schema()
+    """Return the JSON schema of a specification."""
+    return in_place(ExperimentSpec)
+
+
+def in_place(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's JSON schema with its parts written in place: OpenAPI has no ``$defs``."""
+    schema = model.model_json_schema()
     parts = schema.pop("$defs", {})
     resolved: dict[str, Any] = _in_place(schema, parts)
     return resolved

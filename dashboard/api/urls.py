@@ -17,6 +17,7 @@ from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
+from dashboard.api.programs import ProgramViewSet
 from dashboard.api.quotas import QuotasView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
@@ -37,6 +38,7 @@ router.include_format_suffixes = False
 router.register("experiments", ExperimentViewSet, basename="experiment")
 router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
+router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
 router.register("tokens", TokenViewSet, basename="token")
 

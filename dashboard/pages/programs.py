@@ -96,9 +96,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     texts = {field: request.POST.get(field, "") for field in _fields()}
     try:
         definition = _definition(request.POST)
-        if latest is not None and definition.get("name") != name:
-            raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
-        program = queue.register_program(definition, author=request.user)
+        program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, error)
     messages.success(request, f"{program.slug} is registered, version {program.version}.", extra_tags="ok")

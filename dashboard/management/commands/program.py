@@ -9,9 +9,8 @@ from typing import Any
 import yaml
 from django.core.management.base import BaseCommand, CommandError
 
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import InvalidSpec
 from experiments.models import Program
-from experiments.spec.yaml_lines import YamlDocument
 from workers import queue
 
 
@@ -43,10 +42,6 @@ def _register(file: Path) -> Program:
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}", returncode=2) from None
     try:
-        document = YamlDocument(text)
-        try:
-            return queue.register_program(document.data)
-        except InvalidSpec as error:
-            raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+        return queue.register_program_yaml(text)
     except InvalidSpec as error:
         raise CommandError("\n".join(f"{file}: {e}" for e in error.errors), returncode=2) from None

@@ -32,6 +32,8 @@ ADDRESSES = {
     "/api/v1/clusters/": {"get"},
     "/api/v1/clusters/{slug}/": {"get"},
     "/api/v1/clusters/{slug}/test/": {"post"},
+    "/api/v1/programs/": {"get", "post"},
+    "/api/v1/programs/{slug}/": {"get", "put"},
     "/api/v1/workloads/": {"get"},
     "/api/v1/workloads/{slug}/": {"get"},
     "/api/v1/compare/": {"get"},

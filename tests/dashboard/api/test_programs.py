@@ -1,0 +1,72 @@
+"""REST: a maintainer registers a program as JSON or YAML, and replaces it; others see that it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from experiments import workloads
+from tests.dashboard.api.clients import client_of
+from tests.experiments import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("registered_programs")]
+PROGRAMS = "/api/v1/programs/"
+SOLVER: dict[str, Any] = {
+    "name": "solver",
+    "program": ["/opt/solver", "in.deck"],
+    "placeholders": {"steps": {"type": "integer", "default": 10}},
+    "inputs": {"in.deck": "run {steps}\n"},
+}
+
+
+@pytest.fixture
+def maintainer() -> Client:
+    return client_of(factories.person("mia", "maintainer"))
+
+
+def put(client: Client, name: str, definition: Any) -> Any:
+    return client.put(f"{PROGRAMS}{name}/", definition, content_type="application/json")
+
+
+def test_it_registers_a_program_and_its_next_version(maintainer: Client) -> None:
+    answer = maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
+    assert (answer.status_code, answer.json()["version"]) == (201, 1)
+    assert answer["Location"] == answer.json()["url"]
+    assert workloads.find("solver") is not None
+    again = put(maintainer, "solver", {**SOLVER, "environment": {"MODE": "fast"}})
+    assert (again.status_code, again.json()["version"]) == (200, 2)
+    assert (
+        put(maintainer, "solver", {**SOLVER, "environment": {"MODE": "fast"}, "success": "done"}).json()["version"] == 2
+    )
+    (row,) = maintainer.get(PROGRAMS).json()["results"]
+    assert (row["name"], row["version"], row["definition"]["success"]) == ("solver", 2, "done")
+    assert maintainer.get(f"{PROGRAMS}solver/").json() == row
+
+
+def test_it_takes_yaml_and_tells_the_line_of_an_error(maintainer: Client) -> None:
+    text = "name: solver\nprogram: [/opt/solver]\nkeep: ['/etc/*']\n"
+    answer = maintainer.post(PROGRAMS, text, content_type="application/yaml")
+    assert answer.status_code == 400
+    (error,) = answer.json()["errors"]
+    assert (error["path"], error["line"]) == ("keep", 3)
+    assert (
+        maintainer.post(PROGRAMS, text.replace("/etc/*", "*.log"), content_type="application/yaml").status_code == 201
+    )
+
+
+def test_it_refuses_another_name_and_what_is_not_there(maintainer: Client) -> None:
+    maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
+    renamed = put(maintainer, "solver", {**SOLVER, "name": "other"})
+    assert renamed.json()["errors"] == [{"path": "name", "message": "a registered program keeps its name"}]
+    assert put(maintainer, "moon", {**SOLVER, "name": "moon"}).status_code == 404
+    assert put(maintainer, "solver", ["no mapping"]).status_code == 400
+
+
+def test_only_maintainers_register_and_read_definitions(maintainer: Client) -> None:
+    maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
+    submitter = client_of(factories.person("sam", "submitter"))
+    assert submitter.post(PROGRAMS, SOLVER, content_type="application/json").status_code == 403
+    assert put(submitter, "solver", SOLVER).status_code == 403
+    assert submitter.get(f"{PROGRAMS}solver/").json()["definition"] is None
