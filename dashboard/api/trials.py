@@ -81,7 +81,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     @action(
         detail=True,
         methods=["get"],
-        url_path=r"artifacts/(?P<name>[^/]{1,120})",
+        url_path=r"artifacts/(?P<name>[^/].{0,119}?)",
         url_name="artifact",
         renderer_classes=[JSONRenderer, FileRenderer],
     )
@@ -92,7 +92,9 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None or not artifact.file.is_file():
             raise Gone(f"{artifact.name} is no longer kept")
-        return FileResponse(artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+        return FileResponse(
+            artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
+        )
 
     def get_object(self) -> Trial:
         if self.action == "retrieve":

@@ -116,7 +116,9 @@ def download(request: HttpRequest, pk: int, name: str) -> FileResponse | HttpRes
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
     try:
-        return FileResponse(artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name}")
+        return FileResponse(
+            artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
+        )
     except Tampered as error:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, content_type="text/plain; charset=utf-8")
 

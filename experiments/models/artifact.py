@@ -66,13 +66,16 @@ class Artifact(models.Model):
         return self.file
 
     @classmethod
-    def describe(cls, trial_id: int, kind: str, file: Path) -> Artifact:
-        """Return an unsaved row for an existing file below the storage directory. Raise NotPlain for anything but a plain one."""
+    def describe(cls, trial_id: int, kind: str, file: Path, *, name: str = "") -> Artifact:
+        """Return an unsaved row for an existing file below the storage directory. Raise NotPlain for anything but a plain one.
+
+        ``name``: with the subdirectory in which its program wrote it.
+        """
         digest, size_bytes = _hash(file)
         return cls(
             trial_id=trial_id,
             kind=kind,
-            name=file.name,
+            name=name or file.name,
             path=str(file.relative_to(settings.VAR)),
             size_bytes=size_bytes,
             sha256=digest,

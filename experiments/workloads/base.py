@@ -112,9 +112,9 @@ class Workload(ABC):
     parameters_type: type[Parameters]
     figures: tuple[FigureOfMerit, ...]
     keeps: tuple[str, ...] = ()
-    """Patterns (as of a shell) of further files that a run writes; they are kept."""
+    """Patterns (as of a shell, `kept_files`) of further files that a run writes; they are kept."""
     outputs: tuple[str, ...] = ()
-    """Names of the text files that a run writes beside its standard output; they are parsed and kept."""
+    """Names and patterns of the text files that a run writes beside its standard output; they are parsed and kept."""
 
     decides: str = "elapsed_s"
     """Metric by which configurations are better or worse."""

@@ -18,6 +18,7 @@ from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
 from experiments.workloads.command_parameters import CommandParameters
 from experiments.workloads.extractors import MAX_LINE, Extractor
+from experiments.workloads.kept_files import selected
 from experiments.workloads.patterns import first_line
 from experiments.workloads.template import (
     RANKS,
@@ -131,8 +132,10 @@ class Command(Workload):
         self._require_good_words(output)
         figures: dict[str, float] = {}
         for extractor in self._extractors:
-            text = output if extractor.file is None else files.get(extractor.file, "")
-            value = extractor.read(text)
+            wanted = () if extractor.file is None else selected([extractor.file], files)
+            value = (
+                extractor.read(output) if extractor.file is None else extractor.read(*(files[name] for name in wanted))
+            )
             if value is not None:
                 figures[f"{self.slug}.{extractor.name}"] = value
             elif extractor.required:

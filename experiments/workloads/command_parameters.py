@@ -9,7 +9,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from experiments.workloads.base import Parameters
-from experiments.workloads.extractors import FILE_NAME, Extractor, is_reserved
+from experiments.workloads.extractors import Extractor
+from experiments.workloads.kept_files import FILE_NAME, is_pattern, is_reserved
 from experiments.workloads.patterns import compiled
 from experiments.workloads.template import MAX_ITEM, Definition
 
@@ -18,7 +19,6 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _NOT_OURS: Final = frozenset({"OMP_NUM_THREADS"})
 """Variables that another field sets."""
 _MODULE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]{0,199}")
-_PATTERN: Final = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+*?\[\]-]{0,99}")
 
 
 class Part(BaseModel):
@@ -114,7 +114,7 @@ class CommandParameters(Parameters):
         [],
         max_length=20,
         title="Kept files",
-        description="Patterns of files that the program writes and that stay with the trial: *.log.",
+        description="Patterns of files that the program writes and that stay with the trial: *.log, run*/rates.csv.",
         json_schema_extra={"unit": ""},
     )
 
@@ -204,8 +204,10 @@ class CommandParameters(Parameters):
     @classmethod
     def _are_patterns(cls, keep: list[str]) -> list[str]:
         for pattern in keep:
-            if not _PATTERN.fullmatch(pattern):
-                raise ValueError(f"{pattern!r} is no pattern of names in the working directory, such as *.log")
+            if not is_pattern(pattern):
+                raise ValueError(
+                    f"{pattern!r} is no pattern of names in the working directory, such as *.log or run*/rates.csv"
+                )
         return keep
 
     @field_validator("success", "failure")

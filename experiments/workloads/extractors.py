@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
+from experiments.workloads.kept_files import is_pattern, is_reserved
 from experiments.workloads.patterns import compiled, numbers_in
 
 MAX_LINE: Final = 10_000
@@ -32,18 +33,6 @@ _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
 _FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
 """``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
 _SEPARATED: Final = re.compile(r"[+-]?\d+(?:[,'_\u2019\u202f\xa0 ]\d+)+(?:\.\d*)?|[+-]?\d+(?:\.\d{3})+,\d+")
-FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
-"""Files lie in the working directory of the trial, so a name has no slash and starts with no dot."""
-
-
-_RESERVED: Final = re.compile(
-    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|analysis\.json\.zst|work|ranks|capture.*"
-)
-
-
-def is_reserved(name: str) -> bool:
-    """Return whether a trial keeps a file or a directory of its own under this name, beside what its program reads and writes."""
-    return _RESERVED.fullmatch(name) is not None
 
 
 class Extractor(BaseModel):
@@ -56,7 +45,9 @@ class Extractor(BaseModel):
     unit: str = Field("1", max_length=20)
     direction: Literal["lower", "higher", "neutral"] = "neutral"
     definition: str = Field("", max_length=300)
-    file: str | None = Field(None, pattern=FILE_NAME, description="File the program writes; empty: standard output.")
+    file: str | None = Field(
+        None, description="File the program writes, or a pattern of its name; empty: standard output."
+    )
     regex: str | None = Field(None, min_length=1, max_length=500, description="Its first group is the number.")
     json_pointer: str | None = Field(
         None, pattern=r"^(/.*)?$", max_length=300, description="RFC 6901: /results/0/rate."
@@ -78,6 +69,10 @@ class Extractor(BaseModel):
     @field_validator("file")
     @classmethod
     def _not_ours(cls, name: str | None) -> str | None:
+        if name is not None and not is_pattern(name):
+            raise ValueError(
+                f"{name!r} is no name of a file in the working directory, such as result.json or run*/rates.csv"
+            )
         if name is not None and is_reserved(name):
             raise ValueError(f"{name!r} is the name of a file that every trial keeps")
         return name
@@ -110,10 +105,11 @@ class Extractor(BaseModel):
         definition = self.definition or f"{self.pick.capitalize()} of what {self._place()} says."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
-    def read(self, text: str) -> float | None:
-        """Return the figure in ``text``; None when it does not hold it. Raise OutputError when it is not a number."""
+    def read(self, *texts: str) -> float | None:
+        """Return the figure in one or several texts; None when none holds it. Raise OutputError when it is not a number."""
         try:
-            values = [number_in(self._without_thousands(value)) for value in self._raw_values(text)]
+            printed = (value for text in texts for value in self._raw_values(text))
+            values = [number_in(self._without_thousands(value)) for value in printed]
         except (ValueError, TypeError, csv.Error) as error:
             raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
         if not values:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from experiments.workloads.kept_files import MOST_PARTS, selected
 from workers.errors import TrialFailed
 
 OUTPUT_LIMIT_BYTES: Final = 256 << 20
@@ -21,16 +22,19 @@ class Source(Protocol):
 
     host: str
 
-    def ask(self, what: str, /, *, path: str) -> tuple[dict[str, Any], Any]: ...
+    def ask(self, what: str, /, *, path: str, depth: int = ..., most: int = ...) -> tuple[dict[str, Any], Any]: ...
     def size(self, path: str) -> int: ...
     def read(self, path: str) -> Iterator[bytes]: ...
 
 
-def fetch(keeper: Source, source: Path, target: Path) -> None:
-    """Copy the files that lie in `source` of a host to `target`. Raises TrialFailed for a name that is no file's, OSError."""
+def fetch(keeper: Source, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
+    """Copy the files that lie in `source` of a host to `target`, and of those in its subdirectories what the patterns `deep` stand
+    for. Raises TrialFailed for a name that is no file's, OSError."""
     target.mkdir(parents=True, exist_ok=True)
-    for name in _names(keeper, source):
+    nested = [pattern for pattern in deep if "/" in pattern]
+    for name in [*_names(keeper, source), *(_nested_names(keeper, source, nested) if nested else ())]:
         there = str(source / name)
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
         if keeper.size(there) > OUTPUT_LIMIT_BYTES:
             continue
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -52,6 +56,14 @@ def _names(keeper: Source, source: Path) -> list[str]:
                 f"Host {keeper.host} sends a file under the name {str(name)[:80]!r}, which would lie outside of the trial."
             )
     return names
+
+
+def _nested_names(keeper: Source, source: Path, patterns: Sequence[str]) -> list[str]:
+    """Names that can be kept have no odd part: what else a host tells is no name that was asked for."""
+    names = keeper.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
+    if not isinstance(names, list):
+        return []
+    return selected(patterns, (name for name in names if isinstance(name, str) and "/" in name))
 
 
 def is_file_name(name: Any) -> bool:

@@ -47,6 +47,7 @@ class RemoteKeeper(loop.Keeper):
                 "write": self.write,
                 "read": self.read,
                 "files": self.files,
+                "nested": self.nested,
                 "clear": self.clear,
                 "sweep": self.sweep,
                 "machine": self.machine,
@@ -124,6 +125,19 @@ class RemoteKeeper(loop.Keeper):
                 return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
         except FileNotFoundError:
             return {"files": []}, b""  # the program removed its own directory
+
+    def nested(self, message: wire.Message, _beside: Any) -> loop.Answer:
+        """The names of the plain files that lie below a directory, links not followed."""
+        root, names = Path(message["path"]), []
+        for place, directories, files in os.walk(root):
+            below = Path(place).relative_to(root)
+            if len(below.parts) >= message["depth"] - 1:
+                directories.clear()
+            if below.parts:
+                names += [str(below / name) for name in files if not Path(place, name).is_symlink()]
+            if len(names) >= message["most"]:
+                break
+        return {"files": names[: message["most"]]}, b""
 
     def clear(self, message: wire.Message, _beside: Any) -> loop.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""

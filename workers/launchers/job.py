@@ -37,7 +37,7 @@ class Job:
 
     `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
     version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
-    `launch` None: not chosen yet, so what is usual.
+    `launch` None: not chosen yet, so what is usual. `fetched`: patterns of files in subdirectories that are wanted of real hosts.
     """
 
     program: tuple[str, ...]
@@ -54,6 +54,7 @@ class Job:
     threads: int = 1
     confinement: Confinement = field(default_factory=Confinement)
     launch: Launch | None = None
+    fetched: tuple[str, ...] = ()
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""

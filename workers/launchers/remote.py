@@ -271,7 +271,7 @@ class RemoteSession(Session):
         self.follow_outputs()
         for keeper in self.keepers.values():
             fetch(keeper, there.report_dir, job.report_dir)
-        fetch(self.first, there.workdir, job.workdir)
+        fetch(self.first, there.workdir, job.workdir, deep=job.fetched)
 
     def why_lost(self, error: ClusterUnavailable) -> str:
         """What to tell when a connection ended in the middle of a job."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments import workloads
 from experiments.spec import design
 from workers.launchers import Job
 from workers.launchers.confinement import Confinement
@@ -22,6 +23,7 @@ def job_for(
 ) -> Job:
     """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts`` of a cluster."""
     threads = design.threads_of(workload, parameters)
+    known = workloads.get(workload, parameters)
     return Job(
         program=design.program(workload, parameters, cluster),
         ranks=design.ranks_of(parameters),
@@ -31,5 +33,6 @@ def job_for(
         report_dir=directory / "ranks",
         environment={**design.environment(workload, parameters, cluster), "OMP_NUM_THREADS": str(threads)},
         threads=threads,
+        fetched=(*known.outputs, *known.keeps),
         confinement=confinement or Confinement(),
     )

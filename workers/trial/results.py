@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -23,22 +20,18 @@ from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, writ
 from experiments.models import Artifact, TrialResult
 from experiments.spec import Link
 from experiments.workloads import Parsed
-from experiments.workloads.extractors import FILE_NAME, is_reserved
 from workers.errors import TrialFailed
 from workers.hosts.sampling import shares
 from workers.launchers import BTL_PORTS
+from workers.trial import written
 from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 
-FILE_LIMIT_BYTES: Final = 256 << 20
-"""Of one file that a run wrote and its parser reads; a table without its middle would be another one."""
 _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
     "each may have run alone"
 )
-MOST_KEPT: Final = 50
-"""Files that patterns keep of one trial."""
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -68,7 +61,7 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     _shorten_output(run)
     output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
-        parsed = run.workload.parse(output, _written_files(run))
+        parsed = run.workload.parse(output, written.texts_of(run.directory / "work", run.workload.outputs))
     except OutputError as error:
         message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None
@@ -201,21 +194,6 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
         return None
 
 
-def _written_files(run: TrialRun) -> dict[str, str]:
-    work = run.directory / "work"
-    names = [name for name in run.workload.outputs if plain_files.is_there(work / name)]
-    return {name: plain_files.read_text(work / name, limit_bytes=FILE_LIMIT_BYTES) for name in names}
-
-
-def _kept_by_pattern(run: TrialRun) -> Iterator[Path]:
-    """Move what the workload's patterns name out of the scratch directory: plain files of the working directory itself."""
-    work = run.directory / "work"
-    names = sorted(path.name for path in work.iterdir() if any(fnmatch(path.name, p) for p in run.workload.keeps))
-    for name in names[:MOST_KEPT]:
-        if plain_files.is_there(work / name) and re.fullmatch(FILE_NAME, name) and not is_reserved(name):
-            yield plain_files.move(work / name, run.directory / name)
-
-
 def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
@@ -227,11 +205,12 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
         ("samples", samples),
         ("other", ranks),
     ]
-    outputs = [("other", run.directory / "work" / name) for name in run.workload.outputs]
-    for kind, written in [*(("input", file) for file in measured.inputs), *outputs]:
-        if plain_files.is_there(written):
-            files.append((kind, plain_files.move(written, run.directory / written.name)))
-    files += [("other", kept) for kept in _kept_by_pattern(run)]
+    work = run.directory / "work"
+    for file in measured.inputs:
+        if plain_files.is_there(file):
+            files.append(("input", plain_files.move(file, run.directory / file.name)))
+    names = [name for wanted in (run.workload.outputs, run.workload.keeps) for name in written.names_of(work, wanted)]
+    files += [("other", written.keep(work, name, run.directory)) for name in dict.fromkeys(names)]
     if measured.capture_file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:
@@ -240,4 +219,6 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
         else:
             for file in run.directory.glob("capture*.pcapng.zst"):
                 file.unlink()
-    return [Artifact.describe(run.trial.pk, kind, file) for kind, file in files]
+    return [
+        Artifact.describe(run.trial.pk, kind, file, name=written.name_in(file, run.directory)) for kind, file in files
+    ]

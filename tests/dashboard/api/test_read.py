@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.http import QueryDict
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.trials import TrialViewSet
+from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
@@ -148,6 +151,22 @@ def test_it_shows_a_trial_with_everything_measured(client: Client, django_assert
     download = client.get(artifact["url"])
     assert b"".join(download) == b"hello\n"  # type: ignore[call-overload]
     assert download.headers["Content-Disposition"] == f'attachment; filename="trial-{trial.pk}-stdout.txt"'
+
+
+def test_it_hands_out_files_of_subdirectories(client: Client) -> None:
+    factories.experiment()
+    trial = factories.analysing()
+    file = trial_directory(trial) / "kept" / "run1" / "rates.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("1,2")
+    artifact = Artifact.describe(trial.pk, "other", file, name="run1/rates.csv")
+    trial.finish(replace(RESULT, artifacts=[artifact]))
+    (told,) = client.get(f"{TRIALS}{trial.pk}/").json()["artifacts"]
+    client.force_login(get_user_model().objects.get())
+    for address in (told["url"], reverse("artifact", args=[trial.pk, told["name"]])):
+        download = client.get(address)
+        assert b"".join(download) == b"1,2"  # type: ignore[call-overload]
+        assert f'filename="trial-{trial.pk}-run1-rates.csv"' in download.headers["Content-Disposition"]
 
 
 def test_it_says_that_a_file_is_gone(client: Client) -> None:

@@ -8,17 +8,20 @@ from typing import Any
 
 
 class StrangeHost:
-    """Stands where a keeper stands; `files` by their names, `names` what it tells instead."""
+    """Stands where a keeper stands; `files` by their names, `names` what it tells instead, when it is asked for `answers`."""
 
     host = "node7"
 
-    def __init__(self, files: Mapping[str, Sequence[bytes]], names: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, files: Mapping[str, Sequence[bytes]], names: Sequence[Any] | None = None, answers: str = "files"
+    ) -> None:
+        self._answers = answers
         self._files = files
         self._names = list(files if names is None else names)
 
-    def ask(self, what: str, /, *, path: str) -> tuple[dict[str, Any], bytes]:
-        assert what == "files"
-        return {"files": self._names}, b""
+    def ask(self, what: str, /, **fields: Any) -> tuple[dict[str, Any], bytes]:
+        assert what in ("files", "nested")
+        return {"files": self._names if what == self._answers else []}, b""
 
     def size(self, path: str) -> int:
         return len(self._content(path)[0])

@@ -36,6 +36,32 @@ def test_it_fails_the_trial_whose_host_names_another_place(tmp_path: Path, name:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_it_takes_from_subdirectories_what_is_asked_for_and_nothing_odd(tmp_path: Path) -> None:
+    odd = [
+        "run1/rates.csv",
+        "../rates.csv",
+        "/etc/rates.csv",
+        "run1/../../rates.csv",
+        ".ssh/rates.csv",
+        "run1/other",
+        7,
+    ]
+    host = StrangeHost({"rates.csv": [b"1"]}, names=odd, answers="nested")
+    fetch(host, WORK, tmp_path / "trial" / "work", deep=["*/rates.csv", "*.log"])
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "trial/work/run1/rates.csv"]
+
+
+def test_the_keeper_tells_what_lies_in_subdirectories(keeper: RemoteKeeper, tmp_path: Path) -> None:
+    work = tmp_path / "there"
+    (work / "run1" / "deep").mkdir(parents=True)
+    (work / "run1" / "rates.csv").write_text("1,2")
+    (work / "run1" / "deep" / "link.csv").symlink_to("/etc/passwd")
+    (work / "run2").symlink_to(work / "run1")
+    fetch(keeper, work, tmp_path / "here", deep=["*/rates.csv", "*/*/*.csv"])
+    assert [path for path in (tmp_path / "here").rglob("*") if path.is_file()] == [tmp_path / "here/run1/rates.csv"]
+    assert (tmp_path / "here/run1/rates.csv").read_text() == "1,2"
+
+
 def test_it_does_not_follow_a_link_that_lies_where_a_file_shall_go(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("as it was")
     (tmp_path / "work").mkdir()

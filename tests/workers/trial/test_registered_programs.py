@@ -27,12 +27,16 @@ SOLVER: dict[str, Any] = {
     "program": ["/bin/sh", "solve.sh", "{steps}"],
     "placeholders": {"steps": {"type": "integer", "minimum": 1, "default": 10}},
     "inputs": {
-        "solve.sh": 'echo "rate = $((2 * $1)) per s, mode $MODE"; echo "time,1.5" > times.csv; echo hello > notes.log'
+        "solve.sh": 'echo "rate = $((2 * $1)) per s, mode $MODE"; echo "time,1.5" > times.csv; echo hello > notes.log; '
+        'mkdir -p out/run$1; echo "{\\"speed\\": $1}" > out/run$1/result.json; ln -s /etc/passwd out/link.log'
     },
     "environment": {"MODE": "fast-{steps}"},
-    "extract": [{"name": "rate", "unit": "1/s", "direction": "higher", "regex": r"rate = (\d+)"}],
+    "extract": [
+        {"name": "rate", "unit": "1/s", "direction": "higher", "regex": r"rate = (\d+)"},
+        {"name": "speed", "json_pointer": "/speed", "file": "out/run*/result.json", "required": False},
+    ],
     "success": "per s",
-    "keep": ["*.log"],
+    "keep": ["*.log", "out/*.log"],
 }
 
 
@@ -47,6 +51,9 @@ def test_it_runs_by_its_name(run_all: Callable[..., list[Trial]]) -> None:
     assert [trial.measurements.get(metric="solver.rate").value for trial in (one, two)] == [20.0, 40.0]
     assert "mode fast-20" in two.artifacts.get(kind="stdout").file.read_text()
     assert two.artifacts.get(name="notes.log").file.read_text() == "hello\n"
+    assert two.measurements.get(metric="solver.speed").value == 20.0
+    kept = [artifact.name for artifact in two.artifacts.filter(kind="other")]
+    assert kept == ["notes.log", "out/run20/result.json", "ranks.json"]
     assert two.configuration.parameters["version"] == 1
     assert two.experiment.specification["parameters"]["version"] == 1
 
@@ -184,7 +191,7 @@ def test_it_runs_on_real_hosts(
         ({"name": "Not A Name"}, "name", "small letters"),
         ({"program": []}, "program", "names no program"),
         ({"placeholders": {"steps": {"default": 1}, "size": {"default": 1}}}, "placeholders", "'size' changes nothing"),
-        ({"deciding": "speed"}, "deciding", "is none of the figures: rate"),
+        ({"deciding": "pace"}, "deciding", "is none of the figures: rate"),
         ({"keep": ["../*"]}, "keep", "no pattern of names"),
         ({"colour": "red"}, "colour", "not a known field"),
         ({"environment": {"OMP_NUM_THREADS": "2"}}, "environment", "cannot be a variable"),

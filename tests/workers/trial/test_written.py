@@ -1,0 +1,70 @@
+"""What a run wrote is found by name and by pattern: plain files of its working directory and those below it, nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import NotPlain
+from workers.trial import written
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    for name in (
+        "HPCG_2026.txt",
+        "a.log",
+        "run1/rates.csv",
+        "run2/rates.csv",
+        "run2/deep/x.csv",
+        "stdout.txt",
+        ".hidden",
+    ):
+        (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "work" / name).write_text(f"text of {name}")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "rates.csv").write_text("stolen")
+    (tmp_path / "work" / "run3").symlink_to(tmp_path / "outside")
+    (tmp_path / "work" / "b.log").symlink_to(tmp_path / "outside" / "rates.csv")
+    return tmp_path / "work"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (["*.log"], ["a.log"]),
+        (["run*/rates.csv"], ["run1/rates.csv", "run2/rates.csv"]),
+        (["*/*/*.csv"], ["run2/deep/x.csv"]),
+        (["HPCG*.txt"], ["HPCG_2026.txt"]),
+        (["*.txt", "*"], ["HPCG_2026.txt", "a.log"]),
+        (["run1/rates.csv", "a.log"], ["a.log", "run1/rates.csv"]),
+        (["missing.txt", "missing/x"], []),
+    ],
+)
+def test_it_selects_plain_files(work: Path, patterns: list[str], names: list[str]) -> None:
+    assert written.names_of(work, patterns) == names
+
+
+def test_it_tells_of_a_link_in_the_place_of_a_file_that_is_asked_for(work: Path) -> None:
+    with pytest.raises(NotPlain, match=r"b\.log is a symbolic link"):
+        written.names_of(work, ["b.log"])
+    (work.parent / "link").symlink_to(work)
+    with pytest.raises(NotPlain, match="no longer a directory"):
+        written.names_of(work.parent / "link", ["*.log"])
+
+
+def test_it_reads_them_together_within_a_limit(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = written.texts_of(work, ["run*/rates.csv"])
+    assert texts == {f"run{number}/rates.csv": f"text of run{number}/rates.csv" for number in (1, 2)}
+    monkeypatch.setattr(written, "FILE_LIMIT_BYTES", 30)
+    with pytest.raises(NotPlain, match="is longer than"):
+        written.texts_of(work, ["run*/rates.csv"])
+
+
+def test_it_keeps_a_file_under_its_path(work: Path) -> None:
+    directory = work.parent
+    kept = [written.keep(work, name, directory) for name in ("a.log", "run2/deep/x.csv")]
+    assert [written.name_in(file, directory) for file in kept] == ["a.log", "run2/deep/x.csv"]
+    assert kept[1] == directory / "kept" / "run2" / "deep" / "x.csv"
+    assert not (work / "a.log").exists()

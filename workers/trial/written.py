@@ -1,0 +1,78 @@
+"""What a run wrote into its working directory: the files that its workload reads and keeps, by name and by pattern.
+
+Plain files alone: a link that a pattern meets is passed over, and one in the place of a file that is asked for by its name is told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from experiments import plain_files
+from experiments.errors import NotPlain
+from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
+
+FILE_LIMIT_BYTES: Final = 256 << 20
+"""Of all files together that a run wrote and its parser reads; a table without its middle would be another one."""
+MOST_KEPT: Final = 50
+"""Files that patterns keep of one trial."""
+KEPT: Final = "kept"
+"""Where files of subdirectories lie in the directory of a trial."""
+_MOST_LOOKED_AT: Final = 100_000
+
+
+def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
+    """Return the names of the files that the patterns stand for, those without a wildcard first. Raise NotPlain."""
+    plain = [name for name in patterns if "/" not in name and not has_wildcard(name)]
+    there = [name for name in plain if plain_files.is_there(work / name)]
+    others = [pattern for pattern in patterns if pattern not in plain]
+    return [*there, *(name for name in _matching(work, others) if name not in there)]
+
+
+def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
+    """Return the texts of these files by name. Raise NotPlain, also where they are longer together than can be read."""
+    texts: dict[str, str] = {}
+    room = FILE_LIMIT_BYTES
+    for name in names_of(work, patterns):
+        texts[name] = plain_files.read_text(work / name, limit_bytes=room)
+        room -= len(texts[name])
+    return texts
+
+
+def keep(work: Path, name: str, directory: Path) -> Path:
+    """Move a file out of the scratch directory to where it stays; return its new place."""
+    target = directory / KEPT / name if "/" in name else directory / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return plain_files.move(work / name, target)
+
+
+def name_in(file: Path, directory: Path) -> str:
+    """Return the name of a file that stays with the trial of this directory."""
+    kept = directory / KEPT
+    return str(file.relative_to(kept)) if file.is_relative_to(kept) else file.name
+
+
+def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
+    if not patterns:
+        return []
+    if work.is_symlink():
+        raise NotPlain(f"{work.name} is no longer a directory")
+    return selected(patterns, _plain_names(work))[:MOST_KEPT]
+
+
+def _plain_names(work: Path) -> Iterator[str]:
+    """The plain files of a directory and of those below it, without following a link."""
+    count = 0
+    for place, directories, files in os.walk(work, followlinks=False):
+        below = Path(place).relative_to(work)
+        if len(below.parts) >= MOST_PARTS - 1:
+            directories.clear()
+        for name in files:
+            count += 1
+            if count > _MOST_LOOKED_AT:
+                return
+            file = Path(place, name)
+            if file.is_file() and not file.is_symlink():
+                yield str(below / name)
