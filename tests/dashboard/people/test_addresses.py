@@ -47,6 +47,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "studies/": {"stem": "water-quick"},
         "clusters/": {"slug": "testbed"},
         "workloads/": {"name": "solver", "slug": "water"},
+        "programs/": {"slug": "solver"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
     }
