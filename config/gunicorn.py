@@ -2,9 +2,10 @@
 
 from config import settings
 
-worker_class = "gthread"
+worker_class = "config.front.BufferedWorker"
 workers = settings.WEB_PROCESSES
 threads = 4
 graceful_timeout = 5
 accesslog = "-"
+control_socket_disable = True  # nobody asks it, and it would lie outside of RANKWIRE_VAR
 worker_tmp_dir = "/dev/shm"  # noqa: S108 - its heartbeat file must not wait for a disk

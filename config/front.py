@@ -1,0 +1,195 @@
+"""The process that faces the network: a worker of gunicorn in which waitress speaks with people, so that slow ones hold no thread.
+
+One loop reads requests and writes answers of all connections, those of a slow writer or reader too; a thread is given to a
+request that is there as a whole, and is free again when its answer is in the buffer.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, Final
+
+from django.conf import settings
+from gunicorn.workers.base import Worker
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import TcpWSGIServer, UnixWSGIServer
+from waitress.task import ThreadedTaskDispatcher
+from waitress.utilities import RequestEntityTooLarge
+
+HEALTH: Final = "/healthz"
+POLL_S: Final = 0.5
+HEAD_S: Final = 15.0
+"""So long may the first line and the headers of a request take, from the connection or the answer before."""
+BODY_S: Final = 120.0
+IDLE_S: Final = 60
+MOST_CONNECTIONS: Final = 1000
+"""Of one process. Beyond it those go that have waited longest for their own next byte."""
+MOST_BUFFERED_BYTES: Final = 1 << 30
+"""Of one answer, on disk, before its thread waits for a slow reader."""
+
+
+class Request(HTTPRequestParser):  # type: ignore[misc]
+    """A request with a body beyond the limit reaches the application without it, which refuses it in its own words."""
+
+    error: Any
+
+    def received(self, data: bytes) -> int:
+        consumed: int = super().received(data)
+        if isinstance(self.error, RequestEntityTooLarge):
+            self.error, self.connection_close = None, True
+            self.headers["CONTENT_LENGTH"] = str(max(self.content_length, self.body_bytes_received))
+        return consumed
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """One connection, which knows since when it owes the rest of a request."""
+
+    parser_class = Request
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.waits_since = time.monotonic()
+
+    def received(self, data: bytes) -> bool:
+        if self.request is None:
+            self.waits_since = time.monotonic()
+        return bool(super().received(data))
+
+    @property
+    def owes(self) -> bool:
+        """Whether nothing happens before the other side sends more."""
+        return not self.requests and not self.total_outbufs_len
+
+    def is_late(self, now: float) -> bool:
+        """Whether what it owes has taken longer than anybody needs."""
+        began_nothing = self.request is None and self.last_activity > self.creation_time
+        if not self.owes or began_nothing:
+            return False  # waitress ends connections that are idle between two requests
+        in_body = self.request is not None and self.request.headers_finished
+        return now - self.waits_since > (BODY_S if in_body else HEAD_S)
+
+
+class _Server:
+    """Questions for the health have a thread of their own: they are answered while all others are busy."""
+
+    channel_class = Channel
+
+    def add_task(self, channel: Channel) -> None:
+        dispatcher = self.health if channel.requests[0].path == HEALTH else self.task_dispatcher  # type: ignore[attr-defined]
+        dispatcher.add_task(channel)
+
+
+class TcpServer(_Server, TcpWSGIServer):  # type: ignore[misc]
+    """Listens on an address."""
+
+
+class UnixServer(_Server, UnixWSGIServer):  # type: ignore[misc]
+    """Listens on a socket of the file system."""
+
+
+class BufferedWorker(Worker):  # type: ignore[misc]
+    """gunicorn starts it, hands it the listening sockets, watches its heartbeat and ends it."""
+
+    def run(self) -> None:
+        connections: dict[int, Any] = {}
+        threads = ThreadedTaskDispatcher()
+        threads.set_thread_count(self.cfg.threads)
+        health = ThreadedTaskDispatcher()
+        health.set_thread_count(1)
+        servers = [self._server(each.sock, connections, threads, health) for each in self.sockets]
+        while self.alive and os.getppid() == self.ppid:
+            self.notify()
+            self._turn(connections, until=time.monotonic() + POLL_S)
+            for server in servers:
+                drop_late(list(server.active_channels.values()))
+        self._finish(servers, connections)
+        threads.shutdown(timeout=1)
+        health.shutdown(timeout=1)
+
+    def _server(
+        self, listener: socket.socket, connections: dict[int, Any], threads: Any, health: Any
+    ) -> TcpServer | UnixServer:
+        limits = Adjustments(
+            sockets=[listener],
+            ident=None,
+            server_name="localhost",
+            backlog=2048,
+            connection_limit=_connection_limit(),
+            channel_timeout=IDLE_S,
+            cleanup_interval=5,
+            max_request_body_size=settings.MAX_BODY_BYTES + 1,
+            max_request_header_size=64 << 10,
+            outbuf_high_watermark=MOST_BUFFERED_BYTES,
+            # Django believes X-Forwarded-Proto only where the administrator said that a proxy sets it.
+            clear_untrusted_proxy_headers=False,
+        )
+        kind = UnixServer if listener.family == socket.AF_UNIX else TcpServer
+        place = (listener.family, listener.type, listener.proto, listener.getsockname())
+        application = logged(self.wsgi, self.log)
+        server = kind(
+            application, connections, _sock=listener, dispatcher=threads, adj=limits, bind_socket=False, sockinfo=place
+        )
+        server.health = health
+        return server
+
+    def _turn(self, connections: dict[int, Any], *, until: float) -> None:
+        while (left_s := until - time.monotonic()) > 0 and self.alive:
+            wasyncore.poll2(left_s, connections)
+
+    def _finish(self, servers: Iterable[Any], connections: dict[int, Any]) -> None:
+        """Take no more, and let the answers that are under way leave."""
+        deadline = time.monotonic() + self.cfg.graceful_timeout
+        for server in servers:
+            server.accepting = False
+            server.del_channel()
+        while time.monotonic() < deadline:
+            if all(channel.owes for server in servers for channel in server.active_channels.values()):
+                break
+            self.notify()
+            wasyncore.poll2(0.05, connections)
+
+
+def drop_late(channels: list[Channel]) -> None:
+    """Close the connections that keep theirs waiting too long and, of more than there may be, those that did so longest."""
+    now = time.monotonic()
+    owing = sorted((each for each in channels if each.owes), key=lambda each: each.waits_since)
+    too_many = set(owing[: max(len(channels) - MOST_CONNECTIONS, 0)])
+    for channel in channels:
+        if channel in too_many or channel.is_late(now):
+            channel.will_close = True
+
+
+def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
+    """Return ``application`` with a line of gunicorn's access log for each answer, written when its body begins."""
+
+    def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        began, told = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
+
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            told.status, told.headers = status, headers
+            told.sent = dict(headers).get("Content-Length")
+            return start_response(status, headers, *rest)
+
+        body = application(environ, start)
+        environ["RAW_URI"] = environ["REQUEST_URI"]  # as gunicorn calls it
+        log.access(told, SimpleNamespace(headers=[]), environ, timedelta(seconds=time.monotonic() - began))
+        return body
+
+    return serve
+
+
+def _connection_limit() -> int:
+    """Let the process have as many files as it may, and leave some for the application."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = 8192 if most == resource.RLIM_INFINITY else min(most, 8192)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return max(allowed - 256, 64)

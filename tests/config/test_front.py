@@ -1,0 +1,211 @@
+"""The web server as the network meets it: slow people, long bodies and many sign-ins leave it answering others within a second."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from config import front
+from config.services.lease import ROOT
+from tests.config.processes import wait_for
+from tests.conftest import SESSION, Services
+
+SLOW = 500
+MOST_S = 1.0
+
+
+class Site:
+    """A running web server with its address."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process, self.port = process, port
+
+    def connection(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
+    def answer(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            client.request(method, path, body, headers)
+            answer = client.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            client.close()
+
+    def health_s(self) -> float:
+        """Seconds until it says that it is well."""
+        began = time.monotonic()
+        assert self.answer("GET", "/healthz")[0] == 200
+        return time.monotonic() - began
+
+
+@pytest.fixture(scope="module")
+def site(services: Services, django_db_setup: None) -> Iterator[Site]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, number = listener.getsockname()[1], listener.fileno()
+        argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]
+        database = connections["default"].settings_dict["NAME"]
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "RANKWIRE_VAR": str(SESSION),
+            "RANKWIRE_WEB_PROCESSES": "1",
+            "DATABASE_URL": services.postgres.url.rpartition("/")[0] + f"/{database}",
+            "REDIS_URL": services.redis.url,
+        }
+        with (SESSION / "web.log").open("wb") as log:
+            process = subprocess.Popen(
+                [*argv, "--bind", f"fd://{number}"],
+                env=environment,
+                cwd=ROOT,
+                pass_fds=[number],
+                stdout=log,
+                stderr=log,
+            )
+    running = Site(process, port)
+    try:
+        assert running.answer("GET", "/sign-in/")[0] == 200
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def slow_people(site: Site) -> Iterator[list[socket.socket]]:
+    """Connections of three kinds: those that say nothing, those in the middle of their headers, those in the middle of a body."""
+    texts = (
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\nusername=",
+    )
+    people = [site.connection() for _ in range(SLOW)]
+    for number, person in enumerate(people):
+        person.sendall(texts[number % 3])
+    yield people
+    for person in people:
+        person.close()
+
+
+def test_five_hundred_slow_people_hold_up_nobody(site: Site, slow_people: list[socket.socket]) -> None:
+    waits = []
+    for _ in range(5):
+        for person in slow_people:
+            if person.fileno() % 3:
+                person.sendall(b"a")
+        waits.append(site.health_s())
+        assert site.answer("GET", "/sign-in/")[0] == 200
+    assert max(waits) < MOST_S
+
+
+def test_people_who_read_slowly_hold_no_thread(site: Site) -> None:
+    readers = [site.connection() for _ in range(30)]
+    for reader in readers:
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        reader.sendall(b"GET /sign-in/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+    assert max(site.health_s() for _ in range(5)) < MOST_S
+    for reader in readers:
+        reader.close()
+
+
+def test_fifty_who_sign_in_at_once_hold_up_nobody(site: Site, empty_redis: object) -> None:
+    token = "a" * 32
+
+    def try_to(number: int) -> int:
+        form = f"username=nobody{number}&password=wrong&csrfmiddlewaretoken={token}"
+        kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
+        return site.answer("POST", "/sign-in/", form, **kind)[0]
+
+    with ThreadPoolExecutor(50) as pool:
+        statuses = [pool.submit(try_to, number) for number in range(50)]
+        waits = [site.health_s() for _ in range(5)]
+    assert max(waits) < MOST_S
+    assert {each.result() for each in statuses} == {200, 429}
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 400000000", "Transfer-Encoding: chunked"])
+def test_a_body_beyond_the_limit_is_refused_in_our_words_before_it_is_there(site: Site, framing: str) -> None:
+    with site.connection() as person:
+        person.sendall(f"POST /api/v1/experiments/ HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n".encode())
+        if "chunked" in framing:
+            block = b"100000\r\n" + b"x" * (1 << 20) + b"\r\n"
+            for _ in range(settings.MAX_BODY_BYTES // (1 << 20)):
+                person.sendall(block)
+            person.sendall(b"10\r\n" + b"x" * 16)
+        said = b""
+        while b"errors" not in said and (part := person.recv(65536)):
+            said += part
+    assert said.startswith(b"HTTP/1.1 413 ")
+    assert b"larger than 8 MiB" in said
+
+
+def test_what_it_answered_is_in_the_log(site: Site) -> None:
+    assert site.answer("GET", "/sign-in/?asked=here")[0] == 200
+    wait_for(lambda: b'"GET /sign-in/?asked=here HTTP/1.1" 200' in (SESSION / "web.log").read_bytes())
+
+
+def test_a_process_ends_with_slow_people_there_and_another_takes_its_place(
+    site: Site, slow_people: list[socket.socket]
+) -> None:
+    [worker] = psutil.Process(site.process.pid).children()
+    worker.terminate()
+    assert psutil.wait_procs([worker], timeout=8)[0] == [worker]
+    assert site.answer("GET", "/healthz")[0] == 200
+
+
+def channel(**changes: Any) -> Any:
+    """A connection that owes its headers and began half a minute ago, with ``changes``."""
+    now = time.monotonic()
+    state = {
+        "requests": [],
+        "total_outbufs_len": 0,
+        "request": SimpleNamespace(headers_finished=False),
+        "last_activity": 5.0,
+        "creation_time": 5.0,
+        "waits_since": now - 30,
+        "will_close": False,
+        **changes,
+    }
+    made = front.Channel.__new__(front.Channel)
+    vars(made).update(state)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "late"),
+    [
+        ({}, True),
+        ({"request": None}, True),
+        ({"request": None, "last_activity": 6.0}, False),
+        ({"request": SimpleNamespace(headers_finished=True)}, False),
+        ({"request": SimpleNamespace(headers_finished=True), "waits_since": time.monotonic() - 300}, True),
+        ({"requests": ["one that is served"]}, False),
+        ({"total_outbufs_len": 9}, False),
+    ],
+)
+def test_who_keeps_it_waiting_for_headers_or_a_body_is_left(changes: dict[str, Any], late: bool) -> None:
+    made = channel(**changes)
+    front.drop_late([made])
+    assert made.will_close is late
+
+
+def test_of_too_many_connections_those_go_that_owe_theirs_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front, "MOST_CONNECTIONS", 2)
+    now = time.monotonic()
+    oldest, newest = channel(waits_since=now - 9), channel(waits_since=now)
+    served = channel(waits_since=now - 60, requests=["one that is served"])
+    front.drop_late([newest, served, oldest])
+    assert [each.will_close for each in (oldest, newest, served)] == [True, False, False]
