@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.backends.signals import connection_created
 from gunicorn.workers.base import Worker
 from waitress import wasyncore
 from waitress.adjustments import Adjustments
@@ -31,6 +32,7 @@ HEAD_S: Final = 15.0
 """So long may the first line and the headers of a request take, from the connection or the answer before."""
 BODY_S: Final = 120.0
 IDLE_S: Final = 60
+STATEMENT_MS: Final = 30_000
 MOST_CONNECTIONS: Final = 1000
 """Of one process. Beyond it those go that have waited longest for their own next byte."""
 MOST_BUFFERED_BYTES: Final = 1 << 30
@@ -100,6 +102,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
     """gunicorn starts it, hands it the listening sockets, watches its heartbeat and ends it."""
 
     def run(self) -> None:
+        connection_created.connect(limit_questions)
         connections: dict[int, Any] = {}
         threads = ThreadedTaskDispatcher()
         threads.set_thread_count(self.cfg.threads)
@@ -156,6 +159,12 @@ class BufferedWorker(Worker):  # type: ignore[misc]
                 break
             self.notify()
             wasyncore.poll2(0.05, connections)
+
+
+def limit_questions(connection: Any, **_: Any) -> None:
+    """No page waits longer for the database, whatever a filter makes it search."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, false)", [str(STATEMENT_MS)])
 
 
 def drop_late(channels: list[Channel]) -> None:

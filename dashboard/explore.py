@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from analysis.catalogue import METRICS
+from dashboard import seats
 from dashboard.charts import MOST_SERIES
 from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
@@ -249,13 +250,22 @@ def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
     ]
 
 
-def exported(question: Question, form: str) -> StreamingHttpResponse:
-    """Stream the whole table."""
+def exported(user: Any, question: Question, form: str) -> StreamingHttpResponse:
+    """Stream the whole table. Raise Busy while others are made for ``user``."""
+    taken = seats.take(user, "export")
+    try:
+        return _exported(question, form, taken)
+    except BaseException:
+        taken.leave()
+        raise
+
+
+def _exported(question: Question, form: str, taken: seats.Seat) -> StreamingHttpResponse:
     matching, look = table_of(question), question.look
     parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(matching) if name not in ("hosts", "ranks"))]
     content_type, write = FORMATS[form]
     body = write(rows(matching, parameters, look.columns, question.query.scope), columns(parameters, look.columns))
-    response = StreamingHttpResponse(body, content_type=content_type)
+    response = StreamingHttpResponse(seats.Seated(body, taken), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
     return response
 

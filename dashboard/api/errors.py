@@ -10,6 +10,7 @@ from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from dashboard.seats import COME_AGAIN_S, Busy
 from experiments.errors import FieldError, InvalidSpec, ReadOnly, StaleTrial, Tampered
 
 
@@ -19,6 +20,9 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return Response({"errors": [entry(each) for each in error.errors]}, status=400)
     if isinstance(error, ReadOnly | StaleTrial | Tampered):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
+    if isinstance(error, Busy):
+        again = {"Retry-After": str(COME_AGAIN_S)}
+        return Response({"errors": [{"path": "", "message": str(error)}]}, status=429, headers=again)
     response = exception_handler(error, context)
     if response is not None:
         response.data = {"errors": list(_entries(response.data))}

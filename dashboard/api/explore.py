@@ -75,14 +75,14 @@ class ExploreExportView(APIView):
             (200, "text/csv"): OpenApiTypes.BINARY,
             (200, "application/json"): {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
             (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
-            **schema.errors(400, 404),
+            **schema.errors(400, 404, 429),
         },
     )
     def get(self, request: Request, form: str) -> Any:
         """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed."""
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
-        return exported(_question(request), form)
+        return exported(request.user, _question(request), form)
 
 
 def _question(request: Request) -> Question:

@@ -18,6 +18,7 @@ _SENTENCES: Final = {
     406: "Answers are JSON only.",
     409: "Published results are never changed.",
     410: "The file was removed after its retention period.",
+    429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
     415: "The body is neither application/json nor application/yaml.",
 }
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
 from analysis.numbers import plural
+from dashboard.seats import COME_AGAIN_S, Busy
 
 SIGN_INS_AT_ONCE: Final = 2
 """Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
@@ -37,6 +38,14 @@ class FrontMiddleware:
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
         return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Who asks for more of what costs much than one person may have at once is told to come again."""
+        if not isinstance(error, Busy):
+            return None
+        refusal = _refusal(request, 429, str(error))
+        refusal.headers["Retry-After"] = str(COME_AGAIN_S)
+        return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         if _body_bytes(request) > settings.MAX_BODY_BYTES:

@@ -191,6 +191,6 @@ def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpRespo
     if form not in FORMATS:
         raise Http404
     try:
-        return exported(ask(request.user, request.GET), form)
+        return exported(request.user, ask(request.user, request.GET), form)
     except CannotExplore as error:
         return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)

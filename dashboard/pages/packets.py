@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
 from dashboard.lookup import asked, find_trial
+from dashboard.seats import Busy, seat
 from dashboard.trial.packets import protocol, row
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial
@@ -36,10 +37,8 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     except ValueError as error:
         return _wrong(request, "range", str(error))
     try:
-        listed = dissect(
-            _capture(trial), frames=(first, last), display_filter=display_filter, limit=PAGE, timeout_s=TIMEOUT_S
-        )
-    except FilterError as error:
+        listed = _dissected(request, trial, frames=(first, last), display_filter=display_filter, limit=PAGE)
+    except (FilterError, Busy) as error:
         return _wrong(request, "filter", str(error))
     except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
@@ -56,13 +55,25 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """All layers and fields of one packet."""
     trial = find_trial(request, pk)
     try:
-        listed = dissect(_capture(trial), frames=(number, number), limit=1, timeout_s=TIMEOUT_S)
-    except (CaptureError, ValueError) as error:
+        listed = _dissected(request, trial, frames=(number, number), limit=1)
+    except (CaptureError, ValueError, Busy) as error:
         return _wrong(request, "range", str(error))
     if not listed:
         raise Http404(f"the capture has no packet {number}")
     context = {"packet": listed[0], "opened": protocol(listed[0]).lower()}
     return render(request, "trial/_packet.html", context)
+
+
+def _dissected(request: HttpRequest, trial: Trial, **asked_for: Any) -> list[dict[str, Any]]:
+    """Let tshark look, for each person a few times at once. Raise what ``dissect`` raises, without places on this machine; Busy."""
+    file = _capture(trial)
+    with seat(request.user, "packets"):
+        try:
+            return dissect(file, timeout_s=TIMEOUT_S, **asked_for)
+        except FilterError:
+            raise
+        except CaptureError as error:
+            raise CaptureError(str(error).replace(str(file), file.name)) from None
 
 
 def _capture(trial: Trial) -> Path:

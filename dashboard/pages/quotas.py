@@ -17,4 +17,4 @@ def quotas(request: HttpRequest) -> HttpResponse:
     projects = list(visible_projects(request.user).exclude(slug=PUBLISHED_PROJECT).order_by("name", "slug"))
     taken = quotas_of(projects)
     rows = [(project, taken[project.pk]) for project in projects]
-    return render(request, "quotas/page.html", {"place": "home", "rows": rows})
+    return render(request, "home/quotas.html", {"place": "home", "rows": rows})
