@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
+from experiments.models.attempts import insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
@@ -82,13 +83,11 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def queue_attempts(self) -> int:
         """Queue each of these trials once more, inside a transaction; return how many. Raise StaleTrial when one is not over."""
-        ended = list(self.select_related("experiment"))
-        over = Trial.objects.filter(pk__in=[trial.pk for trial in ended], superseded=False).exclude(
-            state__in=UNFINISHED
-        )
+        ended = list(self.order_by().values_list("pk", flat=True))
+        over = Trial.objects.filter(pk__in=ended, superseded=False).exclude(state__in=UNFINISHED)
         if over.update(superseded=True) != len(ended):
             raise StaleTrial("Some of these trials were started again in the meantime")
-        Trial.objects.bulk_create((trial.next_attempt() for trial in ended), batch_size=2000)
+        insert_attempts(Trial, ended)
         return len(ended)
 
     def cancel(self) -> int:
