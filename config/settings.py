@@ -7,6 +7,7 @@ from pathlib import Path
 from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 
+from config.accounts import directory, group_roles, identity_provider, mail, origin
 from config.environment import Environment, database, redis_address
 from config.log import configure_logging
 from config.secrets import read_or_create_secret
@@ -61,6 +62,7 @@ INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.humanize",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.postgres",
@@ -71,6 +73,11 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "config",  # for its management commands
     "experiments",
     "dashboard",
@@ -88,6 +95,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",  # the last: it answers in place of a view that found a locked name
@@ -102,19 +110,26 @@ LOGOUT_REDIRECT_URL = "login"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "templates", BASE_DIR / "templates" / "people"],  # the second for names that allauth gives
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dashboard.people.context.accounts",
             ],
         },
     }
 ]
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+LDAP = directory(ENVIRONMENT)
+vars().update(LDAP)
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    *(["django_auth_ldap.backend.LDAPBackend"] if LDAP else []),
+    "django.contrib.auth.backends.ModelBackend",
+]
 PASSWORD_HASHERS = [  # the first is used; a password in another form is stored anew when its owner signs in
     f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2")
 ]
@@ -127,6 +142,33 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ] + [{"NAME": "experiments.models.access.TokensEndWithThePassword"}]
+
+# Accounts: no sign-up unless set, a second factor for who wants one, an identity provider where there is one
+SIGN_UP = ENVIRONMENT.flag("RANKWIRE_SIGN_UP")
+SMTP_URL = ENVIRONMENT.text("RANKWIRE_SMTP_URL")
+SENDS_MAIL = bool(SMTP_URL)
+vars().update(mail(SMTP_URL, ENVIRONMENT.text("RANKWIRE_MAIL_FROM")))
+IDENTITY_PROVIDERS = identity_provider(ENVIRONMENT)
+SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS}}
+SOCIALACCOUNT_ADAPTER = "dashboard.people.adapters.SocialAccountAdapter"
+SOCIALACCOUNT_STORE_TOKENS = False
+GROUP_ROLES = group_roles(ENVIRONMENT.items("RANKWIRE_GROUPS"))
+GROUPS_CLAIM = ENVIRONMENT.text("RANKWIRE_OIDC_GROUPS_CLAIM", "groups")
+ACCOUNT_ADAPTER = "dashboard.people.adapters.AccountAdapter"
+ACCOUNT_FORMS = {"login": "dashboard.people.forms.SignInForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
+ACCOUNT_SESSION_REMEMBER = True
+# Wrong passwords are counted by axes, and by name: people behind one address do not shut each other out.
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
+MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Rankwire"
 
 LANGUAGE_CODE = "en"
 USE_TZ = True
@@ -142,6 +184,9 @@ if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
     SECURE_HSTS_SECONDS = 30 * 24 * 3600
     SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # a container's own health check speaks plain HTTP
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
+else:
+    MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = True  # browsers give keys to http on this machine only
 X_FRAME_OPTIONS = "DENY"
 MAX_BODY_BYTES = 8 << 20  # of a request: specifications are at most a part of this
 CONTENT_SECURITY_POLICY = {
@@ -156,7 +201,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [csp.SELF, "data:", "blob:"],  # a chart that is saved as a picture
         "font-src": [csp.SELF],
         "connect-src": [csp.SELF],
-        "form-action": [csp.SELF],
+        "form-action": [csp.SELF, *(origin(each["settings"]["server_url"]) for each in IDENTITY_PROVIDERS)],
         "base-uri": [csp.NONE],
         "frame-ancestors": [csp.NONE],
     }

@@ -1,9 +1,13 @@
 """Addresses: the pages, REST, Django's admin and a health check."""
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
 from config.health import health
+
+# The administration has no sign-in of its own, which would know no second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 handler500 = "dashboard.api.errors.server_error"
 

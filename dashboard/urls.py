@@ -1,7 +1,6 @@
 """Addresses of the pages."""
 
-from django.contrib.auth.views import LoginView, LogoutView
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from dashboard.pages import (
     change,
@@ -25,17 +24,12 @@ from dashboard.pages import (
     workloads,
 )
 from dashboard.pages.parts import parts
-from dashboard.people import account
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("quotas/", quotas.quotas, name="quotas"),
     path("pulse/", home.pulse, name="pulse"),
-    path("sign-in/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("sign-out/", LogoutView.as_view(), name="logout"),
-    path("account/", account.page, name="account"),
-    path("account/tokens/", account.issue, name="token-new"),
-    path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
+    path("", include("dashboard.people.urls")),
     path("search/", experiments.search, name="search"),
     path("experiments/", experiments.experiments, name="experiments"),
     path("experiments/new/", new.new, name="new"),

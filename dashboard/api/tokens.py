@@ -39,7 +39,8 @@ class TokenViewSet(
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         auth: Any = self.request.auth
-        tokens = ApiToken.objects.filter(user_id=self.request.user.pk).select_related("project").order_by("pk")
+        user: Any = self.request.user
+        tokens = ApiToken.objects.filter(user=user).select_related("project").order_by("pk")
         return tokens.filter(pk=auth.pk) if isinstance(auth, ApiToken) else tokens
 
     @extend_schema(responses={200: TokenSerializer(many=True), **schema.errors(400)})

@@ -17,6 +17,14 @@ from dashboard.seats import COME_AGAIN_S, Busy
 
 SIGN_INS_AT_ONCE: Final = 2
 """Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
+_COSTLY: Final = (
+    "login",
+    "account_signup",
+    "account_reauthenticate",
+    "account_change_password",
+    "account_set_password",
+)
+"""Names of the addresses where a password is hashed."""
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
@@ -51,7 +59,7 @@ class FrontMiddleware:
         if _body_bytes(request) > settings.MAX_BODY_BYTES:
             most = plural(settings.MAX_BODY_BYTES >> 20, "MiB", "MiB")
             return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
-        if request.method != "POST" or request.path not in (reverse("login"), reverse("admin:login")):
+        if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
         if not self._signing_in.acquire(blocking=False):
             refusal = _refusal(request, 429, "Many people are signing in just now. Try again in a moment.")
@@ -77,4 +85,4 @@ def _body_bytes(request: HttpRequest) -> int:
 def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path.startswith("/api/"):
         return JsonResponse({"errors": [{"path": "", "message": message}]}, status=status)
-    return render(request, "registration/refused.html", {"message": message}, status=status)
+    return render(request, "people/refused.html", {"message": message}, status=status)

@@ -11,13 +11,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.people.forms import StyledForm
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Project
 from experiments.models.access import LONGEST_DAYS
 
 
-class TokenForm(StyledForm):
+class TokenForm(forms.Form):
     """A token to be made."""
 
     name = forms.CharField(max_length=80, help_text="What it is for: a machine, a script.")
@@ -71,10 +70,11 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: TokenForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+    reader: Any = request.user
     context = {
         "form": form,
-        "tokens": ApiToken.objects.filter(user=request.user).select_related("project").order_by("-created_at", "-pk"),
-        "memberships": Membership.objects.filter(user=request.user).select_related("project").order_by("project__name"),
+        "tokens": ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk"),
+        "memberships": Membership.objects.filter(user=reader).select_related("project").order_by("project__name"),
         **shown,
     }
     return render(request, "people/account.html", context, status=status)

@@ -1,17 +1,12 @@
-"""Forms of people's pages: Django's, with the classes of the style sheet."""
+"""The form of the sign-in page."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
+from allauth.account.forms import LoginForm
 
 
-class StyledForm(forms.Form):
-    """A form whose fields look like those of all pages."""
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """Name and password. The name is sent as ``username``, as it always was."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            chooses = isinstance(field.widget, forms.Select)
-            field.widget.attrs["class"] = "form-select" if chooses else "form-control"
+    def add_prefix(self, field_name: str) -> str:
+        return "username" if field_name == "login" else super().add_prefix(field_name)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.forms import BoundField
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -151,3 +152,10 @@ def moment(value: datetime | None) -> str:
         return numbers.NOTHING
     local = timezone.localtime(value)
     return f"{local.day} {local:%b %Y, %H:%M:%S}"
+
+
+@register.filter
+def styled(field: BoundField) -> SafeString:
+    """The widget of a field of Django's forms with the class of the style sheet."""
+    classes = {"select": "form-select", "checkbox": "form-check-input"}
+    return field.as_widget(attrs={"class": classes.get(field.widget_type, "form-control")})

@@ -33,8 +33,8 @@ class Project(models.Model):
         member, _ = self.memberships.get_or_create(user=user, defaults={"role": role})
         ranks = Membership.Role.values
         if ranks.index(role) > ranks.index(member.role):
-            member.role = role
-            member.save(update_fields=["role"])
+            member.role, member.by_group = role, False
+            member.save(update_fields=["role", "by_group"])
 
 
 class Membership(models.Model):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
+from allauth.account.views import LoginView
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView
 from django.test import Client
 
 SIGN_IN = "/sign-in/"

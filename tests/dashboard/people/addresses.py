@@ -45,8 +45,10 @@ def filled(address: str, things: Mapping[str, Mapping[str, object]]) -> str:
 
 
 def outcome(response: HttpResponseBase) -> str:
-    """``i`` let in, ``n`` not allowed, ``h`` hidden, ``s`` told to sign in first; '' where the method is not of the address."""
+    """The letter of an answer as the table explains it; '' where the method is not of the address."""
     status, target = response.status_code, response.headers.get("Location", "")
     if status == 401 or (status == 302 and target.split("?")[0] in (reverse("login"), reverse("admin:login"))):
         return "s"
+    if status == 302 and target.split("?")[0] == reverse("account_reauthenticate"):
+        return "r"
     return {403: "n", 404: "h", 405: ""}.get(status, "i")

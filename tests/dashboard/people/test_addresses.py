@@ -50,6 +50,10 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "programs/": {"slug": "solver"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
+        "account/password/reset/": {"uidb36": "1", "key": "wrong"},
+        "account/second-factor/webauthn/keys/": {"pk": 1},
+        "account/oidc/": {"provider_id": "oidc"},
+        "invitation/": {"key": "wrong"},
     }
 
 

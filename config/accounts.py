@@ -1,0 +1,106 @@
+"""Settings of accounts, from the environment: mail, an identity provider over OpenID Connect, LDAP, groups and their roles."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config.environment import Environment
+
+ROLES: Final = ("viewer", "submitter", "maintainer")
+
+
+def mail(url: str, sender: str) -> dict[str, Any]:
+    """Django's settings of `smtp://user:password@host:port` (`smtps` for TLS from the start, `smtp+tls` for STARTTLS)."""
+    if not url:
+        # Nothing is sent, and the pages say so instead of promising a mail.
+        return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
+    parts = urlsplit(url)
+    if parts.scheme not in ("smtp", "smtps", "smtp+tls") or not parts.hostname or not sender:
+        raise ImproperlyConfigured(
+            "RANKWIRE_SMTP_URL must read smtp://user:password@host:port (or smtps, smtp+tls), with RANKWIRE_MAIL_FROM."
+        )
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname,
+        "EMAIL_PORT": parts.port or {"smtp": 25, "smtps": 465}.get(parts.scheme, 587),
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+        "EMAIL_TIMEOUT": 10,
+        "DEFAULT_FROM_EMAIL": sender,
+    }
+
+
+def identity_provider(environment: Environment) -> list[dict[str, Any]]:
+    """The OpenID Connect provider as allauth's apps; none unless its address is set."""
+    server = environment.text("RANKWIRE_OIDC_SERVER")
+    client, secret = environment.text("RANKWIRE_OIDC_CLIENT_ID"), environment.text("RANKWIRE_OIDC_SECRET")
+    name = environment.text("RANKWIRE_OIDC_NAME", "single sign-on")
+    scopes = ["openid", "profile", "email", *environment.items("RANKWIRE_OIDC_SCOPES")]
+    if not server:
+        return []
+    if urlsplit(server).scheme not in ("https", "http") or not client or not secret:
+        raise ImproperlyConfigured(
+            "RANKWIRE_OIDC_SERVER is the address of the provider and needs RANKWIRE_OIDC_CLIENT_ID and RANKWIRE_OIDC_SECRET."
+        )
+    settings = {"server_url": server, "scope": scopes, "oauth_pkce_enabled": True}
+    return [{"provider_id": "oidc", "name": name, "client_id": client, "secret": secret, "settings": settings}]
+
+
+def origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def group_roles(items: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """The (project, role) of each group, from `group=project:role`."""
+    roles: dict[str, list[tuple[str, str]]] = {}
+    for item in items:
+        group, _, target = item.rpartition("=")
+        project, _, role = target.partition(":")
+        if not group or not project or role not in ROLES:
+            raise ImproperlyConfigured(
+                f"RANKWIRE_GROUPS must read group=project:role, with one of {', '.join(ROLES)}, not {item!r}."
+            )
+        roles.setdefault(group.strip(), []).append((project.strip(), role))
+    return roles
+
+
+def directory(environment: Environment) -> dict[str, Any]:
+    """The settings of django-auth-ldap; none unless a server is set. People are looked for with `%(user)s` in the filter."""
+    server, people = environment.text("RANKWIRE_LDAP_SERVER"), environment.text("RANKWIRE_LDAP_PEOPLE")
+    name, password = environment.text("RANKWIRE_LDAP_BIND"), environment.text("RANKWIRE_LDAP_PASSWORD")
+    wanted = environment.text("RANKWIRE_LDAP_FILTER", "(uid=%(user)s)")
+    groups = environment.text("RANKWIRE_LDAP_GROUPS")
+    if not server:
+        return {}
+    if not people or "%(user)s" not in wanted:
+        raise ImproperlyConfigured(
+            "RANKWIRE_LDAP_SERVER needs RANKWIRE_LDAP_PEOPLE, and %(user)s in RANKWIRE_LDAP_FILTER."
+        )
+    if importlib.util.find_spec("django_auth_ldap") is None:
+        raise ImproperlyConfigured(
+            "RANKWIRE_LDAP_SERVER is set, but django-auth-ldap is not installed: "
+            "apt-get install libldap2-dev libsasl2-dev gcc, then .venv/bin/uv pip install django-auth-ldap."
+        )
+    config, ldap = importlib.import_module("django_auth_ldap.config"), importlib.import_module("ldap")
+    settings: dict[str, Any] = {
+        "AUTH_LDAP_SERVER_URI": server,
+        "AUTH_LDAP_BIND_DN": name,
+        "AUTH_LDAP_BIND_PASSWORD": password,
+        "AUTH_LDAP_START_TLS": server.startswith("ldap:"),
+        "AUTH_LDAP_USER_SEARCH": config.LDAPSearch(people, ldap.SCOPE_SUBTREE, wanted),
+        "AUTH_LDAP_USER_ATTR_MAP": {"first_name": "givenName", "last_name": "sn", "email": "mail"},
+        "AUTH_LDAP_CONNECTION_OPTIONS": {ldap.OPT_NETWORK_TIMEOUT: 10},
+    }
+    if groups:
+        members = config.LDAPSearch(groups, ldap.SCOPE_SUBTREE, "(objectClass=groupOfNames)")
+        settings |= {"AUTH_LDAP_GROUP_SEARCH": members, "AUTH_LDAP_GROUP_TYPE": config.GroupOfNamesType()}
+    return settings

@@ -1,0 +1,81 @@
+"""What the account pages ask of this installation: who may sign up, where they go on, and how secrets are kept."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.people.groups import give_roles
+from dashboard.people.invitations import invitation_of
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Accounts with a password."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return bool(settings.SIGN_UP) or invitation_of(request) is not None
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account")
+
+    def get_signup_redirect_url(self, request: HttpRequest) -> str:
+        return self.get_login_redirect_url(request)
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Whoever came by an invitation goes back to it."""
+        invitation = invitation_of(request)
+        return reverse("invitation") if invitation is not None else super().get_login_redirect_url(request)
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        if settings.SENDS_MAIL:
+            super().send_mail(template_prefix, email, context)
+
+
+class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Accounts of the identity provider: whom that lets in, this installation lets in; roles come by groups or invitations."""
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        return True
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        if sociallogin.is_existing:
+            give_roles(sociallogin.user, _groups(sociallogin))
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        user = super().save_user(request, sociallogin, form)
+        give_roles(user, _groups(sociallogin))
+        return user
+
+
+def _groups(sociallogin: Any) -> list[str]:
+    """The groups that the provider told, in the information about the person or in the token."""
+    told: dict[str, Any] = sociallogin.account.extra_data
+    for part in (told.get("userinfo"), told.get("id_token"), told):
+        groups = part.get(settings.GROUPS_CLAIM) if isinstance(part, dict) else None
+        if isinstance(groups, list):
+            return [group for group in groups if isinstance(group, str)]
+    return []
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Secrets of second factors lie in the database encrypted with the installation's key."""
+
+    def encrypt(self, text: str) -> str:
+        return _cipher().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return _cipher().decrypt(encrypted_text.encode()).decode()
+
+
+def _cipher() -> Fernet:
+    key = hashlib.sha256(b"second factors:" + settings.SECRET_KEY.encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))

@@ -1,0 +1,41 @@
+"""Addresses of people's pages. Those of allauth have its names and our addresses."""
+
+from __future__ import annotations
+
+from allauth.account import views
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, include, path, re_path
+
+from dashboard.people import account, invitations
+
+# Two names for one address: ours, and the one that allauth asks for.
+sign_out = LogoutView.as_view()
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sign-in/", views.login, name="account_login"),
+    path("sign-in/", views.login, name="login"),
+    path("sign-out/", sign_out, name="account_logout"),
+    path("sign-out/", sign_out, name="logout"),
+    path("sign-up/", views.signup, name="account_signup"),
+    path("invitation/", invitations.invitation, name="invitation"),
+    path("invitation/<str:key>/", invitations.come, name="invitation-come"),
+    path("account/", account.page, name="account"),
+    path("account/tokens/", account.issue, name="token-new"),
+    path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
+    path("account/inactive/", views.account_inactive, name="account_inactive"),
+    path("account/again/", views.reauthenticate, name="account_reauthenticate"),
+    path("account/password/", views.password_change, name="account_change_password"),
+    path("account/password/set/", views.password_set, name="account_set_password"),
+    path("account/password/reset/", views.password_reset, name="account_reset_password"),
+    path("account/password/reset/sent/", views.password_reset_done, name="account_reset_password_done"),
+    path(
+        "account/password/reset/done/", views.password_reset_from_key_done, name="account_reset_password_from_key_done"
+    ),
+    re_path(
+        r"^account/password/reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[^/]+)/$",
+        views.password_reset_from_key,
+        name="account_reset_password_from_key",
+    ),
+    path("account/second-factor/", include("allauth.mfa.urls")),
+    path("account/connections/", include("allauth.socialaccount.urls")),
+    path("account/", include("allauth.socialaccount.providers.openid_connect.urls")),
+]

@@ -1,0 +1,40 @@
+"""Groups of an identity provider give roles, and take them away again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dashboard.people.groups import give_roles
+from experiments.models import Project
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def roles(settings: Any) -> None:
+    settings.GROUP_ROLES = {
+        "physics": [("optics", "submitter")],
+        "heads": [("optics", "maintainer"), ("absent", "viewer")],
+    }
+    Project.objects.create(slug="optics", name="Optics")
+
+
+@pytest.mark.usefixtures("roles")
+def test_the_greatest_role_of_several_groups_counts_and_goes_with_its_group() -> None:
+    user = factories.person("ada")
+    given = []
+    for groups in (["physics", "unknown"], ["physics", "heads"], ["physics"], []):
+        give_roles(user, groups)
+        given.append(list(user.memberships.values_list("project__slug", "role")))
+    assert given == [[("optics", "submitter")], [("optics", "maintainer")], [("optics", "submitter")], []]
+
+
+@pytest.mark.usefixtures("roles")
+def test_what_somebody_gave_by_hand_stays() -> None:
+    user = factories.person("ada", "viewer", Project.objects.get(slug="optics"))
+    for groups in (["heads"], []):
+        give_roles(user, groups)
+        assert user.memberships.get().role == "viewer"

@@ -1,0 +1,66 @@
+"""Accounts are made by invitation only, unless the installation says otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from experiments.models import Invitation, Membership, Project
+from tests.experiments import factories
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+NEW = {"username": "newton", "email": "", "password1": "battery staple", "password2": "battery staple"}
+
+
+def test_nobody_makes_an_account_by_themselves(library: Project, client: Client) -> None:
+    assert client.post("/sign-up/", NEW).status_code == 200
+    assert not User.objects.filter(username="newton").exists()
+    assert "sign-up" not in client.get("/sign-in/").content.decode()
+
+
+def test_everybody_does_where_the_installation_lets_them(library: Project, client: Client, settings: Any) -> None:
+    settings.SIGN_UP = True
+    assert client.post("/sign-up/", NEW).status_code == 302
+    assert not Membership.objects.filter(user__username="newton").exists()
+
+
+def test_an_invitation_lets_one_person_make_an_account_and_join(library: Project, client: Client) -> None:
+    _, key = Invitation.issue(library, "submitter", by=factories.person("mia", "maintainer"))
+    assert client.get(f"/invitation/{key}/")["Location"] == "/invitation/"
+    assert library.name in client.get("/invitation/").content.decode()
+    assert client.post("/sign-up/", NEW)["Location"] == "/invitation/"
+    assert client.post("/invitation/").status_code == 302
+    assert Membership.objects.get(user__username="newton").role == "submitter"
+    late = Client()
+    late.get(f"/invitation/{key}/")
+    assert late.get("/invitation/").status_code == 404
+    late.post("/sign-up/", {**NEW, "username": "late"})
+    assert not User.objects.filter(username="late").exists()
+
+
+def test_an_invitation_gives_a_member_more_but_never_less(page: Client, person: User, library: Project) -> None:
+    for role, after in (("viewer", "submitter"), ("maintainer", "maintainer")):
+        _, key = Invitation.issue(library, role, by=None)
+        page.get(f"/invitation/{key}/")
+        page.post("/invitation/")
+        assert person.memberships.get(project=library).role == after
+
+
+def test_an_invitation_is_over_after_its_time(page: Client, library: Project) -> None:
+    _, key = Invitation.issue(library, "maintainer", by=None)
+    Invitation.objects.update(expires_at=timezone.now())
+    page.get(f"/invitation/{key}/")
+    assert page.get("/invitation/").status_code == 404
+    assert page.post("/invitation/").status_code == 404
+
+
+def test_two_people_at_once_do_not_both_take_it(library: Project) -> None:
+    invitation, _ = Invitation.issue(library, "viewer", by=None)
+    first, second = factories.person("ada"), factories.person("bob")
+    assert invitation.take(first)
+    assert not invitation.take(second)
+    assert not second.memberships.exists()
