@@ -2,6 +2,6 @@
 
 import sys
 
-from analysis.cli import main
+from analysis.command_line.cli import main
 
 sys.exit(main())

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import analysis
-from analysis.cli import main
+from analysis.command_line.cli import main
 from analysis.packets import TCP
 from analysis.traffic.legacy import CAVEATS
 from tests.analysis import capture_files as files
@@ -193,7 +193,7 @@ def test_connections_that_only_one_side_speaks_on_have_their_inter_arrival_times
 def test_the_command_line_starts_without_what_no_kernel_uses() -> None:
     """numba would import half of scipy and a C parser: a third of the time that a short capture takes."""
     program = (
-        "import sys; from analysis.cli import _commands; commands = _commands(); "
+        "import sys; from analysis.command_line.cli import _commands; commands = _commands(); "
         "assert commands.stats; assert not {'scipy.linalg', 'pycparser'} & set(sys.modules); "
         "import scipy.linalg, cffi"
     )

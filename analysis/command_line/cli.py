@@ -1,4 +1,4 @@
-"""The command line: arguments here, what each command does in ``analysis.commands``.
+"""The command line: arguments here, what each command does in ``analysis.command_line.commands``.
 
 Exit status: 0 done, 1 wrong use, 2 a capture that could not be analysed (one line on standard error).
 """
@@ -58,7 +58,7 @@ def positive(text: str) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Every command with its options; ``run`` names the function of ``analysis.commands``."""
+    """Every command with its options; ``run`` names the function of ``analysis.command_line.commands``."""
     parser = _Parser(prog="python -m analysis", description="Packet analysis of MPI traffic.")
     commands = parser.add_subparsers(dest="run", required=True, metavar="COMMAND", parser_class=_Parser)
     json_option = _Parser(add_help=False)
@@ -121,14 +121,14 @@ def _without(*modules: str) -> Iterator[None]:
 
 
 def _commands() -> ModuleType:
-    """``analysis.commands``, imported when it is needed: numba takes a third of a second, --help should not.
+    """``analysis.command_line.commands``, imported when it is needed: numba takes a third of a second, --help should not.
 
     numba looks for a BLAS and for cffi as it starts, which no kernel uses, and would import half of scipy and a C parser.
     """
     with _without("scipy.linalg", "cffi"):
         for module in ("analysis.kernels", "numba.np.arraymath", "numba.core.typing.cffi_utils"):
             import_module(module)
-    return import_module("analysis.commands")
+    return import_module("analysis.command_line.commands")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

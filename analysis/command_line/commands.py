@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from analysis import render
 from analysis.capture.source import rereadable
 from analysis.capture.tables import DecoderName, tables_of, with_decoder
 from analysis.capture_analysis import CaptureAnalysis, analyse
 from analysis.catalogue import METRICS
+from analysis.command_line import render
 from analysis.numbers import plural, significant
 from analysis.traffic import legacy
 from analysis.traffic.flow_gaps import interarrival_by_connection
