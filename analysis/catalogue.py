@@ -11,11 +11,12 @@ from typing import Final, Literal
 from analysis.numbers import SHARE
 
 Direction = Literal["lower", "higher", "neutral"]
-Section = Literal["run", "volume", "interarrival", "tcp", "matrices", "trust", "legacy"]
+Section = Literal["run", "mpi", "volume", "interarrival", "tcp", "matrices", "trust", "legacy"]
 Shape = Literal["number", "curve", "table", "verdict"]
 
 SECTION_TITLES: Final[dict[Section, str]] = {
     "run": "Run metrics (from the launcher, not from packets)",
+    "mpi": "Inside MPI (from every rank's own calls, not from packets)",
     "volume": "Volume and rate",
     "interarrival": "Inter-arrival",
     "tcp": "TCP",
@@ -51,6 +52,8 @@ def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = 
 
 
 _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
+_INSIDE = "every rank's calls, by a library loaded into it"
+_POP = "POP efficiencies, co-design.pop-coe.eu/metrics"
 _WIRE = "frames of the capture, original length"
 _CHAIN = "time stamps and lengths of TCP data, handshakes"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
@@ -72,6 +75,32 @@ _RUN: Final[list[Row]] = [
     ("context_switches_involuntary", "Context switches, involuntary", "1", "lower", "Times a rank lost its processor to another, summed over ranks.", _RUSAGE),
     ("host_cpu_user_share", "Host CPU, user", SHARE, "neutral", "Share of the host's processor time in user mode, sampled at 1 Hz.", "/proc/stat of each host"),
     ("host_cpu_system_share", "Host CPU, system", SHARE, "lower", "Share of the host's processor time in the kernel, sampled at 1 Hz.", "/proc/stat of each host"),
+]
+
+_MPI: Final[list[Row]] = [
+    ("mpi_window_s", "Time between MPI_Init and MPI_Finalize", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
+    ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside of MPI in the window.", _INSIDE),
+    ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside of MPI of any rank.", _INSIDE),
+    ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
+    ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
+    ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),
+    ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "max U / T on an ideal network, measured by twins of the run on an unlimited link without delay.", _POP),
+    ("mpi_transfer_efficiency", "Transfer efficiency", SHARE, "higher", "T on an ideal network / T; times mpi_serialisation_efficiency it is mpi_communication_efficiency.", _POP),
+    ("mpi_useful_share", "Computing", SHARE, "higher", "Time outside of MPI on a processor / windows of all ranks; the first of the four shares that add up to 1.", _INSIDE),
+    ("mpi_no_core_share", "Outside of MPI without a core", SHARE, "lower", "Time outside of MPI in which the thread was on no processor / windows of all ranks: too few cores, or waiting for files.", _INSIDE),
+    ("mpi_on_cpu_share", "In MPI, working or polling", SHARE, "lower", "Time inside MPI on a processor / windows of all ranks.", _INSIDE),
+    ("mpi_blocked_share", "In MPI, off the processor", SHARE, "lower", "Time inside MPI in which the thread was on no processor / windows of all ranks.", _INSIDE),
+    ("mpi_point_to_point_share", "In point-to-point calls", SHARE, "lower", "Time inside sends, receives and probes / windows of all ranks.", _INSIDE),
+    ("mpi_collective_share", "In collective calls", SHARE, "lower", "Time inside collectives that move data / windows of all ranks.", _INSIDE),
+    ("mpi_synchronisation_share", "In barriers and communicators", SHARE, "lower", "Time inside barriers and calls that make or free communicators / windows of all ranks.", _INSIDE),
+    ("mpi_waiting_share", "In wait and test", SHARE, "lower", "Time inside the calls that wait or test for requests / windows of all ranks.", _INSIDE),
+    ("mpi_one_sided_share", "In one-sided calls", SHARE, "lower", "Time inside calls on windows / windows of all ranks.", _INSIDE),
+    ("mpi_input_output_share", "In MPI input and output", SHARE, "lower", "Time inside calls on files / windows of all ranks.", _INSIDE),
+    ("mpi_calls", "MPI calls", "1", "neutral", "Calls of the functions that are counted, all ranks and threads; what the library calls itself is not counted.", _INSIDE),
+    ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
+    ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program asked.", f"{_INSIDE}; Open MPI's monitoring component"),
+    ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "What each rank handed over to collectives: counts x size of the type.", _INSIDE),
+    ("mpi_profile_cost_share", "Cost of counting", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "256 empty calls per rank"),
 ]
 
 _VOLUME: Final[list[Row]] = [
@@ -184,6 +213,7 @@ METRICS: Final[dict[str, Metric]] = {
     entry.id: entry
     for entry in [
         *_section("run", _RUN, HEADLINE),
+        *_section("mpi", _MPI),
         *_section("volume", _VOLUME, HEADLINE),
         *_section("interarrival", _INTERARRIVAL, HEADLINE),
         *_section("tcp", _TCP),

@@ -15,6 +15,8 @@ from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial, TrialResult
 
 ANALYSIS_NAME: Final = "analysis.json.zst"
+MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
+"""What `analysis.mpi.profile.tables` says of a trial's time inside MPI."""
 MEASURED_NAME: Final = "measured.json"
 """What was measured in a trial whose output its parser refused: kept beside the output until a better parser reads it."""
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
@@ -26,7 +28,7 @@ def trial_directory(trial: Trial) -> Path:
 
 
 def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
-    """Write the analysis of a capture as compressed JSON."""
+    """Write the analysis of a capture, or the profile of a trial, as compressed JSON."""
     plain_files.write(file, zstandard.compress(json.dumps(analysis, separators=(",", ":")).encode()))
 
 
@@ -40,6 +42,12 @@ def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
     artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
     files = {artifact.trial_id: _intact(artifact) for artifact in artifacts}
     return {key: json.loads(zstandard.decompress(file.read_bytes())) for key, file in files.items() if file is not None}
+
+
+def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
+    """Return the tables of a trial's time inside MPI, or None when there are none that can be believed."""
+    file = _intact(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
+    return None if file is None else dict(json.loads(zstandard.decompress(file.read_bytes())))
 
 
 def write_measured(file: Path, result: TrialResult) -> None:

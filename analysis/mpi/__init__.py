@@ -1,0 +1,1 @@
+"""Time inside MPI: what the shim counts in every rank, read and made into efficiencies. Pure."""

@@ -1,0 +1,75 @@
+"""The efficiencies of the POP project from useful and waiting time: multiplicative, each a factor of the one above it.
+
+Source: co-design.pop-coe.eu/metrics. Useful time is the time outside MPI between MPI_Init and MPI_Finalize.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+ATTENTION: Final = 0.8
+"""An efficiency below wants attention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiencies:
+    """Of one run, as ratios. ``serialisation`` and ``transfer`` are None where no run on an ideal network says them."""
+
+    load_balance: float
+    communication: float
+    serialisation: float | None = None
+    transfer: float | None = None
+
+    @property
+    def parallel(self) -> float:
+        return self.load_balance * self.communication
+
+
+def efficiencies(useful_s: Sequence[float], window_s: float, ideal_s: float | None = None) -> Efficiencies:
+    """Return the efficiencies of one run from the useful time of every rank and the window of all.
+
+    ``ideal_s``: the window of the same run on a network that costs nothing. Measured twice, it can be the longer one by noise: then
+    transfer costs nothing, and all that is missing is serialisation. Raises ValueError for a run without useful time.
+    """
+    most = max(useful_s, default=0.0)
+    if most <= 0 or window_s <= 0:
+        raise ValueError("no time outside of MPI was seen")
+    communication = min(1.0, most / window_s)
+    balance = sum(useful_s) / len(useful_s) / most
+    if ideal_s is None:
+        return Efficiencies(balance, communication)
+    between = min(max(ideal_s, most), window_s)
+    return Efficiencies(balance, communication, most / between, between / window_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """One size of a study: medians of its runs."""
+
+    ranks: int
+    useful_s: float
+    """Summed over ranks."""
+    parallel: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A size against the smallest: ``computation`` is how the useful time grew, ``whole`` the product with the parallel efficiency."""
+
+    ranks: int
+    computation: float
+    whole: float
+
+
+def scaled(sizes: Sequence[Size], *, weak: bool = False) -> list[Scaled]:
+    """Return computation scalability and global efficiency of each size, smallest first; weak scaling grows the work with the ranks."""
+    ordered = sorted(sizes, key=lambda size: size.ranks)
+    rows = []
+    for size in ordered:
+        first = ordered[0]
+        grown = size.ranks / first.ranks if weak else 1.0
+        computation = first.useful_s * grown / size.useful_s if size.useful_s > 0 else float("nan")
+        rows.append(Scaled(size.ranks, computation, computation * size.parallel))
+    return rows

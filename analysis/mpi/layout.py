@@ -1,0 +1,77 @@
+"""The bytes of a rank's profile, said once: as C for the shim that writes them, as NumPy for those who read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from analysis.mpi.functions import FUNCTIONS, Function
+
+MAGIC: Final = 0x3149504D45524957
+BINS: Final = 400
+SIZES: Final = 66
+"""Sizes of messages: 0 empty, k from 2**(k-1) on."""
+MOST_PEERS: Final = 4096
+RING: Final = 200_000
+"""Events of a trace that are kept: the last ones."""
+CALIBRATED: Final = 256
+"""Calls without content by which the shim measures itself at the start."""
+FIRST_SHIFT: Final = 21
+"""A bin begins with 2**21 ticks: about a millisecond."""
+ENDS: Final = {1: "finalize", 2: "abort", 3: "exit"}
+WORD: Final = np.dtype("<u8")
+
+PAGE: Final = (
+    *("magic", "bytes", "table", "functions", "bin_count", "peers", "peers_at", "ring", "ring_at"),
+    *("rank", "size", "process", "called", "began", "ended", "finalized", "how", "real_offset_ns"),
+    *("inside", "entered", "last", "mpi", "paused", "paused_since", "events", "call_cost", "reading_ns", "bins_shown"),
+)
+"""Words of the first page, in order; then come the lists of LISTS."""
+LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("clock", 4), ("bins", 2 * BINS))
+ROW: Final = ("calls", "ticks", "bytes", "longest")
+PEER: Final = ("messages", "bytes")
+EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm")
+
+
+def record(names: Iterable[str]) -> np.dtype[np.void]:
+    """Return words with these names."""
+    return np.dtype([(name, WORD) for name in names])
+
+
+PAGE_TYPE: Final = np.dtype([*((name, WORD) for name in PAGE), *((name, WORD, count) for name, count in LISTS)])
+SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WORD, (2, SIZES)), ("unplaced", WORD)])
+
+
+def table_number() -> int:
+    """Return what tells a profile of this table from those of others."""
+    return zlib.crc32("\n".join(f"{each.name} {each.kind}" for each in FUNCTIONS).encode())
+
+
+def as_c() -> str:
+    """Return the same as a header of C."""
+    collective = [number for number, each in enumerate(FUNCTIONS) if _is_collective(each)]
+    constants = {
+        "MAGIC": f"0x{MAGIC:x}ull", "TABLE": f"{table_number()}u", "FUNCTIONS": len(FUNCTIONS), "BINS": BINS, "SIZES": SIZES,
+        "MOST_PEERS": MOST_PEERS, "RING": RING, "CALIBRATED": CALIBRATED, "FIRST_SHIFT": f"{FIRST_SHIFT}ull",
+        "FIRST_COLLECTIVE": collective[0], "AFTER_COLLECTIVE": collective[-1] + 1,
+        **{f"BY_{name.upper()}": number for number, name in ENDS.items()},
+    }  # fmt: skip
+    return "\n".join(
+        [
+            *(f"#define {name} {value}" for name, value in constants.items()),
+            f"struct row {{ u64 {', '.join(ROW)}; }};",
+            f"struct peer {{ u64 {', '.join(PEER)}; }};",
+            "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm; };",
+            "struct slot { struct row rows[FUNCTIONS]; u64 sizes[2][SIZES], unplaced; };",
+            f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2]; struct {{ u64 tick, ns; }} clock[2]; u64 bins[2][BINS]; }};",
+            "",
+        ]
+    )
+
+
+def _is_collective(function: Function) -> bool:
+    """The barriers stand among them in the table, and carry nothing."""
+    return function.kind == "collective"

@@ -1,0 +1,146 @@
+"""A trial's profile from those of its ranks: metrics by catalogue identifier, and the tables that its page shows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from analysis.mpi.efficiencies import efficiencies
+from analysis.mpi.functions import CLASSES, FUNCTIONS
+from analysis.mpi.record import RankProfile, Row
+
+FORMAT: Final = 1
+MOST_PAIRS: Final = 20_000
+"""Pairs of ranks in the table of messages, those with most bytes first."""
+_CLASS_OF: Final = {each.name: each.kind for each in FUNCTIONS}
+CLASS_METRICS: Final = {
+    "point-to-point": "mpi_point_to_point_share",
+    "collective": "mpi_collective_share",
+    "synchronisation": "mpi_synchronisation_share",
+    "waiting": "mpi_waiting_share",
+    "one-sided": "mpi_one_sided_share",
+    "input/output": "mpi_input_output_share",
+}
+
+
+def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
+    """Return the metrics of the section mpi that one run has. ``ranks``: all of its ranks. Raises ValueError without useful time."""
+    window_s = max(rank.window_s for rank in ranks)
+    whole_s = sum(rank.window_s for rank in ranks)
+    useful = [rank.useful_s for rank in ranks]
+    found = efficiencies(useful, window_s)
+    no_core, blocked = sum(rank.no_core_s for rank in ranks), sum(rank.blocked_s for rank in ranks)
+    inside = sum(rank.mpi_s for rank in ranks)
+    by_class = _seconds_by_class(ranks)
+    return {
+        "mpi_window_s": window_s,
+        "mpi_useful_s": sum(useful),
+        "mpi_useful_max_rank_s": max(useful),
+        "mpi_load_balance": found.load_balance,
+        "mpi_communication_efficiency": found.communication,
+        "mpi_parallel_efficiency": found.parallel,
+        "mpi_useful_share": (sum(useful) - no_core) / whole_s,
+        "mpi_no_core_share": no_core / whole_s,
+        "mpi_on_cpu_share": (inside - blocked) / whole_s,
+        "mpi_blocked_share": blocked / whole_s,
+        **{identifier: by_class[name] / whole_s for name, identifier in CLASS_METRICS.items()},
+        "mpi_calls": float(sum(rank.calls for rank in ranks)),
+        "mpi_messages": float(sum(int(rank.sizes[0].sum()) for rank in ranks)),
+        "mpi_sent_bytes": float(sum(int(rank.peers[:, 1].sum()) for rank in ranks)),
+        "mpi_collective_bytes": float(sum(_collective_bytes(rank) for rank in ranks)),
+        "mpi_profile_cost_share": sum(rank.calls * rank.call_cost_s for rank in ranks) / whole_s,
+    }
+
+
+def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -> dict[str, Any]:
+    """Return what is kept of a run beside its metrics, as plain data. ``hosts``: the host of each rank.
+
+    Times in seconds; sizes by powers of two (entry 0: empty, entry k: from 2**(k-1) bytes on); pairs as
+    [from, to, messages, bytes]; ``inside``: for every rank its share of time inside MPI in each ``bin_s`` of its window.
+    """
+    pairs = sorted(_pairs(ranks), key=lambda pair: -pair[3])
+    return {
+        "format": FORMAT,
+        "level": level,
+        "ranks": [_rank(rank, hosts.get(rank.rank, "")) for rank in ranks],
+        "functions": _functions(ranks),
+        "sizes": {
+            name: np.sum([rank.sizes[place] for rank in ranks], axis=0).tolist()
+            for place, name in enumerate(("point_to_point", "collective"))
+        },
+        "pairs": pairs[:MOST_PAIRS],
+        "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
+        "inside": [{"rank": rank.rank, "bin_s": rank.bin_s, "shares": _shares(rank)} for rank in ranks],
+    }
+
+
+def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
+    return {
+        "rank": rank.rank,
+        "host": host,
+        "window_s": rank.window_s,
+        "computing_s": rank.useful_s - rank.no_core_s,
+        "no_core_s": rank.no_core_s,
+        "on_cpu_s": rank.mpi_s - rank.blocked_s,
+        "blocked_s": rank.blocked_s,
+        "calls": rank.calls,
+        "calls_of_other_threads": sum(row.calls for row in rank.of_others),
+        "messages": int(rank.sizes[0].sum()),
+        "sent_bytes": int(rank.peers[:, 1].sum()),
+        "init_s": rank.init_s,
+        "call_cost_s": rank.call_cost_s,
+        "end": rank.end,
+        "inside": rank.inside,
+    }
+
+
+def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:
+    """One row per function that was called, the longest first; ``max_rank_s``: of the rank that spent most in it."""
+    by_name: dict[str, list[tuple[int, Row]]] = defaultdict(list)
+    for rank in ranks:
+        for row in (*rank.rows, *rank.of_others):
+            by_name[row.name].append((rank.rank, row))
+    rows = []
+    for name, seen in by_name.items():
+        most = max(seen, key=lambda pair: pair[1].seconds)
+        rows.append(
+            {
+                "name": f"MPI_{name}",
+                "class": _CLASS_OF[name],
+                "ranks": len({rank for rank, _ in seen}),
+                "calls": sum(row.calls for _, row in seen),
+                "seconds": sum(row.seconds for _, row in seen),
+                "longest_s": max(row.longest_s for _, row in seen),
+                "bytes": sum(row.bytes for _, row in seen),
+                "max_rank": most[0],
+                "max_rank_s": most[1].seconds,
+            }
+        )
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def _seconds_by_class(ranks: Sequence[RankProfile]) -> dict[str, float]:
+    """Of the threads that began MPI, so that the classes add up to the time inside."""
+    seconds = dict.fromkeys(CLASSES, 0.0)
+    for rank in ranks:
+        for row in rank.rows:
+            seconds[_CLASS_OF[row.name]] += row.seconds
+    return seconds
+
+
+def _collective_bytes(rank: RankProfile) -> int:
+    return sum(row.bytes for row in (*rank.rows, *rank.of_others) if _CLASS_OF[row.name] == "collective")
+
+
+def _pairs(ranks: Sequence[RankProfile]) -> list[list[int]]:
+    return [
+        [rank.rank, int(to), *map(int, rank.peers[to])] for rank in ranks for to in np.flatnonzero(rank.peers[:, 0])
+    ]
+
+
+def _shares(rank: RankProfile) -> list[float]:
+    """The last bin ends with the window."""
+    return [round(min(1.0, float(seconds) / rank.bin_s), 4) for seconds in rank.bins]

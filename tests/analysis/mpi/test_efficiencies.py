@@ -1,0 +1,43 @@
+"""POP efficiencies, against the worked values of their definition."""
+
+import pytest
+
+from analysis.mpi.efficiencies import Size, efficiencies, scaled
+
+
+def test_it_finds_the_imbalance_of_two_to_one():
+    measured = efficiencies([0.64, 0.34], 0.66)
+    assert measured.load_balance == pytest.approx(0.49 / 0.64)
+    assert measured.communication == pytest.approx(0.64 / 0.66)
+    assert measured.parallel == pytest.approx(0.49 / 0.66)
+    assert measured.serialisation is None
+
+
+def test_it_splits_communication_by_a_run_on_an_ideal_network():
+    measured = efficiencies([4.0, 4.0], 10.0, ideal_s=5.0)
+    assert (measured.serialisation, measured.transfer) == (pytest.approx(0.8), pytest.approx(0.5))
+    assert measured.serialisation * measured.transfer == pytest.approx(measured.communication)
+
+
+@pytest.mark.parametrize(("ideal_s", "serialisation", "transfer"), [(12.0, 0.4, 1.0), (3.0, 1.0, 0.4)])
+def test_it_keeps_factors_of_a_noisy_ideal_run_within_one(ideal_s, serialisation, transfer):
+    measured = efficiencies([4.0, 4.0], 10.0, ideal_s=ideal_s)
+    assert (measured.serialisation, measured.transfer) == (pytest.approx(serialisation), pytest.approx(transfer))
+
+
+def test_it_refuses_a_run_that_computed_nothing():
+    with pytest.raises(ValueError, match="no time outside of MPI"):
+        efficiencies([0.0, 0.0], 1.0)
+
+
+def test_it_compares_useful_time_with_the_smallest_size():
+    sizes = [Size(8, 12.0, 0.5), Size(2, 10.0, 0.9)]
+    smallest, largest = scaled(sizes)
+    assert (smallest.ranks, smallest.computation, smallest.whole) == (2, 1.0, 0.9)
+    assert largest.computation == pytest.approx(10 / 12)
+    assert largest.whole == pytest.approx(10 / 12 * 0.5)
+
+
+def test_it_lets_work_grow_with_the_ranks():
+    _, largest = scaled([Size(2, 10.0, 0.9), Size(8, 40.0, 0.5)], weak=True)
+    assert largest.computation == pytest.approx(1.0)

@@ -1,0 +1,58 @@
+"""Metrics and tables of a run from the profiles of its ranks."""
+
+import pytest
+
+from analysis.catalogue import METRICS
+from analysis.mpi import profile
+from analysis.mpi.record import read
+from tests.analysis.mpi.pages import page_of
+
+
+@pytest.fixture
+def ranks():
+    first = page_of(0, 2, window_s=1.0, calls=[("Recv", 4, 0.2, 0)], off=(0.25, 0.0))
+    second = page_of(
+        *(1, 2),
+        window_s=1.0,
+        calls=[("Send", 4, 0.5, 4000), ("Allreduce", 1, 0.1, 8)],
+        messages=[(0, 4, 4000)],
+        off=(0.0, 0.5),
+    )
+    return [read(first), read(second)]
+
+
+def test_it_gives_metrics_of_the_catalogue_alone(ranks):
+    measured = profile.metrics(ranks)
+    assert set(measured) <= {m.id for m in METRICS.values() if m.section == "mpi"}
+    assert measured["mpi_load_balance"] == pytest.approx(0.6 / 0.8)
+    assert measured["mpi_communication_efficiency"] == pytest.approx(0.8)
+    assert measured["mpi_parallel_efficiency"] == pytest.approx(0.6)
+
+
+def test_its_four_shares_add_up_to_one(ranks):
+    measured = profile.metrics(ranks)
+    shares = [measured[f"mpi_{name}_share"] for name in ("useful", "no_core", "on_cpu", "blocked")]
+    assert shares == pytest.approx([0.5, 0.1, 0.25, 0.15])
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_its_classes_add_up_to_the_time_inside(ranks):
+    measured = profile.metrics(ranks)
+    assert sum(measured[name] for name in profile.CLASS_METRICS.values()) == pytest.approx(0.4)
+    assert measured["mpi_collective_share"] == pytest.approx(0.05)
+
+
+def test_it_counts_messages_and_bytes(ranks):
+    measured = profile.metrics(ranks)
+    assert (measured["mpi_messages"], measured["mpi_sent_bytes"]) == (4, 4000)
+    assert measured["mpi_collective_bytes"] == 8
+    assert measured["mpi_calls"] == 9
+
+
+def test_its_tables_name_hosts_functions_and_pairs(ranks):
+    kept = profile.tables(ranks, {0: "n1", 1: "n2"}, "summary")
+    assert [row["host"] for row in kept["ranks"]] == ["n1", "n2"]
+    assert [row["name"] for row in kept["functions"]] == ["MPI_Send", "MPI_Recv", "MPI_Allreduce"]
+    assert kept["functions"][0]["max_rank"] == 1
+    assert kept["pairs"] == [[1, 0, 4, 4000]]
+    assert kept["sizes"]["point_to_point"][10] == 4
