@@ -5,7 +5,8 @@ Exception
 |   |-- ClusterUnavailable the cluster cannot be made or does not answer
 |   |   `-- HostsLost      ... in the middle of a trial: it may run again elsewhere
 |   `-- LaunchFailed       the program could not be started
-`-- CaptureUnavailable     no packets can be recorded; the trial runs on, its network metrics say why they are absent
+|-- CaptureUnavailable     no packets can be recorded; the trial runs on, its network metrics say why they are absent
+`-- ProfileUnavailable     time inside MPI cannot be counted; the trial runs on, its metrics of MPI say why they are absent
 """
 
 
@@ -27,3 +28,7 @@ class LaunchFailed(TrialFailed):
 
 class CaptureUnavailable(Exception):
     """Packets cannot be recorded here; the message is the reason that the network metrics carry."""
+
+
+class ProfileUnavailable(Exception):
+    """Time inside MPI cannot be counted here; the message is the reason that the metrics of MPI carry."""

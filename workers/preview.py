@@ -17,6 +17,7 @@ from experiments.spec import ExperimentSpec, design
 from experiments.spec.design import Design
 from workers import launchers
 from workers.launchers import Recording
+from workers.trial.inside_mpi import previewed
 from workers.trial.job import job_for
 
 OVERHEAD_S: Final = 2.0
@@ -65,7 +66,13 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     launcher = launchers.get(cluster.kind, cluster.settings)
     point = plan.configurations[index]
     names = launcher.host_names(point.hosts)
-    job = job_for(spec.workload, point.parameters, cluster=spec.cluster, hosts=names, directory=Path("TRIAL"))
+    job = job_for(
+        *(spec.workload, point.parameters),
+        cluster=spec.cluster,
+        hosts=names,
+        directory=Path("TRIAL"),
+        profile=previewed(spec.profile),
+    )
     rehearsal = launcher.rehearse(launcher.for_program(job))
     texts = design.input_files(spec.workload, point.parameters)
     return DryRun(

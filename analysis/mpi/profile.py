@@ -124,7 +124,7 @@ def _functions(ranks: Sequence[RankProfile]) -> list[dict[str, Any]]:
 
 def _seconds_by_class(ranks: Sequence[RankProfile]) -> dict[str, float]:
     """Of the threads that began MPI, so that the classes add up to the time inside."""
-    seconds = dict.fromkeys(CLASSES, 0.0)
+    seconds: dict[str, float] = dict.fromkeys(CLASSES, 0.0)
     for rank in ranks:
         for row in rank.rows:
             seconds[_CLASS_OF[row.name]] += row.seconds

@@ -51,6 +51,10 @@ class ExperimentSpec(Part):
         description="A link that is not as asked: trials count as degraded, or are refused; or the link is not measured.",
     )
     capture: Capture = Capture()  # type: ignore[call-arg]
+    profile: Literal["none", "summary", "trace"] = Field(
+        "summary",
+        description="Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too.",
+    )
     repetitions: Count = Field(3, ge=1, le=1000)
     warmups: Count = Field(0, ge=0, le=100)
     control: bool = Field(

@@ -16,7 +16,7 @@ MOST_PARTS: Final = 8
 _LONGEST: Final = 120
 _PATTERN: Final = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+*?\[\]-]{0,99}")
 _RESERVED: Final = re.compile(
-    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|analysis\.json\.zst|work|ranks|kept|capture.*"
+    r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile)\.json\.zst|work|ranks|kept|capture.*"
 )
 
 

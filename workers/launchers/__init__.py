@@ -2,8 +2,8 @@
 
 from workers.hosts.processes import Process
 from workers.launchers.base import Launcher, Link, Recording, Session
-from workers.launchers.job import BTL_PORTS, Job
+from workers.launchers.job import BTL_PORTS, Job, Profile
 from workers.launchers.pool import SessionPool
 from workers.launchers.registry import get
 
-__all__ = ["BTL_PORTS", "Job", "Launcher", "Link", "Process", "Recording", "Session", "SessionPool", "get"]
+__all__ = ["BTL_PORTS", "Job", "Launcher", "Link", "Process", "Profile", "Recording", "Session", "SessionPool", "get"]

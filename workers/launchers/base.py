@@ -6,6 +6,7 @@ A variant is one class in a module of this package that is called as its kind (`
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import time
 from abc import ABC, abstractmethod
@@ -125,6 +126,10 @@ class Session(ABC):
         """Traffic between the hosts that the first of the `recorded_hosts` does not see, as a reason; empty for none."""
         return ""
 
+    def architecture(self) -> str:
+        """Of all hosts, as the kernel names it. Raises ProfileUnavailable where they differ."""
+        return platform.machine()
+
     def certify(self) -> Certificate | None:
         """What the link was measured to be, kept while the hosts are; None where there is nothing to certify."""
         return None
@@ -186,7 +191,7 @@ class MachineSession(Session):
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
-        for stale in job.report_dir.glob("rank-*.json"):
+        for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
             stale.unlink()
         if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
             raise LaunchFailed(reason)
@@ -201,7 +206,9 @@ class MachineSession(Session):
             for path in writable:
                 streams.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
                 files.callback(os.close, streams[-1])
-            readable = [path for path in (*map(Path, job.wrapper), *self.needed, *program) if path.is_absolute()]
+            counting = [job.profile.library] if job.profile else []
+            granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
+            readable = [path for path in granted if path.is_absolute()]
             return self.keeper.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),

@@ -16,6 +16,7 @@ PYTHON = (
 # rest, and below the range (from 32768 on) from which the kernel takes the ports of everybody else's connections, or a
 # capture on loopback would hold those too.
 BTL_PORTS = (20000, 1000)
+PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,21 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """What counts time inside MPI in every rank: the library to load, and how much it keeps (summary or trace)."""
+
+    level: str
+    library: Path
+
+
+@dataclass(frozen=True)
 class Job:
     """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
 
     `interface`: what the session found out to be the hosts' way to each other, where it had to; `open_mpi`: the major
     version of the hosts' Open MPI, likewise. `threads`: of each rank. `confinement`: where it runs on the worker's machine.
     `launch` None: not chosen yet, so what is usual. `fetched`: patterns of files in subdirectories that are wanted of real hosts.
+    `profile`: what counts time inside MPI; None for nothing.
     """
 
     program: tuple[str, ...]
@@ -55,7 +65,9 @@ class Job:
     confinement: Confinement = field(default_factory=Confinement)
     launch: Launch | None = None
     fetched: tuple[str, ...] = ()
+    profile: Profile | None = None
 
     def wrapped_program(self) -> list[str]:
         """The argv of one rank with the wrapper that reports what the rank used."""
-        return [*self.wrapper, str(self.report_dir), *self.program]
+        counting = [f"{PROFILE_OPTION}{self.profile.level}:{self.profile.library}"] if self.profile else []
+        return [*self.wrapper, *counting, str(self.report_dir), *self.program]

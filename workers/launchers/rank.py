@@ -1,4 +1,4 @@
-"""Run one rank's program and write what it used: `python3 -I -S rank.py REPORT_DIR PROGRAM ARGUMENT...`
+"""Run one rank's program and write what it used: `python3 -I -S rank.py [--mpi-profile=LEVEL:LIBRARY] REPORT_DIR PROGRAM ARGUMENT...`
 
 Started once per rank by the MPI launcher, so it must start fast: standard library, few imports (json alone would double
 its start). CPU time and the rest come from wait4 (getrusage of exactly the program and what it waited for). The largest
@@ -33,10 +33,11 @@ LONGEST_PAUSE_S = 30.0
 MOST_PROCESSES = 256
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 127
+PROFILE = "--mpi-profile="
 
 
-def main(report_dir: str, argv: list[str]) -> int:
-    """Exit as the program exits, by the same signal if one ended it."""
+def main(report_dir: str, argv: list[str], profile: str = "") -> int:
+    """Exit as the program exits, by the same signal if one ended it. ``profile``: LEVEL:LIBRARY that counts time inside MPI."""
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
@@ -45,7 +46,8 @@ def main(report_dir: str, argv: list[str]) -> int:
     # waited for, between looks at the program.
     signal.pthread_sigmask(signal.SIG_BLOCK, (*FORWARDED, signal.SIGCHLD))
     try:
-        pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=())
+        variables = {**os.environ, **(counting(profile, f"{report_dir}/rank-{int(rank)}.mpi") if profile else {})}
+        pid = os.posix_spawnp(argv[0], argv, variables, setsigmask=())
     except OSError as error:
         sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
         return NOT_STARTED
@@ -64,6 +66,13 @@ def main(report_dir: str, argv: list[str]) -> int:
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)
     return code
+
+
+def counting(profile: str, file: str) -> "dict[str, str]":
+    """Variables that load the library into the program, before what the program itself wants loaded."""
+    level, _, library = profile.partition(":")
+    wanted = os.environ.get("LD_PRELOAD")
+    return {"LD_PRELOAD": f"{library}:{wanted}" if wanted else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
@@ -202,4 +211,6 @@ def plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    given = sys.argv[1:]
+    asked = given.pop(0)[len(PROFILE) :] if given[0].startswith(PROFILE) else ""
+    sys.exit(main(given[0], given[1:], asked))

@@ -21,7 +21,7 @@ from experiments.cluster_kinds.settings import HostSettings
 from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
-from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
+from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, ProfileUnavailable
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
@@ -31,6 +31,7 @@ from workers.keeper import machine, mpi_files
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
+from workers.launchers.remote_job import RemoteJob
 
 _ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
@@ -72,6 +73,7 @@ class HostsLauncher(Launcher):
             environment={**self.settings.environment, **job.environment},
             interface=interface,
             open_mpi=open_mpi,
+            profile=job.profile and dataclasses.replace(job.profile, library=scratch / "mpi-profile.so"),
         )
 
     def rehearse(self, job: Job) -> Rehearsal:
@@ -177,6 +179,17 @@ class RemoteSession(Session):
 
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
+
+    @functools.cached_property
+    def _architectures(self) -> frozenset[str]:
+        return frozenset(keeper.output(["uname", "-m"]).strip() for keeper in self.keepers.values())
+
+    def architecture(self) -> str:
+        if len(self._architectures) > 1:
+            raise ProfileUnavailable(
+                f"the hosts have different architectures: {', '.join(sorted(self._architectures))}"
+            )
+        return next(iter(self._architectures))
 
     def missing(self, program: str, workdir: Path, path: str | None = None) -> str | None:
         where = {"path": path or self._path(), "directory": str(self.scratch / "work")}
@@ -306,8 +319,11 @@ class RemoteSession(Session):
     def _send_inputs(self, job: Job, there: Job) -> None:
         """Write a job's files into empty directories of every host. Raises LaunchFailed with the host that has no room."""
         inputs = [path for path in job.workdir.rglob("*") if path.is_file()]
+        counting = job.profile.library.read_bytes() if job.profile else b""
         for keeper in self.keepers.values():
             try:
+                if there.profile is not None:
+                    keeper.write(there.profile.library, counting, 0o700)
                 for directory in (there.workdir, there.report_dir):
                     keeper.ask("clear", path=str(directory))
                 for path in inputs:
@@ -364,29 +380,6 @@ class RemoteSession(Session):
             "link": {"bandwidth_bps": None, "mtu": None},
             **({"offloads_left_on": self.offloads_left} if self.offloads_left else {}),
         }
-
-
-class RemoteJob(Process):
-    """A launch command on the first host. It has ended once everything is fetched that it left."""
-
-    def __init__(self, session: RemoteSession, process: Process, job: Job, there: Job) -> None:
-        super().__init__(session.first, process.pid, process.started_ns)
-        self._session = session
-        self._jobs = (job, there)
-        self._collected = False
-
-    def wait(self, timeout_s: float | None = None) -> int | None:
-        """As any process. Raises HostsLost when a host is gone in the middle."""
-        try:
-            status = super().wait(timeout_s)
-            if status is not None and not self._collected:
-                self._collected = True
-                self._session.collect(*self._jobs)
-        except ClusterUnavailable as error:
-            raise HostsLost(self._session.why_lost(error)) from error
-        except OSError as error:
-            raise HostsLost(f"The results cannot be fetched from the hosts: {error.strerror}.") from error
-        return status
 
 
 def quoted_script(*lines: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments import workloads
 from experiments.spec import design
-from workers.launchers import Job
+from workers.launchers import Job, Profile
 from workers.launchers.confinement import Confinement
 
 
@@ -20,6 +20,7 @@ def job_for(
     hosts: Sequence[str],
     directory: Path,
     confinement: Confinement | None = None,
+    profile: Profile | None = None,
 ) -> Job:
     """Return the launch of a configuration by a trial with this directory, on the first of the session's ``hosts`` of a cluster."""
     threads = design.threads_of(workload, parameters)
@@ -35,4 +36,5 @@ def job_for(
         threads=threads,
         fetched=(*known.outputs, *known.keeps),
         confinement=confinement or Confinement(),
+        profile=profile,
     )

@@ -32,6 +32,7 @@ from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import did_not_end, tail, timed_out, why_failed, with_output
 from workers.trial.heartbeat import Heart
+from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_traffic import LiveTraffic
@@ -67,6 +68,7 @@ class Measured:
     world: World = field(default_factory=World)
     disturbances: tuple[str, ...] = ()
     """What other programs and the machine itself did to the run."""
+    inside: InsideMpi = field(default_factory=InsideMpi)
 
 
 class TrialRun:
@@ -105,12 +107,14 @@ class TrialRun:
             )
         inputs = self._write_inputs()
         link_reasons = self._certify(session)
+        profile, no_profile = profile_for(self.spec.profile, session)
         asked = job_for(
             *(self.spec.workload, self.parameters),
             cluster=self.cluster_slug,
             hosts=session.hosts,
             directory=self.directory,
             confinement=confinement(),
+            profile=profile,
         )
         job = session.prepared(asked)
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
@@ -154,6 +158,7 @@ class TrialRun:
             link_reasons=(*link_reasons, *recorded.reasons, *(unseen if recorded.joined is None else ())),
             world=world,
             disturbances=self._disturbances(session, samples, usages, job.threads),
+            inside=inside_mpi(profile, job.report_dir, usages, self.ranks) if profile else absent(no_profile),
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds, plain_files
 from experiments.errors import OutputError
-from experiments.files import ANALYSIS_NAME, MEASURED_NAME, write_analysis, write_measured
+from experiments.files import ANALYSIS_NAME, MEASURED_NAME, MPI_PROFILE_NAME, write_analysis, write_measured
 from experiments.models import Artifact, TrialResult
 from experiments.spec import Link
 from experiments.workloads import Parsed
@@ -83,8 +83,11 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         **run.workload.outside_its_work(measured.elapsed_s, parsed.figures),
     }
     return TrialResult(
-        measurements={"all": {**of_the_run, **packets.metrics, **parsed.figures}, "mpi": packets.mpi_metrics},
-        not_available=packets.not_available,
+        measurements={
+            "all": {**of_the_run, **measured.inside.metrics, **packets.metrics, **parsed.figures},
+            "mpi": packets.mpi_metrics,
+        },
+        not_available={**measured.inside.not_available, **packets.not_available},
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons or measured.disturbances else ""),
         trust_reasons=(*measured.link_reasons, *measured.disturbances, *packets.reasons),
         environment=measured.environment,
@@ -205,6 +208,9 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
         ("samples", samples),
         ("other", ranks),
     ]
+    if measured.inside.tables is not None:
+        write_analysis(run.directory / MPI_PROFILE_NAME, dict(measured.inside.tables))
+        files.append(("other", run.directory / MPI_PROFILE_NAME))
     work = run.directory / "work"
     for file in measured.inputs:
         if plain_files.is_there(file):

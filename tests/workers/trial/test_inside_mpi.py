@@ -1,0 +1,39 @@
+"""Time inside MPI of a real trial: counted in its ranks, kept as metrics and tables, absent with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from analysis.catalogue import METRICS
+from experiments.files import read_mpi_profile
+from experiments.models import State, Trial
+
+WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
+
+
+def values(trial: Trial) -> dict[str, float]:
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    return dict(trial.measurements.filter(scope="all", metric__startswith="mpi_").values_list("metric", "value"))
+
+
+def test_it_tells_where_the_time_of_every_rank_went(run_all: Callable[..., list[Trial]]) -> None:
+    (trial,) = run_all(**WATER)
+    measured = values(trial)
+    assert not {m.id for m in METRICS.values() if m.section == "mpi"} - {*measured, *trial.not_available}
+    shares = [measured[f"mpi_{name}_share"] for name in ("useful", "no_core", "on_cpu", "blocked")]
+    assert sum(shares) == pytest.approx(1.0)
+    assert measured["mpi_window_s"] < trial.measurements.get(metric="elapsed_s").value
+    assert "ideal" in trial.not_available["mpi_transfer_efficiency"]
+    kept = read_mpi_profile(trial)
+    assert kept is not None
+    assert [(row["rank"], row["host"]) for row in kept["ranks"]] == [(0, "n1"), (1, "n2")]
+    assert sum(row["calls"] for row in kept["functions"]) == measured["mpi_calls"] > 100
+
+
+def test_a_trial_that_wants_no_profile_runs_as_before(run_all: Callable[..., list[Trial]]) -> None:
+    (trial,) = run_all(**WATER, profile="none")
+    assert not values(trial)
+    assert "profile: none" in trial.not_available["mpi_load_balance"]
+    assert not any(word.startswith("--mpi-profile") for word in trial.command)

@@ -1,0 +1,611 @@
+/* Time inside MPI, counted in the rank's own process: loaded before the MPI library, it stands in for every function of the table.
+
+   No mpi.h: a call is passed on as machine words, as it came. What is counted lies in a mapped file that is whole at every moment,
+   so that a killed rank loses nothing. Nothing is printed, no signal is caught, no memory of the program is touched, and where anything
+   is missing the calls are passed on and nothing is counted. wrappers.h is made of the table (workers/profile/source.py). */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef uint64_t u64;
+typedef long word;
+typedef void (*anything)(void);
+
+#include "layout.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define OWN static __thread __attribute__((tls_model("initial-exec")))
+#define MISSING 16 /* MPI_ERR_INTERN of both families: a function that this library does not have */
+#define PIECES_PER_READING 200 /* the processor clock costs a system call: it is read after pieces so much longer than that */
+#define LEAST_PIECE_NS 20000
+#define NS 1000000000ull
+
+static struct page *page; /* NULL: nothing is counted */
+static struct slot *slots;
+static struct event *ring;
+static char path[4096];
+static int traced, open_mpi;
+static word world;
+static u64 last, piece, unread[2], first_tick, first_ns, bin_began;
+static u64 read_tick, read_ns, read_cpu;
+
+OWN char *outermost; /* frame of the call that is being counted */
+OWN int is_main;
+
+struct call {
+    u64 began;
+    int counted, function;
+};
+
+/* Clocks */
+
+static u64 nanoseconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * NS + t.tv_nsec;
+}
+
+static int counter_is_clock; /* the kernel itself trusts the processor's counter */
+
+static inline u64 ticks(void) {
+#if defined(__x86_64__)
+    if (LIKELY(counter_is_clock)) return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    u64 value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#endif
+    return nanoseconds(CLOCK_MONOTONIC);
+}
+
+static void choose_clock(void) {
+    char name[8] = "";
+    int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    counter_is_clock = read(file, name, sizeof name - 1) >= 3 && !memcmp(name, "tsc", 3);
+    close(file);
+}
+
+/* The library behind us */
+
+struct names {
+    int count;
+    char *of[512];
+};
+
+static int note_object(struct dl_phdr_info *object, size_t size, void *to) {
+    struct names *names = to;
+    (void)size;
+    if (object->dlpi_name && *object->dlpi_name && names->count < 512) names->of[names->count++] = strdup(object->dlpi_name);
+    return 0;
+}
+
+/* A library that was loaded for one module alone is in nobody's global scope: ask the objects for what they depend on. */
+static anything find_in_objects(const char *name) {
+    struct names *names = calloc(1, sizeof *names);
+    anything found = NULL;
+    if (!names) return NULL;
+    dl_iterate_phdr(note_object, names);
+    for (int i = 0; i < names->count; i++) {
+        void *object = found ? NULL : dlopen(names->of[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (object) {
+            found = (anything)dlsym(object, name);
+            dlclose(object);
+        }
+        free(names->of[i]);
+    }
+    free(names);
+    return found;
+}
+
+/* `name` begins with P: the name shift comes first in Fortran too. */
+static anything find(const char *name) {
+    anything found = (anything)dlsym(RTLD_NEXT, name);
+    return found ? found : find_in_objects(name);
+}
+
+#define REAL(name) ({ static anything real_; if (UNLIKELY(!real_)) real_ = find(name); real_; })
+
+/* Readings of the processor clock: what of a stretch was not on a processor */
+
+static void read_clocks(int inside, u64 now, u64 length) {
+    u64 ns = nanoseconds(CLOCK_MONOTONIC), cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID), wall = ns - read_ns;
+    double scale = now > read_tick ? (double)wall / (double)(now - read_tick) : 0.0;
+    double long_ns = length * scale, off = wall > cpu - read_cpu ? (double)(wall - (cpu - read_cpu)) : 0.0;
+    double short_ns[2] = {unread[0] * scale, unread[1] * scale}, both = short_ns[0] + short_ns[1];
+    double off_long = off < long_ns ? off : long_ns, off_short = off - off_long;
+    double part = both > 0 ? off_short / both : 0.0;
+    if (part > 1) part = 1;
+    page->off_ns[0] += (u64)(short_ns[0] * part + (inside ? 0 : off_long));
+    page->off_ns[1] += (u64)(short_ns[1] * part + (inside ? off_long : 0));
+    page->read_ns[0] += (u64)(short_ns[0] + (inside ? 0 : long_ns));
+    page->read_ns[1] += (u64)(short_ns[1] + (inside ? long_ns : 0));
+    unread[0] = unread[1] = 0;
+    read_ns = ns, read_tick = now, read_cpu = cpu;
+    page->clock[1].tick = now, page->clock[1].ns = ns;
+}
+
+static inline void pass(int inside, u64 now, u64 length) {
+    if (UNLIKELY(length >= piece)) read_clocks(inside, now, length);
+    else unread[inside] += length;
+}
+
+/* Time inside MPI over the run: when the last bin is full, two become one in the other half, which is then shown. */
+
+static void widen(void) {
+    u64 shown = page->bins_shown, which = shown & 1, shift = shown >> 1;
+    for (int i = 0; i < BINS; i++)
+        page->bins[!which][i] = 2 * i + 1 < BINS ? page->bins[which][2 * i] + page->bins[which][2 * i + 1] : 0;
+    __atomic_store_n(&page->bins_shown, (shift + 1) << 1 | !which, __ATOMIC_RELEASE);
+}
+
+static inline void spread(u64 from, u64 to) {
+    from -= bin_began, to -= bin_began;
+    while (UNLIKELY(to >> (page->bins_shown >> 1) >= BINS)) widen();
+    u64 shift = page->bins_shown >> 1, *bins = page->bins[page->bins_shown & 1];
+    while (UNLIKELY(from >> shift != to >> shift)) {
+        u64 edge = ((from >> shift) + 1) << shift;
+        bins[from >> shift] += edge - from;
+        from = edge;
+    }
+    bins[from >> shift] += to - from;
+}
+
+/* A call */
+
+static inline void enter(struct call *call, int function) {
+    char *frame = __builtin_frame_address(0);
+    call->counted = 0;
+    if (!page || page->paused_since || page->ended) return;
+    if (outermost && frame < outermost) return; /* the library calls itself */
+    outermost = frame;
+    call->counted = 1;
+    call->function = function;
+    u64 now = ticks();
+    if (LIKELY(is_main)) {
+        page->entered = now;
+        page->inside = function + 1;
+        pass(0, now, now - last);
+    }
+    call->began = now;
+}
+
+static inline void leave(struct call *call) {
+    if (!call->counted) return;
+    u64 now = ticks(), length = now - call->began;
+    outermost = NULL;
+    if (LIKELY(is_main)) {
+        struct row *row = &slots[0].rows[call->function];
+        row->calls++;
+        row->ticks += length;
+        if (length > row->longest) row->longest = length;
+        page->mpi += length;
+        page->last = last = now;
+        page->inside = 0;
+        spread(call->began, now);
+        pass(1, now, length);
+    } else {
+        struct row *row = &slots[1].rows[call->function];
+        __atomic_fetch_add(&row->calls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&row->ticks, length, __ATOMIC_RELAXED);
+        if (length > row->longest) row->longest = length;
+    }
+    if (traced) {
+        struct event *event = &ring[__atomic_fetch_add(&page->events, 1, __ATOMIC_RELAXED) % page->ring];
+        *event = (struct event){.began = call->began, .ended = now, .function = call->function, .peer = -1};
+    }
+}
+
+static inline void add(u64 *to, u64 what) {
+    if (LIKELY(is_main)) *to += what;
+    else __atomic_fetch_add(to, what, __ATOMIC_RELAXED);
+}
+
+/* What a call carried. `C` and `F`: the language's way to hand over a number, a handle and a list. */
+
+enum { C, F };
+
+static inline word handle(word value) { return open_mpi ? value : (word)(int)value; }
+
+static word c_handle(const char *converter, anything *kept, word fortran) {
+    if (!open_mpi) return (word) * (int *)fortran;
+    if (!*kept) *kept = find(converter);
+    return *kept ? ((word(*)(word))*kept)((word) * (int *)fortran) : 0;
+}
+
+static inline word number(int language, word value) { return language == C ? (word)(int)value : (word) * (int *)value; }
+
+static inline word type_of(int language, word value) {
+    static anything converter;
+    return language == C ? handle(value) : c_handle("PMPI_Type_f2c", &converter, value);
+}
+
+static inline word comm_of(int language, word value) {
+    static anything converter;
+    return language == C ? handle(value) : c_handle("PMPI_Comm_f2c", &converter, value);
+}
+
+static inline u64 type_bytes(word type) {
+    int size = 0;
+    anything ask = REAL("PMPI_Type_size");
+    if (!ask || ((int (*)(word, int *))ask)(type, &size) || size < 0) return 0;
+    return size;
+}
+
+static int comm_number(anything ask, word comm) {
+    int value = 0;
+    return ask && !((int (*)(word, int *))ask)(comm, &value) ? value : 0;
+}
+
+static int size_of(word comm) { return comm_number(REAL("PMPI_Comm_size"), comm); }
+static int rank_in(word comm) { return comm_number(REAL("PMPI_Comm_rank"), comm); }
+
+static int in_place(int language, word buffer) {
+    static void *fortran;
+    if (language == C) return open_mpi ? buffer == 1 : buffer == -1;
+    if (!fortran) fortran = dlsym(RTLD_DEFAULT, "mpi_fortran_in_place_");
+    return fortran && (void *)buffer == fortran;
+}
+
+/* World ranks of a communicator's members, of the last ones used. */
+
+#define KEPT 64
+static struct {
+    word comm;
+    int size, *world;
+} kept[KEPT];
+static int busy;
+
+static void lock(void) { while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)); }
+static void unlock(void) { __atomic_clear(&busy, __ATOMIC_RELEASE); }
+
+static int translate(word comm, int **members) {
+    word group = 0, all = 0;
+    int inter = comm_number(REAL("PMPI_Comm_test_inter"), comm), size = 0, *own, *there;
+    anything members_of = inter ? REAL("PMPI_Comm_remote_group") : REAL("PMPI_Comm_group"), size_of_group = REAL("PMPI_Group_size");
+    anything between = REAL("PMPI_Group_translate_ranks"), drop = REAL("PMPI_Group_free");
+    if (!members_of || !size_of_group || !between || !drop) return 0;
+    ((int (*)(word, word *))members_of)(comm, &group);
+    ((int (*)(word, word *))REAL("PMPI_Comm_group"))(world, &all);
+    ((int (*)(word, int *))size_of_group)(group, &size);
+    own = malloc(size * sizeof *own), there = malloc(size * sizeof *there);
+    if (own && there) {
+        for (int i = 0; i < size; i++) own[i] = i;
+        ((int (*)(word, int, int *, word, int *))between)(group, size, own, all, there);
+    }
+    ((int (*)(word *))drop)(&group);
+    ((int (*)(word *))drop)(&all);
+    free(own);
+    *members = there;
+    return there ? size : 0;
+}
+
+static int world_rank(word comm, int rank) {
+    if (comm == world || rank < 0) return rank;
+    int place = (u64)(comm * 0x9E3779B97F4A7C15ull) >> 58, answer = -1;
+    lock();
+    if (kept[place].comm != comm) {
+        free(kept[place].world);
+        kept[place].world = NULL;
+        kept[place].size = translate(comm, &kept[place].world);
+        kept[place].comm = comm;
+    }
+    if (rank < kept[place].size) answer = kept[place].world[rank];
+    unlock();
+    return answer;
+}
+
+static void release_all(void) {
+    lock();
+    for (int i = 0; i < KEPT; i++) kept[i].comm = 0;
+    unlock();
+}
+
+static inline int bin_of(u64 bytes) { return bytes ? 64 - __builtin_clzll(bytes) : 0; }
+
+static void tell(struct call *call, int peer, u64 bytes, word comm) {
+    if (!traced) return;
+    u64 number = __atomic_load_n(&page->events, __ATOMIC_RELAXED);
+    struct event *event = &ring[(number - 1) % page->ring];
+    if (event->began != call->began || event->function != (u64)call->function) return; /* another thread's came after it */
+    event->peer = peer, event->bytes = bytes, event->comm = comm;
+}
+
+static void carried(struct call *call, u64 bytes, int kind) {
+    struct slot *slot = &slots[!is_main];
+    add(&slot->rows[call->function].bytes, bytes);
+    if (kind >= 0) add(&slot->sizes[kind][bin_of(bytes)], 1);
+}
+
+static void sent(struct call *call, u64 bytes, int peer, word comm) {
+    struct slot *slot = &slots[!is_main];
+    carried(call, bytes, 0);
+    if (peer >= 0 && (u64)peer < page->peers) {
+        struct peer *to = (struct peer *)((char *)page + page->peers_at) + (is_main ? 0 : page->peers) + peer;
+        add(&to->messages, 1);
+        add(&to->bytes, bytes);
+    } else add(&slot->unplaced, 1);
+    tell(call, peer, bytes, comm);
+}
+
+static void message(struct call *call, int language, word count, word type, word to, word comm) {
+    int rank = number(language, to);
+    if (rank < 0) return; /* MPI_PROC_NULL */
+    comm = comm_of(language, comm);
+    sent(call, number(language, count) * type_bytes(type_of(language, type)), world_rank(comm, rank), comm);
+}
+
+static void received(struct call *call, int language, word from, word comm) {
+    if (!traced) return;
+    comm = comm_of(language, comm);
+    tell(call, world_rank(comm, number(language, from)), 0, comm);
+}
+
+static void all_of(struct call *call, u64 bytes, word comm) {
+    carried(call, bytes, call->function >= FIRST_COLLECTIVE && call->function < AFTER_COLLECTIVE ? 1 : -1);
+    tell(call, -1, bytes, comm);
+}
+
+static void block(struct call *call, int language, word count, word type) {
+    all_of(call, number(language, count) * type_bytes(type_of(language, type)), 0);
+}
+
+static void each(struct call *call, int language, word count, word type, word comm) {
+    comm = comm_of(language, comm);
+    all_of(call, number(language, count) * type_bytes(type_of(language, type)) * size_of(comm), comm);
+}
+
+static void vector(struct call *call, int language, word counts, word type, word comm) {
+    comm = comm_of(language, comm);
+    u64 sum = 0;
+    for (int i = 0, size = size_of(comm); i < size; i++) sum += ((int *)counts)[i];
+    all_of(call, sum * type_bytes(type_of(language, type)), comm);
+}
+
+static void types(struct call *call, int language, word counts, word list, word comm) {
+    comm = comm_of(language, comm);
+    u64 sum = 0;
+    for (int i = 0, size = size_of(comm); i < size; i++) {
+        word type = language == C ? (open_mpi ? ((word *)list)[i] : (word)((int *)list)[i]) : (word)&((int *)list)[i];
+        sum += ((int *)counts)[i] * type_bytes(type_of(language, type));
+    }
+    all_of(call, sum, comm);
+}
+
+static int is_root(int language, word root, word comm) {
+    int rank = number(language, root);
+    return rank >= 0 && rank == rank_in(comm_of(language, comm));
+}
+
+/* Persistent requests: what Start sends was said when they were made. */
+
+#define PROMISED 1024
+static struct {
+    word request, comm;
+    u64 bytes;
+    int peer;
+} promised[PROMISED];
+
+static word request_at(int language, word at) { return language == C && open_mpi ? *(word *)at : (word) * (int *)at; }
+static int place_of(word request) { return (u64)(request * 0x9E3779B97F4A7C15ull) >> 54; }
+
+static void persistent(struct call *call, int language, word count, word type, word to, word comm, word request) {
+    int rank = number(language, to);
+    if (rank < 0) return;
+    word key = request_at(language, request), c = comm_of(language, comm);
+    u64 bytes = number(language, count) * type_bytes(type_of(language, type));
+    int peer = world_rank(c, rank);
+    (void)call;
+    lock();
+    for (int i = 0, place = place_of(key); i < PROMISED; i++, place = (place + 1) % PROMISED)
+        if (!promised[place].request || promised[place].request == key || promised[place].request == -1) {
+            promised[place].request = key, promised[place].comm = c;
+            promised[place].bytes = bytes, promised[place].peer = peer;
+            break;
+        }
+    unlock();
+}
+
+static int look_up(word key) {
+    for (int i = 0, place = place_of(key); i < PROMISED && promised[place].request; i++, place = (place + 1) % PROMISED)
+        if (promised[place].request == key) return place;
+    return -1;
+}
+
+static void start_keyed(struct call *call, word key) {
+    lock();
+    int place = look_up(key), peer = place < 0 ? 0 : promised[place].peer;
+    word comm = place < 0 ? 0 : promised[place].comm;
+    u64 bytes = place < 0 ? 0 : promised[place].bytes;
+    unlock();
+    if (place >= 0) sent(call, bytes, peer, comm);
+}
+
+static void startall(struct call *call, int language, word count, word requests) {
+    for (word i = 0, n = number(language, count); i < n; i++)
+        start_keyed(call, request_at(language, requests + i * (language == C && open_mpi ? sizeof(word) : sizeof(int))));
+}
+
+static void forget(word key) {
+    lock();
+    int place = look_up(key);
+    if (place >= 0) promised[place].request = -1;
+    unlock();
+}
+
+/* Beginning and end */
+
+static int room_for(size_t size) {
+    struct rlimit limit;
+    return !getrlimit(RLIMIT_FSIZE, &limit) && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > size);
+}
+
+static struct page *map_file(size_t size) {
+    int file = room_for(size) ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644) : -1;
+    if (file < 0) return NULL;
+    void *there = MAP_FAILED;
+    if (!posix_fallocate(file, 0, size)) there = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    else unlink(path);
+    close(file);
+    return there == MAP_FAILED ? NULL : there;
+}
+
+static void measure_cost(void) {
+    struct call call;
+    u64 began = nanoseconds(CLOCK_THREAD_CPUTIME_ID), ended = nanoseconds(CLOCK_THREAD_CPUTIME_ID), now;
+    piece = ~0ull;
+    last = bin_began = now = ticks();
+    for (int i = 0; i < CALIBRATED; i++) enter(&call, 0), leave(&call);
+    page->call_cost = ticks() - now;
+    page->reading_ns = ended - began;
+    memset(slots, 0, 2 * sizeof *slots);
+    memset(page->bins, 0, sizeof page->bins);
+    page->mpi = page->events = unread[0] = unread[1] = 0;
+}
+
+static void begin(u64 called) {
+    if (page || !*path) return;
+    void *known = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program may hold a copy of its own, which is the one that counts */
+    world = known ? (word)known : (word)find("ompi_mpi_comm_world");
+    open_mpi = world != 0;
+    if (!open_mpi) world = 0x44000000;
+    int rank = rank_in(world), size = size_of(world), peers = size < MOST_PEERS ? size : MOST_PEERS;
+    size_t at_peers = sizeof(struct page) + 2 * sizeof(struct slot), at_ring = at_peers + 2 * peers * sizeof(struct peer);
+    size_t whole = at_ring + (traced ? RING : 0) * sizeof(struct event);
+    struct page *made = map_file(whole);
+    if (!made) return;
+    slots = (struct slot *)(made + 1);
+    ring = (struct event *)((char *)made + at_ring);
+    made->bytes = whole, made->functions = FUNCTIONS, made->bin_count = BINS, made->ring = traced ? RING : 0;
+    made->peers = peers, made->peers_at = at_peers, made->ring_at = at_ring;
+    made->rank = rank, made->size = size, made->process = getpid(), made->table = TABLE;
+    made->bins_shown = FIRST_SHIFT << 1;
+    made->called = called;
+    is_main = 1;
+    page = made;
+    measure_cost();
+    made->clock[0].tick = first_tick, made->clock[0].ns = first_ns;
+    made->real_offset_ns = nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
+    read_ns = made->clock[1].ns = nanoseconds(CLOCK_MONOTONIC), read_cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    read_tick = made->clock[1].tick = ticks();
+    piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
+    piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
+    made->began = made->last = last = bin_began = ticks();
+    __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
+}
+
+static void end(u64 now, u64 how) {
+    if (!page || page->ended) return;
+    if (is_main && !page->inside) pass(0, now, now - last), read_clocks(0, now, 0);
+    page->how = how;
+    __atomic_store_n(&page->ended, now, __ATOMIC_RELEASE);
+}
+
+static word init_with(anything real, word a0, word a1, word a2, word a3, word a4) {
+    u64 called = ticks();
+    if (!real) return MISSING;
+    word answer = ((word(*)(word, word, word, word, word))real)(a0, a1, a2, a3, a4);
+    if ((int)answer == 0) begin(called);
+    return answer;
+}
+
+int MPI_Init(word a0, word a1) { return init_with(REAL("PMPI_Init"), a0, a1, 0, 0, 0); }
+int MPI_Init_thread(word a0, word a1, word a2, word a3) { return init_with(REAL("PMPI_Init_thread"), a0, a1, a2, a3, 0); }
+
+int MPI_Finalize(void) {
+    u64 now = ticks();
+    anything real = REAL("PMPI_Finalize");
+    end(now, BY_FINALIZE);
+    int answer = real ? ((int (*)(void))real)() : MISSING;
+    if (page) page->finalized = ticks();
+    return answer;
+}
+
+int MPI_Abort(word comm, word code) {
+    anything real = REAL("PMPI_Abort");
+    end(ticks(), BY_ABORT);
+    return real ? ((int (*)(word, word))real)(comm, code) : MISSING;
+}
+
+int MPI_Pcontrol(const int level, ...) {
+    if (page && is_main && !page->ended) {
+        u64 now = ticks();
+        if (level == 0 && !page->paused_since) {
+            pass(0, now, now - last);
+            page->paused_since = now;
+        } else if (level && page->paused_since) {
+            u64 ns = nanoseconds(CLOCK_MONOTONIC);
+            page->paused += now - page->paused_since;
+            page->paused_since = 0;
+            page->last = last = read_tick = now, read_ns = ns, read_cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+            unread[0] = unread[1] = 0;
+        }
+    }
+    return 0;
+}
+
+/* Fortran of Open MPI does not pass by the functions of C; that of MPICH does, and is counted there. */
+
+#define FORTRAN_LIFE(suffix)                                                                                        \
+    void mpi_init##suffix(word error) {                                                                             \
+        u64 called = ticks();                                                                                       \
+        anything real = REAL("pmpi_init" #suffix);                                                                  \
+        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_init" #suffix);                                           \
+        if (real) ((void (*)(word))real)(error);                                                                    \
+        begin(called);                                                                                              \
+    }                                                                                                               \
+    void mpi_init_thread##suffix(word wanted, word given, word error) {                                             \
+        u64 called = ticks();                                                                                       \
+        anything real = REAL("pmpi_init_thread" #suffix);                                                           \
+        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_init_thread" #suffix);                                    \
+        if (real) ((void (*)(word, word, word))real)(wanted, given, error);                                         \
+        begin(called);                                                                                              \
+    }                                                                                                               \
+    void mpi_finalize##suffix(word error) {                                                                         \
+        anything real = REAL("pmpi_finalize" #suffix);                                                              \
+        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_finalize" #suffix);                                       \
+        end(ticks(), BY_FINALIZE);                                                                                  \
+        if (real) ((void (*)(word))real)(error);                                                                    \
+        if (page) page->finalized = ticks();                                                                        \
+    }                                                                                                               \
+    void mpi_abort##suffix(word comm, word code, word error) {                                                      \
+        anything real = REAL("pmpi_abort" #suffix);                                                                 \
+        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_abort" #suffix);                                          \
+        end(ticks(), BY_ABORT);                                                                                     \
+        if (real) ((void (*)(word, word, word))real)(comm, code, error);                                            \
+    }
+
+FORTRAN_LIFE(_)
+FORTRAN_LIFE(_f08_)
+
+#include "wrappers.h"
+
+/* A child has the map of its parent until it executes another program. */
+static void in_child(void) { page = NULL; path[0] = 0; }
+
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+
+__attribute__((constructor)) static void prepare(void) {
+    const char *told = getenv("RANKWIRE_MPI_PROFILE"), *colon = told ? strchr(told, ':') : NULL;
+    if (!colon || strlen(colon) > sizeof path - 1) return;
+    traced = !strncmp(told, "trace:", 6);
+    strcpy(path, colon + 1);
+    choose_clock();
+    first_ns = nanoseconds(CLOCK_MONOTONIC), first_tick = ticks();
+    if (__register_atfork) __register_atfork(NULL, NULL, in_child, NULL);
+}
+
+__attribute__((destructor)) static void finish(void) { end(ticks(), BY_EXIT); }

@@ -1,0 +1,90 @@
+"""Time inside MPI of one trial: what is loaded into its ranks, and what they left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from analysis.catalogue import METRICS
+from analysis.mpi import profile as mpi_profile
+from analysis.mpi.record import NotAProfile, RankProfile, read
+from experiments import plain_files
+from experiments.errors import NotPlain
+from workers.errors import ProfileUnavailable
+from workers.launchers import Profile, Session
+from workers.profile.library import library, library_path
+from workers.trial.rank_usage import RankUsage
+
+FILE_LIMIT_BYTES: Final = 64 << 20
+_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
+_FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
+_NO_TWIN: Final = "needs twins of the trial on an ideal network (ideal: true, on the test-bed)"
+_NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
+
+
+@dataclass(frozen=True, slots=True)
+class InsideMpi:
+    """Metrics by catalogue identifier, tables for the page, and why metrics are absent."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    tables: Mapping[str, Any] | None = None
+    not_available: Mapping[str, str] = field(default_factory=dict)
+
+
+def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
+    """Return what the ranks of a trial load on these hosts, or why nothing."""
+    if level == "none":
+        return None, _NOT_ASKED
+    try:
+        return Profile(level, library(session.architecture())), ""
+    except ProfileUnavailable as error:
+        return None, str(error)
+
+
+def previewed(level: str) -> Profile | None:
+    """Return what will be loaded where nothing keeps it from being; nothing is built."""
+    try:
+        return None if level == "none" else Profile(level, library_path())
+    except ProfileUnavailable:
+        return None
+
+
+def absent(reason: str) -> InsideMpi:
+    """Return that there is no profile at all."""
+    return InsideMpi(not_available=dict.fromkeys(_IDENTIFIERS, reason))
+
+
+def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int) -> InsideMpi:
+    """Return what the ranks left. With one rank missing there are no metrics: a mean over some would look balanced."""
+    if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
+        return absent("no MPI library was seen in the program: it uses none, or is linked statically")
+    try:
+        profiles = [_read(report_dir, usage) for usage in usages]
+        if len(profiles) < ranks:
+            return absent(f"{len(profiles)} of {ranks} ranks left a profile")
+        metrics = mpi_profile.metrics(profiles)
+    except ValueError as error:
+        return absent(str(error))
+    tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
+    return InsideMpi(metrics, tables, dict.fromkeys(_FROM_TWINS, _NO_TWIN))
+
+
+def _file(report_dir: Path, rank: int) -> Path:
+    return report_dir / f"rank-{rank}.mpi"
+
+
+def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
+    """Raise NotAProfile with a sentence's part that names the rank."""
+    file = _file(report_dir, usage.rank)
+    try:
+        with plain_files.opened(file) as stream:
+            data = stream.read(FILE_LIMIT_BYTES)
+        return read(data, killed_ns=usage.ended_ns)
+    except FileNotFoundError:
+        raise NotAProfile(
+            f"rank {usage.rank} left no profile: its program never ended MPI_Init, is linked statically, or could not load the library"
+        ) from None
+    except (NotPlain, NotAProfile) as error:
+        raise NotAProfile(f"the profile of rank {usage.rank} cannot be read: {error}") from None
