@@ -10,6 +10,7 @@ from experiments.metrics import find
 
 _SECTIONS = {
     "run": "Run",
+    "mpi": "Inside MPI",
     "volume": "Volume and rate",
     "interarrival": "Inter-arrival",
     "tcp": "TCP",

@@ -45,6 +45,8 @@ def require_result(trial: Trial) -> None:
     assert values["packets"] > 100
     assert values["cpu_s"] > 0
     assert 0 < values["water.loop_time_s"] < values["elapsed_s"]
+    assert 0 < values["mpi_parallel_efficiency"] <= 1, trial.not_available
+    assert values["mpi_messages"] > 100
     assert trial.environment is not None
     assert not Lease.objects.exists()
 

@@ -1,0 +1,31 @@
+"""What Open MPI's own monitoring component counted: messages of the application from rank to rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+COUNTS = 66
+
+
+def options(place: Path) -> list[str]:
+    """Arguments of mpirun that switch it on. `pml ob1` alone would switch it off without a word."""
+    parameters = {
+        "pml": "ob1,monitoring",
+        "pml_monitoring_enable": "2",
+        "pml_monitoring_enable_output": "3",
+        "pml_monitoring_filename": str(place / "seen"),
+    }
+    return [word for name, value in parameters.items() for word in ("--mca", name, value)]
+
+
+def seen(place: Path) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
+    """(from, to) -> messages, bytes, messages by size: 0 empty, k floor(log2 bytes) + 1."""
+    rows = {}
+    for file in place.glob("seen.*.prof"):
+        for line in file.read_text().splitlines():
+            kind, *fields = line.split("\t")
+            if kind == "E":
+                source, target, size, messages, *counts = fields
+                numbers = [int(count) for count in ",".join(counts).split(",") if count.strip()]
+                rows[int(source), int(target)] = int(messages.split()[0]), int(size.split()[0]), numbers
+    return rows

@@ -1,0 +1,95 @@
+"""Messages and bytes, against Open MPI's own monitoring component: another program's count of the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.workers.profile import monitoring
+from tests.workers.profile.ranks import MPICH, OPEN_MPI, PROGRAMS, Ran, run
+
+Program = Callable[[str], Path]
+
+
+def monitored(argv: list[str | Path], place: Path, ranks: int) -> Ran:
+    ran = run(argv, place, ranks=ranks, launcher=[*OPEN_MPI, *monitoring.options(place)])
+    assert ran.status == 0, ran.output
+    assert len(ran.profiles) == ranks
+    return ran
+
+
+def counted(ran: Ran) -> dict[tuple[int, int], tuple[int, int]]:
+    return {
+        (rank, int(to)): (int(profile.peers[to, 0]), int(profile.peers[to, 1]))
+        for rank, profile in ran.profiles.items()
+        for to in np.flatnonzero(profile.peers[:, 0])
+    }
+
+
+@pytest.mark.parametrize("name", ["messages.c", "clocks.c", "old.f90", "f08.f90", "pickled.py"])
+def test_it_counts_messages_and_bytes_of_every_pair_as_the_library_does(
+    name: str, program: Program, tmp_path: Path
+) -> None:
+    ranks = 4 if name in ("messages.c", "pickled.py") else 2
+    argv: list[str | Path] = ["/usr/bin/python3", PROGRAMS / name] if name.endswith(".py") else [program(name)]
+    ran = monitored([*argv, "1", "2"] if name == "clocks.c" else argv, tmp_path, ranks)
+    seen = {pair: row[:2] for pair, row in monitoring.seen(tmp_path).items() if row[0]}
+    assert counted(ran) == seen
+    assert bool(seen) is (name != "clocks.c")
+
+
+def test_it_counts_sizes_of_messages_as_the_library_does(program: Program, tmp_path: Path) -> None:
+    ran = monitored([program("messages.c"), "plain"], tmp_path, 2)
+    seen = np.sum([row[2] for row in monitoring.seen(tmp_path).values()], axis=0)
+    ours = np.sum([profile.sizes[0] for profile in ran.profiles.values()], axis=0)
+    assert ours.sum() == 24
+    assert ours.tolist() == seen.tolist()
+
+
+def test_it_counts_what_a_persistent_request_sends_each_time(program: Program, tmp_path: Path) -> None:
+    """The component does not see them: three rounds of Startall and one Start of 700 bytes, by the program's text."""
+    ran = run([program("messages.c"), "persistent"], tmp_path, ranks=2)
+    assert counted(ran) == {(0, 1): (4, 2800), (1, 0): (4, 2800)}
+
+
+def test_it_names_world_ranks_across_an_intercommunicator(program: Program, tmp_path: Path) -> None:
+    """The component counts what the library says to make one, too."""
+    ran = run([program("messages.c"), "across"], tmp_path, ranks=4)
+    assert counted(ran) == {(0, 1): (1, 300), (2, 3): (1, 300)}
+
+
+def test_it_counts_what_ranks_hand_over_to_collectives(program: Program, tmp_path: Path) -> None:
+    ran = run([program("messages.c")], tmp_path, ranks=4)
+    carried = {
+        row.name: row.bytes
+        for row in ran.profiles[1].rows
+        if row.bytes and row.name in ("Allreduce", "Bcast", "Alltoall")
+    }
+    assert carried == {"Allreduce": 256, "Bcast": 256, "Alltoall": 64}
+    assert "Bcast" not in {row.name for row in ran.profiles[0].rows if row.bytes}
+
+
+@pytest.mark.parametrize("language", [[], ["Fortran"]])
+def test_it_counts_a_message_of_mpich_once_in_any_language(
+    language: list[str], program: Program, tmp_path: Path
+) -> None:
+    ran = run([program("mpich.c"), *language], tmp_path, launcher=MPICH)
+    assert ran.status == 0, ran.output
+    assert counted(ran) == {(0, 1): (1, 80)}
+    rows = {row.name: (row.calls, row.bytes) for row in ran.profiles[0].rows}
+    assert rows == {"Comm_split": (1, 0), "Send": (1, 80), "Allreduce": (1, 80)}
+
+
+def test_it_counts_every_kind_of_fortran_alike(program: Program, tmp_path: Path) -> None:
+    calls = []
+    for name in ("old.f90", "module.f90", "f08.f90"):
+        place = tmp_path / name
+        place.mkdir()
+        ran = run([program(name)], place)
+        assert ran.status == 0, ran.output
+        calls.append({row.name: (row.calls, row.bytes) for row in ran.profiles[0].rows})
+    assert calls[0] == {"Irecv": (1, 0), "Send": (1, 12), "Wait": (1, 0), "Allreduce": (1, 400)}
+    assert calls[1:] == [calls[0]] * 2

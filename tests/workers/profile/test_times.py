@@ -1,0 +1,33 @@
+"""Times against the program's own clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.mpi import profile as mpi_profile
+from tests.workers.profile.ranks import run
+
+Program = Callable[[str], Path]
+
+
+def test_it_sees_an_imbalance_of_two_to_one_as_the_program_does(program: Program, tmp_path: Path) -> None:
+    ran = run([program("clocks.c"), "20", "10"], tmp_path)
+    rows = [line.split() for line in ran.output.splitlines() if line[:2] in ("0 ", "1 ")]
+    told = {int(rank): (float(window_s), float(inside_s)) for rank, window_s, inside_s in rows}
+    assert len(told) == 2, ran.output
+    profiles = [ran.profiles[rank] for rank in (0, 1)]
+    for rank, profile in enumerate(profiles):
+        window_s, inside_s = told[rank]
+        assert profile.window_s == pytest.approx(window_s, rel=0.02)
+        assert profile.mpi_s == pytest.approx(inside_s, rel=0.02, abs=0.002)
+        assert sum(profile.bins) == pytest.approx(profile.mpi_s, rel=0.01)
+    useful = [window_s - inside_s for window_s, inside_s in told.values()]
+    measured = mpi_profile.metrics(profiles)
+    assert measured["mpi_load_balance"] == pytest.approx(sum(useful) / 2 / max(useful), rel=0.02)
+    assert measured["mpi_parallel_efficiency"] == pytest.approx(
+        sum(useful) / 2 / max(window_s for window_s, _ in told.values()), rel=0.02
+    )
+    assert measured["mpi_load_balance"] < 0.95
