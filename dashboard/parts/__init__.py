@@ -14,6 +14,7 @@ from dashboard.parts.curves import curves_part
 from dashboard.parts.effects import effects_part
 from dashboard.parts.envelope import envelope_part, envelope_summary
 from dashboard.parts.grid import grid_part
+from dashboard.parts.inside_mpi import inside_mpi_part
 from dashboard.parts.ladder import ladder_part, ladder_summary
 from dashboard.parts.measured import Measured
 from dashboard.parts.phases import phases_part, phases_summary
@@ -35,6 +36,7 @@ class Part:
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
+    ("inside-mpi", "Inside MPI: where the time of the ranks goes", "Inside MPI", inside_mpi_part),
     ("grid", "By two parameters, and against the link as measured", "By two parameters", grid_part),
     ("curves", "By message size", "By message size", curves_part),
     ("envelope", "Operating envelope", "Envelope", envelope_part),

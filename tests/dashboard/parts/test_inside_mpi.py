@@ -1,0 +1,57 @@
+"""The table of efficiencies by size: only where ranks left a profile, products of each other, coloured by what they ask for."""
+
+import re
+
+from django.urls import reverse
+
+from tests.dashboard.studies_measured import LADDER, measured, solve
+from tests.dashboard.texts import words_of
+
+SIZES = {
+    "name": "Water by size",
+    "workload": "water",
+    "parameters": {"molecules": 64},
+    "sweep": {"hosts": [1, 2, 4]},
+    "repetitions": 1,
+    "control": False,
+}
+
+
+def profiled(parameters):
+    hosts = parameters["hosts"]
+    balance, communication = 1.0, 1.0 - 0.15 * (hosts - 1)
+    return {
+        "elapsed_s": 10.0 / hosts,
+        "mpi_window_s": 8.0 / hosts,
+        "mpi_useful_s": 8.0 + hosts - 1,
+        "mpi_load_balance": balance,
+        "mpi_communication_efficiency": communication,
+        "mpi_parallel_efficiency": balance * communication,
+        "mpi_useful_share": 0.5,
+        "mpi_no_core_share": 0.1,
+        "mpi_on_cpu_share": 0.3,
+        "mpi_blocked_share": 0.1,
+        "mpi_profile_cost_share": 0.002,
+    }
+
+
+def test_it_shows_the_tree_by_size(page, library):
+    words = words_of(page, measured(library, SIZES, profiled))
+    assert "Inside MPI: where the time of the ranks goes" in words
+    assert "Global efficiency 100 % 75.6 % 40 %" in words
+    assert "Parallel efficiency 100 % 85 % 55 %" in words
+    assert "Computation scalability 100 % 88.9 % 72.7 %" in words
+    assert "Serialisation and transfer are not known" in words
+    assert "Counting took at most 0.2 % of the time" in words
+    assert "In MPI, off the processor 10 % 10 % 10 %" in words
+
+
+def test_it_colours_what_asks_for_attention(page, library):
+    experiment = measured(library, SIZES, profiled)
+    html = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
+    row = next(each for each in html.split("<tr") if ">Parallel efficiency<" in each)
+    assert re.findall(r"tone (ok|warn|bad)", row) == ["ok", "ok", "bad"]
+
+
+def test_it_stays_away_where_nothing_was_counted(page, library):
+    assert "Inside MPI" not in words_of(page, measured(library, LADDER, solve))
