@@ -12,15 +12,18 @@ import stat
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 MAGIC = b"\x7fELF\x02\x01"  # of 64 bits, the least significant byte first
 TYPE_LOAD, TYPE_DYNAMIC = 1, 2
-END, NEEDED, STRINGS, RPATH, RUNPATH = 0, 1, 5, 15, 29
+END, NEEDED, STRINGS, OWN_NAME, RPATH, RUNPATH = 0, 1, 5, 14, 15, 29
 SYSTEM_PLACES = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 LOADER_SETTINGS = "/etc/ld.so.conf.d"
 PARTS = re.compile(r"libmpi|libopen-(rte|pal)|libprrte")
 NOT_FOLLOWED = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux[^.]*)\.")
 PYTHON = re.compile(r"python[\d.]*")
+ALIKE = ("libmpi.so", "libmpi.so.12", "libmpi.so.40")
+INTERFACES = {"openmpi": "libmpi.so.40", "mpich": "libmpi.so.12", "impi": "libmpi.so.12"}
 CONTAINERS = ("apptainer", "singularity")
 WORD = re.compile(r"[^\s\"'`;|&()<>{}$=]+")
 MOST_TEXT_BYTES, MOST_WORDS, MOST_FILES, MOST_DYNAMIC_BYTES = 1 << 16, 400, 200, 1 << 22
@@ -86,18 +89,43 @@ def _text(file: Path) -> str:
 
 def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
     if PYTHON.fullmatch(file.name):
-        extensions = list(_mpi4py(file))
-        return _mpi_of(extensions[0], variables) if len(extensions) == 1 else []  # several: it chooses when it runs
+        # The directory's link is followed and the interpreter's not: that of a virtual environment leads out of it.
+        root = file.parent.resolve().parent
+        extensions = list(_mpi4py(root))
+        return (
+            _mpi_of(extensions[0], variables)
+            if len(extensions) == 1
+            else _taken_by_mpi4py(root, variables)
+            if extensions
+            else []
+        )
     return _libraries(file, variables.get("LD_LIBRARY_PATH", "").split(":"))
 
 
-def _mpi4py(python: Path) -> Iterator[Path]:
-    """The compiled part of mpi4py that an interpreter imports: of its own directories, else of those of the system's."""
-    # The directory's link is followed and the interpreter's not: that of a virtual environment leads out of it.
-    root = python.parent.resolve().parent
+def _mpi4py(root: Path) -> Iterator[Path]:
+    """The compiled parts of mpi4py that an interpreter of this prefix may import, one for each interface of libraries."""
     yield from root.glob("lib/python3*/site-packages/mpi4py/MPI.*.so")
     if str(root) == "/usr":
         yield from root.glob("lib/python3/dist-packages/mpi4py/MPI.*.so")
+
+
+def _taken_by_mpi4py(root: Path, variables: Mapping[str, str]) -> list[str]:
+    """What mpi4py's wheels load, which fit several libraries: the first beside the interpreter, else where the loader looks
+    (mpi4py/_mpiabi.py of version 4.1)."""
+    if (interface := variables.get("MPI4PY_MPIABI", "").lower()) in INTERFACES:
+        return [INTERFACES[interface]]
+    own = [] if str(root) == "/usr" else [str(root / "lib")]
+    named = [variables["MPI4PY_LIBMPI"]] if "MPI4PY_LIBMPI" in variables else []
+    for places in (own, [*variables.get("LD_LIBRARY_PATH", "").split(":"), *_system_places()]):
+        for name in (*named, *ALIKE):
+            where = _find(name, places)
+            if where is not None:
+                told = _dynamic(where)
+                return [
+                    str(where.with_name(told.name or where.name)),
+                    *(part for part in told.needed if PARTS.match(part)),
+                ]
+    return []
 
 
 def _libraries(file: Path, places: Sequence[str]) -> list[str]:
@@ -105,13 +133,15 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     waiting = [file]
     for each in waiting:  # it grows
-        needed, own = _dynamic(each)
+        needed, own, _name = _dynamic(each)
         here = [part.replace("$ORIGIN", str(each.parent)) for part in own]
         where = {name: _find(name, [*here, *places, *_system_places()]) for name in needed if name not in seen}
         found = [name for name in where if name.startswith("libmpi")]
         if found:
             files = [where[name] for name in found]
-            further = [name for path in files if path is not None for name in _dynamic(path)[0] if PARTS.match(name)]
+            further = [
+                name for path in files if path is not None for name in _dynamic(path).needed if PARTS.match(name)
+            ]
             return [*(str(where[name] or name) for name in found), *dict.fromkeys(further)]
         seen.update(where)
         if len(seen) <= MOST_FILES:
@@ -130,13 +160,24 @@ def _system_places() -> Iterator[str]:
         yield from (line.strip() for line in _text(file).splitlines() if line.startswith("/"))
 
 
-def _dynamic(file: Path) -> tuple[list[str], list[str]]:
-    """(names of the libraries that an ELF file needs, directories in which it looks for them); both empty for anything else."""
+class Dynamic(NamedTuple):
+    """Of an ELF file: the libraries that it needs, the directories in which it looks for them, and what it calls itself."""
+
+    needed: list[str]
+    places: list[str]
+    name: str
+
+
+NOTHING = Dynamic([], [], "")
+
+
+def _dynamic(file: Path) -> Dynamic:
+    """What an ELF file says of itself; nothing for anything else."""
     try:
         with file.open("rb") as stream:
             head = stream.read(64)
             if not head.startswith(MAGIC):
-                return [], []
+                return NOTHING
             start, size, count = *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)
             stream.seek(start)
             table = stream.read(min(size * count, MOST_TEXT_BYTES))
@@ -151,10 +192,11 @@ def _dynamic(file: Path) -> tuple[list[str], list[str]]:
             stream.seek(held[2] + address - held[3])
             strings = stream.read(MOST_DYNAMIC_BYTES)
     except (OSError, ValueError, struct.error, StopIteration):
-        return [], []  # a static program needs nothing
+        return NOTHING  # a static program needs nothing
 
     def text(offset: int) -> str:
         return strings[offset : strings.find(b"\0", offset)].decode(errors="replace")
 
     needed = [text(value) for tag, value in entries if tag == NEEDED]
-    return needed, [each for tag, value in entries if tag in (RPATH, RUNPATH) for each in text(value).split(":")]
+    places = [each for tag, value in entries if tag in (RPATH, RUNPATH) for each in text(value).split(":")]
+    return Dynamic(needed, places, next((text(value) for tag, value in entries if tag == OWN_NAME), ""))

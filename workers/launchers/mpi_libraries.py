@@ -10,7 +10,8 @@ OPEN_MPI: Final = "Open MPI"
 MPICH: Final = "MPICH or a library with its interface (Intel MPI, MVAPICH2)"
 _OWN_PARTS: Final = re.compile(r"libopen-(rte|pal)\.so|libprrte\.so")
 """What only Open MPI is made of: its old versions have the same libmpi.so.12 as MPICH's."""
-_MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so\.12(\.|$)")
+_MPICH: Final = re.compile(r"libmpich[a-z0-9]*\.so|libmpi(fort|cxx)?\.so($|\.12(\.|$))")
+"""Intel MPI may lie there without links, under the name alone."""
 _NEW_OPEN_MPI: Final = re.compile(r"libmpi\.so\.[2-9]\d(\.|$)")
 _HYDRA: Final = re.compile(r"Hydra |Intel\(R\) MPI|MVAPICH|mpich", re.IGNORECASE)
 
@@ -22,7 +23,7 @@ def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
     """
     open_mpi = any(map(_OWN_PARTS.match, libraries))
     for name in libraries:
-        if _NEW_OPEN_MPI.match(name) or (open_mpi and name.startswith("libmpi.so.")):
+        if _NEW_OPEN_MPI.match(name) or (open_mpi and re.match(r"libmpi\.so(\.|$)", name)):
             return OPEN_MPI, name
     return next(((MPICH, name) for name in libraries if _MPICH.match(name)), None)
 

@@ -90,7 +90,7 @@ def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
             seen = None
         if seen is not None:
             return seen
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)
     return None
 
 

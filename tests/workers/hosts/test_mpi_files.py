@@ -51,6 +51,21 @@ def test_it_looks_where_the_program_will_look(tmp_path: Path) -> None:
     assert loaded_by([program], {**PATHS, "LD_LIBRARY_PATH": str(tmp_path)}, "/") == [f"{tmp_path}/libmpich.so.12"]
 
 
+def test_it_knows_what_a_wheel_of_mpi4py_will_take(tmp_path: Path) -> None:
+    """A wheel fits several libraries, and takes the one of its own environment before that of the system."""
+    packages = tmp_path / "lib" / "python3.11" / "site-packages" / "mpi4py"
+    packages.mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.symlink_to("/usr/bin/python3")
+    for interface in ("mpich", "openmpi"):
+        (packages / f"MPI.{interface}.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
+    assert names(str(python), "solve.py")[0].startswith("libmpi.so.40")
+    assert names(str(python), "solve.py", MPI4PY_MPIABI="mpich") == ["libmpi.so.12"]
+    (tmp_path / "lib" / "libmpi.so.12").write_bytes(b"")
+    assert loaded_by([str(python), "solve.py"], PATHS, "/") == [f"{tmp_path}/lib/libmpi.so.12"]
+
+
 def test_it_sees_nothing_in_what_is_no_mpi_program(tmp_path: Path) -> None:
     odd = tmp_path / "odd"
     odd.write_bytes(b"\x7fELF\x02\x01" + b"\xff" * 100)

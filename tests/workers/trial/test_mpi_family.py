@@ -25,6 +25,8 @@ from workers.trial.mpi_family import MPICH, OPEN_MPI, launcher_of, library_of, w
         (["libmpi.so.12"], MPICH),
         (["libmpich.so.12.2.2"], MPICH),
         (["libmpichfort.so.12"], MPICH),
+        (["libmpi.so", "libopen-pal.so"], OPEN_MPI),
+        (["libmpi.so"], MPICH),
         (["libc.so.6", "libm.so.6"], None),
         ([], None),
     ],
