@@ -53,7 +53,10 @@ def test(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form of a cluster of the kind that ``kind`` names; on POST store it, or show the errors at their fields (422)."""
+    """The form of a cluster of the kind that ``kind`` names; on POST store it, or show the errors at their fields (422).
+
+    With ``test`` it is stored switched off and tested first: a worker, who tests, reads clusters and no forms.
+    """
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
     kinds = cluster_kinds.registry()
@@ -61,7 +64,10 @@ def new(request: HttpRequest) -> HttpResponse:
     kind = next((each for each in kinds if each.name == wanted), None)
     if kind is None:
         kind = next(each for each in kinds if not each.exists_everywhere)
-    return _form(request, ClusterForm(kind, texts=_texts(request)))
+    texts = _texts(request)
+    if texts is not None and "test" in texts:
+        texts.pop("enabled", None)
+    return _form(request, ClusterForm(kind, texts=texts))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,10 +110,22 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
         except InvalidSpec:
             status = 422
         else:
-            messages.success(request, f"{cluster.name} is saved.", extra_tags="ok")
-            return redirect("cluster", cluster.slug)
+            return _saved(request, cluster)
     shown = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
     return render(request, "clusters/form.html", shown, status=status)
+
+
+def _saved(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    if "test" in request.POST:
+        queue.ask_test(cluster)
+        messages.success(
+            request,
+            f"{cluster.name} is kept switched off until its settings are saved as taking experiments.",
+            extra_tags="ok",
+        )
+    else:
+        messages.success(request, f"{cluster.name} is saved.", extra_tags="ok")
+    return redirect("cluster", cluster.slug)
 
 
 def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -25,7 +25,7 @@ _GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
     ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
     ("Price of a run", "For what waiting costs: rent, or the price over the years of use.", 3),
-    ("Network", "What loads are held against on real hosts; otherwise what their network card tells.", 1),
+    ("Network", "What loads are held against on real hosts. A test of the cluster fills in what is not known.", 3),
 )
 """Headings of the form, each with so many facts in their order."""
 

@@ -63,6 +63,20 @@ class StatedFacts(BaseModel):
         None, title="Bandwidth", description="Of a host's link, with its unit: 10 Gbit/s."
     )
 
+    mtu: int | None = Field(
+        None,
+        ge=68,
+        le=65_536,
+        title="MTU",
+        description="Of the hosts' interfaces, in bytes; a test of the cluster finds it.",
+    )
+    offloads: str | None = Field(
+        None,
+        max_length=80,
+        title="Offloads",
+        description="What joins packets on the hosts' cards: tso, gso, gro, lro or off; a test of the cluster finds it.",
+    )
+
     @field_validator("currency")
     @classmethod
     def _is_short(cls, currency: str | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 
 from analysis.numbers import duration, grouped, plural
 from experiments import cluster_kinds
@@ -76,6 +76,14 @@ class Cluster(models.Model):
         trials = self.trials.filter(conditions__has_key=condition).order_by("-pk")
         conditions = trials.values_list("conditions", flat=True).first()
         return default if conditions is None else conditions[condition]
+
+    def fill_in(self, facts: Mapping[str, Any]) -> None:
+        """Keep what was found on the hosts; what somebody stated, or an earlier test found, stays."""
+        with transaction.atomic():
+            held = type(self).objects.select_for_update().get(pk=self.pk)
+            held.facts = {**facts, **held.facts}
+            held.save(update_fields=["facts"])
+        self.facts = held.facts
 
     @classmethod
     def require(cls, slug: str) -> Cluster:

@@ -10,16 +10,20 @@ import json
 import os
 import shutil
 import socket
+import statistics
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 NAMES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so")
+LARGE_BYTES = 1 << 20
 MPICH = {
     "comm": 0x44000000,
     "int": 0x4C000405,
     "sum": 0x58000003,
+    "byte": 0x4C00010D,
 }  # handles of the ABI that MPICH, Intel and MVAPICH2 share
 
 
@@ -47,7 +51,12 @@ def load(launcher: str) -> ctypes.CDLL:
 
 def handles(library: ctypes.CDLL) -> dict[str, Any]:
     if hasattr(library, "ompi_mpi_comm_world"):
-        named = {"comm": "ompi_mpi_comm_world", "int": "ompi_mpi_int", "sum": "ompi_mpi_op_sum"}
+        named = {
+            "comm": "ompi_mpi_comm_world",
+            "int": "ompi_mpi_int",
+            "sum": "ompi_mpi_op_sum",
+            "byte": "ompi_mpi_byte",
+        }
         return {
             name: ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, symbol)))
             for name, symbol in named.items()
@@ -63,6 +72,7 @@ def meet(library: ctypes.CDLL) -> dict[str, Any]:
     library.MPI_Comm_rank(handle["comm"], ctypes.byref(rank))
     library.MPI_Comm_size(handle["comm"], ctypes.byref(size))
     library.MPI_Allreduce(ctypes.byref(one), ctypes.byref(total), 1, handle["int"], handle["sum"], handle["comm"])
+    times = ping_pong(library, handle, rank.value) if size.value > 1 else {}
     words, length = ctypes.create_string_buffer(8192), ctypes.c_int(0)
     library.MPI_Get_library_version(words, ctypes.byref(length))
     library.MPI_Finalize()
@@ -71,8 +81,30 @@ def meet(library: ctypes.CDLL) -> dict[str, Any]:
         "rank": rank.value,
         "size": size.value,
         "sum": total.value,
+        **times,
         "library": " ".join(version.replace("Version:", "").split()),
     }
+
+
+def ping_pong(library: ctypes.CDLL, handle: dict[str, Any], rank: int) -> dict[str, float]:
+    """Half of the round trip of a small and of a large message between the first two ranks, s; the first one tells."""
+    times = {}
+    ignored = ctypes.c_void_p(None if hasattr(library, "ompi_mpi_comm_world") else 1)
+    for name, size, rounds in (("small_s", 1, 50), ("large_s", LARGE_BYTES, 3)):
+        message = ctypes.create_string_buffer(size)
+        place = (message, size, handle["byte"], 1 - rank, 0, handle["comm"])
+        trips = []
+        for _ in range(rounds if rank < 2 else 0):
+            begun = time.perf_counter()
+            if rank == 0:
+                library.MPI_Send(*place)
+            library.MPI_Recv(*place, ignored)
+            if rank == 1:
+                library.MPI_Send(*place)
+            trips.append((time.perf_counter() - begun) / 2)
+        if rank == 0:
+            times[name] = statistics.median(trips)
+    return times
 
 
 def main() -> None:

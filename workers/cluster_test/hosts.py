@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from workers.launchers import Session
 OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
 CLOCK_LIMIT_S: Final = 0.005
+PATH_MTU: Final = "Path MTU"
+_SMALLEST_MTU: Final = 576  # what every host must take (RFC 1122, 3.3.3)
+_PING_HEADERS: Final = 28  # of IPv4 and ICMP
 _QUESTIONS: Final = 8
 """The answer that came back fastest tells best."""
 _JOINING: Final = {
@@ -84,6 +88,12 @@ def offloads(found: Interfaces, refused: Mapping[str, str]) -> Step:
     if _is_loopback(found):
         return skipped(name, "One host: nothing goes over a wire.")
     on = {host: names for host, facts in found.items() if (names := _joined_by(facts))}
+    told = {"offloads": ", ".join(dict.fromkeys(name for names in on.values() for name in names)) or "off"}
+    return dataclasses.replace(_judged_offloads(found, on, refused), facts=told)
+
+
+def _judged_offloads(found: Interfaces, on: Mapping[str, Sequence[str]], refused: Mapping[str, str]) -> Step:
+    name = "Offloads"
     if not on:
         return ok(name, "Off", "Captures hold the frames of the wire.")
     device = next(iter(found.values())).get("name", "eth0")
@@ -121,6 +131,15 @@ def link(found: Interfaces) -> Step:
     told = ", ".join(amount(speed, "bit/s") for speed in sorted(speed for speed in speeds if speed)) or "speed not told"
     device = next(iter(found.values())).get("name", "")
     words = f"{device}: {told}; MTU {', '.join(f'{host} {size} B' for host, size in sizes.items())}."
+    known = [speed for speed in speeds if speed]
+    facts = {"mtu": min(size for size in sizes.values() if size)} if any(sizes.values()) else {}
+    if known and len(known) == len(speeds):
+        facts["link_bandwidth_bps"] = min(known)
+    return dataclasses.replace(_judged_link(sizes, speeds, told, words), facts=facts)
+
+
+def _judged_link(sizes: Mapping[str, Any], speeds: Collection[float | None], told: str, words: str) -> Step:
+    name = "Link"
     if len(set(sizes.values())) > 1:
         return warning(name, "MTU differs", words, "Give all hosts the same MTU, or large messages may hang.")
     if len(speeds) > 1:
@@ -128,6 +147,38 @@ def link(found: Interfaces) -> Step:
             name, "Speed differs", words, "The slowest port limits: is a cable or a switch port worse than others?"
         )
     return ok(name, f"{told}, {next(iter(sizes.values()))} B", words)
+
+
+def path_mtu(session: Session, found: Interfaces) -> Step:
+    """Whether packets as long as the interfaces allow get from the first host to the second one whole."""
+    if len(session.remote_keepers) < 2:
+        return skipped(PATH_MTU, "One machine: nothing stands between its hosts.")
+    first, second = session.hosts[:2]
+    keeper, mtu = session.remote_keepers[first], found[first].get("mtu") or 0
+    address = keeper.output(["getent", "ahostsv4", second]).split()[:1]
+    if not address or not keeper.output(["ping", "-V"]):
+        return skipped(PATH_MTU, f"ping is not installed on {first}." if address else f"{second} has no IPv4 address.")
+
+    def passes(size: int) -> bool:
+        argv = ["ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", str(size - _PING_HEADERS), *address]
+        return "bytes from" in keeper.output(argv)
+
+    if passes(mtu) or passes(mtu):  # a single one may be lost
+        return ok(PATH_MTU, f"{mtu} B", f"Packets of {mtu} B get from {first} to {second} in one piece.")
+    low, high = _SMALLEST_MTU, mtu
+    if not passes(low):
+        return skipped(PATH_MTU, f"{second} does not answer pings of {first}.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if passes(middle) else (low, middle)
+    device = found[first].get("name", "eth0")
+    return warning(
+        PATH_MTU,
+        f"{low} B of {mtu} B",
+        f"From {first} to {second} only packets up to {low} B get through, though the interface is told {mtu} B: large messages may hang.",
+        "Mend what stands between (a switch, a tunnel, the other host's MTU), or give all hosts the smaller one.",
+        f"sudo ip link set dev {device} mtu {low}",
+    )
 
 
 def disk(session: Session, scratch: str) -> Step:

@@ -19,8 +19,8 @@ from workers.launchers import Launcher, Session
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
-    "Launch command", "MPI hello across two hosts", "MPI hello across all hosts", "Capture permission", "Offloads", "Link",
-    "Free disk", "Clocks",
+    "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", "Offloads",
+    "Link", hosts.PATH_MTU, "Free disk", "Clocks",
 )  # fmt: skip
 Tell = Callable[[str, Sequence[Step]], None]
 
@@ -51,6 +51,8 @@ def run_asked(cluster: Cluster) -> bool:
             problem("Test", "Not ended", f"{type(error).__name__}: {error}", "This is a fault of Rankwire."),
         ]
     test.end([step.to_dict() for step in steps])
+    if not cluster.traits.on_this_machine:
+        cluster.fill_in({name: value for step in steps for name, value in step.facts.items()})
     return True
 
 
@@ -142,11 +144,11 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     steps.append(hosts.launch_command(session, session.usual_launch.program))
     hello_can_run = steps[-1].state == "ok"
     steps += _worlds(session, launcher, steps, tell) if hello_can_run else [
-        skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:4]
+        skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:5]
     ]  # fmt: skip
     tell("the network", steps)
     found = hosts.interfaces(session)
-    steps += [hosts.offloads(found, session.offloads_left), hosts.link(found)]
+    steps += [hosts.offloads(found, session.offloads_left), hosts.link(found), hosts.path_mtu(session, found)]
     tell("disks and clocks", steps)
     return [*steps, hosts.disk(session, own.scratch if own else "/"), hosts.clocks(session)]
 
@@ -155,18 +157,25 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
     """The MPI hello across two hosts, and across all of them where there are more; both are recorded."""
     two, everyone = session.hosts[:2], session.hosts
 
-    def hello(name: str, those: Sequence[str]) -> Step:
+    def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:
         tell(f"the {name}", steps)
         try:
-            return world.judged(name, world.greet(session, those, launcher.python), those, session.usual_launch.program)
+            greeting = world.greet(session, those, launcher.python)
         except TrialFailed as error:
-            return problem(name, "Failed", str(error))
+            return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
+        met = world.judged(name, greeting, those, session.usual_launch.program)
+        if met.state != "ok":
+            return met, skipped(world.PING_PONG, "Because the ranks did not meet.")
+        return met, world.ping_pong(greeting, those)
 
     def both() -> list[Step]:
         first = hello(ON_HOSTS[1] if len(two) > 1 else "MPI hello on one host", two)
         if len(everyone) <= len(two):
-            return [first]
-        wanted = first.state == "ok"
-        return [first, hello(ON_HOSTS[2], everyone) if wanted else skipped(ON_HOSTS[2], "Because it failed on two.")]
+            return [*first]
+        wanted = first[0].state == "ok"
+        return [
+            *first,
+            hello(ON_HOSTS[3], everyone)[0] if wanted else skipped(ON_HOSTS[3], "Because it failed on two."),
+        ]
 
     return world.recorded(session, both)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.models.cluster_test import OK, PROBLEM, SKIPPED, WARNING
@@ -11,7 +11,10 @@ from experiments.models.cluster_test import OK, PROBLEM, SKIPPED, WARNING
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``value`` is a few words, ``seen`` what was found and ``remedy`` what to do, in sentences; ``commands`` are to be copied."""
+    """``value`` is a few words, ``seen`` what was found and ``remedy`` what to do, in sentences; ``commands`` are to be copied.
+
+    ``facts``: what it says of the cluster, by the names of stated facts (`experiments.cluster_kinds.facts`).
+    """
 
     name: str
     state: str
@@ -19,6 +22,7 @@ class Step:
     seen: str = ""
     remedy: str = ""
     commands: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {

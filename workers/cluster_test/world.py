@@ -14,12 +14,14 @@ from typing import Any, Final
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import CaptureReport
 from workers.capture.options import CaptureOptions
+from workers.cluster_test.hello import LARGE_BYTES
 from workers.cluster_test.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
 
 HELLO: Final = Path(__file__).with_name("hello.py")
 LIMIT_S: Final = 60.0
+PING_PONG: Final = "Ping-pong between two hosts"
 _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
 
 
@@ -108,6 +110,21 @@ def _world(name: str, greeting: Greeting, hosts: Sequence[str], mpirun: str) -> 
         name,
         f"{plural(asked, 'rank')}, {amount(greeting.elapsed_s, 's')}",
         f"{library} on {', '.join(hosts)}: every rank met all others.",
+    )
+
+
+def ping_pong(greeting: Greeting, hosts: Sequence[str]) -> Step:
+    """How long a small and a large message took between two hosts that have met."""
+    times = next((rank for rank in greeting.ranks if "small_s" in rank), None)
+    if times is None:
+        return skipped(
+            PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not meet."
+        )
+    rate = amount(8 * LARGE_BYTES / times["large_s"], "bit/s")
+    return ok(
+        PING_PONG,
+        f"{amount(times['small_s'], 's')}, {rate}",
+        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of few.",
     )
 
 

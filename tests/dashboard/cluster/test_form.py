@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from experiments.cluster_kinds import registry
 from experiments.cluster_kinds.form import form_of
-from experiments.models import Cluster
+from experiments.models import Cluster, ClusterTest
 from tests.dashboard.texts import text_of
 
 RACK = {"name": "Bench rack", "kind": "ssh", "enabled": "on", "hosts": "n[1-3]", "user": "bench", "capture": "every"}
@@ -50,6 +50,22 @@ def test_it_stores_a_cluster_and_shows_it(set_up: Client) -> None:
     assert "every host" in text
     assert "bench" in text
     assert response.url in text_of(set_up.get(reverse("clusters")))
+
+
+def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Client) -> None:
+    assert "Test these settings" in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
+    wrong = set_up.post(reverse("cluster-new"), {**RACK, "hosts": "-x", "test": "on"})
+    assert (wrong.status_code, Cluster.objects.filter(slug="bench-rack").exists()) == (422, False)
+    response = set_up.post(reverse("cluster-new"), {**RACK, "test": "on"})
+    cluster = Cluster.objects.get(slug="bench-rack")
+    assert not cluster.enabled
+    assert not ClusterTest.objects.get(cluster=cluster).is_over
+    assert "kept switched off until its settings are saved" in text_of(set_up.get(response.url))
+    edit = reverse("cluster-edit", args=[cluster.slug])
+    assert "Test these settings" not in text_of(set_up.get(edit))
+    set_up.post(edit, {**RACK, "enabled": "on"})
+    cluster.refresh_from_db()
+    assert cluster.enabled
 
 
 def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import socket
 from typing import Any
@@ -14,6 +15,8 @@ from experiments.models import Cluster, ClusterTest, Lease, Trial
 from tests.experiments import factories
 from tests.workers.cluster_test.found import found
 from workers import reaper, tasks
+from workers.cluster_test import run as cluster_test
+from workers.cluster_test.step import ok
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,6 +39,9 @@ def test_two_virtual_hosts_meet_and_are_recorded(testbed_cluster: Cluster) -> No
     assert steps["MPI hello across two hosts"]["state"] == "ok", steps
     assert steps["Capture permission"]["state"] == "ok", steps
     assert steps["Offloads"]["value"] == "Off"
+    assert steps["Ping-pong between two hosts"]["state"] == "ok"
+    testbed_cluster.refresh_from_db()
+    assert "mtu" not in testbed_cluster.facts, "each trial makes its own link"
     test = ClusterTest.objects.get()
     assert test.is_over
     assert test.begun_at is not None
@@ -48,6 +54,7 @@ def test_one_host_has_no_wire(testbed_cluster: Cluster) -> None:
     steps = found("local", {})
     assert steps["MPI hello on one host"].state == "ok", steps
     assert steps["Link"].state == "skipped"
+    assert steps["Ping-pong between two hosts"].state == "skipped"
 
 
 def test_it_leaves_a_trial_alone_that_has_the_hosts(testbed_cluster: Cluster) -> None:
@@ -88,6 +95,20 @@ def test_changed_settings_make_it_outdated(testbed_cluster: Cluster) -> None:
     assert kept_of(cluster)["Settings"]["seen"].startswith("The settings of this ssh cluster are wrong")
     cluster.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
     assert ClusterTest.objects.get(cluster=cluster).is_outdated
+
+
+def test_what_was_found_fills_in_facts_that_nobody_stated(
+    testbed_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Cluster.objects.create(
+        slug="rack", name="Rack", kind="ssh", facts={"link_bandwidth_bps": 4e10, "hosts": 2}
+    )
+    told = {"link_bandwidth_bps": 1e10, "mtu": 9000, "offloads": "tso, gro"}
+    monkeypatch.setattr(cluster_test, "steps_of", lambda *_: [dataclasses.replace(ok("Link", "well"), facts=told)])
+    ClusterTest.ask(cluster)
+    tasks.test_cluster(cluster.pk)
+    cluster.refresh_from_db()
+    assert cluster.facts == {"link_bandwidth_bps": 4e10, "hosts": 2, "mtu": 9000, "offloads": "tso, gro"}
 
 
 def test_the_command_prints_every_step_and_fails_with_a_problem(testbed_cluster: Cluster) -> None:

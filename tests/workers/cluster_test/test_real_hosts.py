@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,12 @@ WELL = {
     "Start": "ok",
     "Launch command": "ok",
     "MPI hello across two hosts": "ok",
+    "Ping-pong between two hosts": "ok",
     "MPI hello across all hosts": "ok",
     "Capture permission": "ok",
     "Offloads": "ok",
     "Link": "ok",
+    "Path MTU": "ok",
     "Free disk": "ok",
     "Clocks": "ok",
 }
@@ -50,6 +53,10 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
     assert "n1 " in steps["Capture permission"].seen
     assert "n3 " in steps["Capture permission"].seen
     assert "MTU n1 1500 B, n2 1500 B, n3 1500 B" in steps["Link"].seen
+    assert steps["Path MTU"].value == "1500 B"
+    times = steps["Ping-pong between two hosts"]
+    assert re.fullmatch(r"[\d.]+\s.s, [\d.]+\s[MG]bit/s", times.value), times
+    assert (steps["Link"].facts["mtu"], steps["Offloads"].facts) == (1500, {"offloads": "off"})
     assert not any(step.remedy or step.commands for step in steps.values())
 
 
@@ -57,6 +64,7 @@ def test_mpich_meets_too(ssh_hosts: SshHosts) -> None:
     steps = found("ssh", ssh_hosts.settings(mpi="mpich"))
     assert states(steps)["MPI hello across two hosts"] == "ok", steps
     assert "MPICH" in steps["MPI hello across two hosts"].seen
+    assert states(steps)["Ping-pong between two hosts"] == "ok"
 
 
 def test_all_is_well_on_nodes_of_slurm(slurm: Slurm) -> None:
@@ -138,6 +146,10 @@ def test_offloads_and_unlike_mtus_are_told(ssh_hosts: SshHosts) -> None:
     assert (steps["Offloads"].state, steps["Offloads"].value) == ("warning", "On, 1 host")
     assert steps["Offloads"].commands == ("sudo ethtool -K eth0 tso off gso off",)
     assert (steps["Link"].state, steps["Link"].value) == ("warning", "MTU differs")
+    assert steps["Link"].facts["mtu"] == 1400
+    assert steps["Offloads"].facts == {"offloads": "tso, gso"}
+    assert steps["Path MTU"].state == "warning", steps["Path MTU"]
+    assert 1400 <= int(steps["Path MTU"].value.partition(" ")[0].replace("\u202f", "")) < 1500
 
 
 @pytest.mark.usefixtures("changed_interface")
