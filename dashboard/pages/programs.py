@@ -18,6 +18,7 @@ from dashboard.new.form import Field
 from experiments.access import may_register_programs
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program
+from experiments.workloads.command_parameters import MAX_INPUT_CHARACTERS
 from experiments.workloads.program import ProgramDefinition
 from workers import queue
 
@@ -62,6 +63,9 @@ _EXAMPLES: Final = {
     "keep": "['*.log']",
 }
 """Fields that are tables or lists: written as YAML."""
+_UPLOADS: Final = {"inputs": "decks"}
+"""Fields of which entries may be uploaded as files, under this name."""
+_MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
 _LONG: Final = ("program", "container", "success", "failure")
 
 
@@ -77,6 +81,7 @@ class Area(Field):
     """A field of several lines."""
 
     example: str = ""
+    upload: str = ""
 
     @property
     def lines(self) -> int:
@@ -96,6 +101,9 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     texts = {field: request.POST.get(field, "") for field in _fields()}
     try:
         definition = _definition(request.POST)
+        if uploaded := _uploaded(request):
+            definition["inputs"] = {**(definition.get("inputs") or {}), **uploaded}
+            texts["inputs"] = _as_yaml(definition["inputs"])
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, error)
@@ -124,9 +132,23 @@ def _definition(post: QueryDict) -> dict[str, Any]:
     return definition
 
 
+def _uploaded(request: HttpRequest) -> dict[str, str]:
+    """The texts of input files that were uploaded, by name. Raise InvalidSpec for what is no text."""
+    texts = {}
+    for file in request.FILES.getlist(_UPLOADS["inputs"]):
+        name = file.name or "file"
+        try:
+            texts[name] = file.read(_MOST_BYTES).decode().replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise InvalidSpec(
+                [FieldError("inputs", f"{name} is no text in UTF-8: give its path under decks")]
+            ) from None
+    return texts
+
+
 def _read(field: str, text: str) -> Any:
     if field in _EXAMPLES:
-        return yaml.safe_load(text)
+        return yaml.safe_load(f"{text}\n")  # the last line of a text ends too
     if field == "program":
         return shlex.split(text)
     return int(text) if field == "threads" and text.isdecimal() else text
@@ -138,8 +160,23 @@ def _texts(definition: Mapping[str, Any]) -> dict[str, str]:
     texts["program"] = shlex.join(definition.get("program", ()))
     for field in _EXAMPLES:
         held = definition.get(field)
-        texts[field] = yaml.safe_dump(held, sort_keys=False, allow_unicode=True, width=100).strip() if held else ""
+        texts[field] = _as_yaml(held) if held else ""
     return texts
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as they are, as people write them."""
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text_node)
+
+
+def _as_yaml(held: Any) -> str:
+    return yaml.dump(held, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).strip()
 
 
 def _form(
@@ -159,5 +196,6 @@ def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Fi
     if name == "program":
         hint = "As you would type it: ./solver control --steps={steps}"
     if name in _EXAMPLES:
-        return Area(name, label, texts[name], hint=hint, errors=told, example=_EXAMPLES[name])
+        upload = _UPLOADS.get(name, "")
+        return Area(name, label, texts[name], hint=hint, errors=told, example=_EXAMPLES[name], upload=upload)
     return Line(name, label, texts[name], hint=hint, errors=told, is_long=name in _LONG)

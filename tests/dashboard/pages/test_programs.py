@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import unescape
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
 from django.urls import reverse
 
@@ -41,7 +42,7 @@ def test_it_registers_what_the_form_says(maintainer):
         "title": "A solver",
         "program": ["/opt/solver", "control", "--steps={steps}"],
         "placeholders": {"steps": {"type": "integer", "minimum": 1, "default": 100}},
-        "inputs": {"control": "title = {steps} steps"},
+        "inputs": {"control": "title = {steps} steps\n"},
         "threads": 2,
         "extract": [{"name": "time_s", "unit": "s", "direction": "lower", "regex": r"time (\S+)"}],
         "keep": ["*.log"],
@@ -81,6 +82,33 @@ def test_it_shows_errors_at_their_field_and_keeps_what_was_typed(maintainer, wro
     assert words in text
     assert "A solver" in text
     assert Program.latest("solver") is None
+
+
+def test_input_files_can_be_uploaded(maintainer):
+    deck = SimpleUploadedFile("in.deck", b"run {steps}\r\nend\n")
+    form = {**FORM, "decks": [deck, SimpleUploadedFile("notes", b"none")]}
+    assert maintainer.post(reverse("program-new"), form).status_code == 302
+    texts = {"control": "title = {steps} steps\n", "in.deck": "run {steps}\nend\n", "notes": "none"}
+    assert Program.latest("solver").definition["inputs"] == texts
+    address = reverse("program", args=["solver"])
+    shown = "control: |\n  title = {steps} steps\nnotes: none\nin.deck: |\n  run {steps}\n  end"
+    assert "in.deck: |\n  run {steps}\n  end" in text_of(maintainer.get(address))
+    assert maintainer.post(address, {**FORM, "inputs": shown}).status_code == 302
+    assert Program.latest("solver").version == 1, "what is shown says the same when it is sent again"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("in.deck", b"\xff\xfe", "in.deck is no text in UTF-8"),
+        ("in.deck", b"x" * 200_001, "in.deck is longer than"),
+        ("my deck", b"run", "'my deck' cannot be the name of an input file"),
+    ],
+)
+def test_what_cannot_be_an_input_file_is_told_at_the_field(maintainer, name, content, words):
+    response = maintainer.post(reverse("program-new"), {**FORM, "decks": SimpleUploadedFile(name, content)})
+    assert response.status_code == 422
+    assert words in unescape(response.content.decode())
 
 
 def test_submitters_may_run_but_not_register(page):
