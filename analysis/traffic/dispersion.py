@@ -9,7 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-Counts = npt.NDArray[np.int64]
+from analysis.kernels import gaps as kernel
+
+Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
 _FEWEST_WINDOWS: Final = 20
 """Windows up to T/20: a variance of fewer numbers says nothing."""
@@ -23,7 +25,7 @@ _FEWEST_SCALES: Final = 5
 def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
     """Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991); {"window_s": [...], "idc": [...]}."""
     windows, values = [], []
-    cumulated = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    narrower: dict[int, Counts] = {}
     for step in range(16):
         width_ns = (1, 3)[step % 2] * 10 ** (6 + step // 2)
         if width_ns % bin_ns:
@@ -31,12 +33,21 @@ def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
         per_window = width_ns // bin_ns
         if len(counts) < _FEWEST_WINDOWS * per_window:
             break
-        numbers = np.diff(cumulated[::per_window])
+        tenth = narrower.get(width_ns // 10)
+        numbers = _summed(counts, per_window) if tenth is None else _summed(tenth, 10)
+        narrower[width_ns] = numbers
         mean = float(numbers.mean())
         if mean > 0:
             windows.append(width_ns / 1e9)
             values.append(float(numbers.var(ddof=1)) / mean)
     return {"window_s": windows, "idc": values}
+
+
+def _summed(counts: Counts, per_window: int) -> npt.NDArray[np.int64]:
+    """Sums of ``per_window`` successive counts each; what does not fill a window at the end is left out."""
+    sums = np.empty(len(counts) // per_window, np.int64)
+    kernel.sum_windows(counts, per_window, sums)
+    return sums
 
 
 def autocorrelation(counts: Counts) -> npt.NDArray[np.float64]:
@@ -79,7 +90,7 @@ def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     if len(counts) < _FEWEST_BINS_FOR_LAGS:
         return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
     per_bin = -(-len(counts) // _MOST_BINS_FOR_LAGS)
-    binned = counts[: len(counts) // per_bin * per_bin].reshape(-1, per_bin).sum(axis=1)
+    binned = _summed(counts, per_bin)
     r = autocorrelation(binned)
     best = _Peak(0.0, 0.0, True)
     for width in (1, 4, 16, 64):

@@ -15,6 +15,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from analysis.kernels import distributions as kernel
+
 Values = npt.NDArray[np.float64]
 Parameters = tuple[float, float]
 
@@ -126,15 +128,15 @@ def _fit_pareto(sample: Sample) -> Parameters:
 
 
 def _gamma_cdf(x: Values, p: Parameters) -> Values:
-    from scipy.special import gammainc  # scipy doubles the start-up time; only fits need it
-
-    return np.asarray(gammainc(p[0], x / p[1]))
+    shares = np.empty(len(x))
+    kernel.gamma_cdf(x, *p, shares)
+    return shares
 
 
 def _normal_cdf(x: Values, p: Parameters) -> Values:
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr((np.log(x) - p[0]) / p[1]))
+    shares = np.empty(len(x))
+    kernel.normal_cdf(np.log(x), *p, shares)
+    return shares
 
 
 DISTRIBUTIONS: Final = (

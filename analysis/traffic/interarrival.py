@@ -20,8 +20,8 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p95_s": 0.95,
     "interarrival_p99_s": 0.99,
 }
-MOST_GAPS: Final = 1 << 23
-"""Gaps are kept one by one up to 64 MiB; longer captures keep them grouped by 0.1 %, and say so."""
+MOST_GAPS: Final = 1 << 21
+"""Gaps are kept one by one up to 8 MiB; longer captures keep them grouped by 0.1 %, and say so."""
 _CURVE_POINTS: Final = 200
 
 
@@ -30,7 +30,9 @@ class GapStore:
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
-        self._kept: list[Gaps] | None = []
+        self._kept: list[npt.NDArray[np.int32]] | None = []
+        self._wide: list[Gaps] = []
+        """Those that are negative or longer than 2.1 s."""
         self._histogram = np.zeros(kernel.BINS, np.int64)
         self._signs = np.zeros(3, np.int64)
         self._square_sum = np.zeros(1)
@@ -38,12 +40,17 @@ class GapStore:
 
     def add(self, gaps: Gaps) -> None:
         """Gaps in ns, in file order."""
-        kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
         self.count += len(gaps)
         if self.count > self._most:
             self._kept = None
-        elif self._kept is not None:
-            self._kept.append(gaps)
+            self._wide.clear()
+        room = len(gaps) if self._kept is not None else 0
+        narrow, wide = np.empty(room, np.int32), np.empty(room, np.int64)
+        narrows, wides = kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum, narrow, wide)
+        if self._kept is not None:
+            self._kept.append(narrow[:narrows])
+        if wides:
+            self._wide.append(wide[:wides].copy())
 
     @property
     def exact(self) -> bool:
@@ -60,16 +67,13 @@ class GapStore:
 
     def ordered(self) -> npt.NDArray[Any]:
         """All gaps ascending. Only while ``exact``."""
-        kept = self._kept or []
-        longest = self._bins_used()
-        narrow = np.int32 if longest < kernel.NARROW_BINS and not self._signs[kernel.NEGATIVE] else np.int64
-        gaps: npt.NDArray[Any] = np.concatenate([np.zeros(0, narrow), *kept], dtype=narrow, casting="unsafe")
-        gaps.sort()  # 32 bits take half the time of 64
-        return gaps
-
-    def _bins_used(self) -> int:
-        filled = np.flatnonzero(self._histogram)
-        return int(filled[-1]) + 1 if len(filled) else 0
+        narrow = np.concatenate([np.zeros(0, np.int32), *(self._kept or [])])
+        kernel.sort_narrow(narrow, np.empty_like(narrow))
+        if not self._wide:
+            return narrow
+        wide = np.sort(np.concatenate(self._wide))
+        negative = int(np.searchsorted(wide, 0))
+        return np.concatenate([wide[:negative], narrow, wide[negative:]])
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
@@ -107,6 +111,7 @@ class InterarrivalResult:
         self._duration_ns = duration_ns
         self._counts, self._bin_ns = counts, bin_ns
         self._ordered = gaps.ordered() if gaps.exact else None
+        self._grouped = gaps.grouped()
         self.metrics: dict[str, float] = {}
         self.not_available: dict[str, str] = {}
         self.details: dict[str, Any] = {}
@@ -130,7 +135,7 @@ class InterarrivalResult:
     def _quantile(self, share: float) -> float:
         if self._ordered is not None:
             return sorted_quantile(self._ordered, share)
-        values, counts = self._gaps.grouped()
+        values, counts = self._grouped
         place = (self._gaps.count - 1) * share - self._gaps.below_positive()
         if place < 0:
             return 0.0
@@ -138,7 +143,7 @@ class InterarrivalResult:
 
     def _ccdf(self) -> dict[str, list[float]]:
         """P(D > x) at no more than 200 of the groups, evenly spaced among those that occur."""
-        values, counts = self._gaps.grouped()
+        values, counts = self._grouped
         if not len(values):
             return {"gap_s": [], "share_longer": []}
         longer = 1 - (np.cumsum(counts) + self._gaps.below_positive()) / self._gaps.count
@@ -163,7 +168,7 @@ class InterarrivalResult:
 
     def _fit(self, bootstrap: int) -> None:
         """Zero gaps lie below the clock's resolution and negative ones are none; neither has a likelihood."""
-        values, counts = self._gaps.grouped()
+        values, counts = self._grouped
         try:
             sample = fits.Sample.of(values / 1e9, counts.astype(np.float64))
         except ValueError as error:

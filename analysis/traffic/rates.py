@@ -13,6 +13,7 @@ from analysis.kernels import rates as kernel
 from analysis.kernels.rates import ALL, MPI
 from analysis.packets import NO_TIME, PacketTable
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 MS: Final = 1_000_000
@@ -26,8 +27,8 @@ MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 21
 """Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
-MOST_STAMPS: Final = 1 << 21
-"""Different stamps within 100 ms that are kept for sliding windows: twenty million packets per second, 48 MiB. A power of two."""
+MOST_STAMPS: Final = 1 << 20
+"""Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
 _SIZES: Final = 1 << 16
 _NO_PACKETS: Final = "no packets"
 
@@ -157,7 +158,7 @@ class RateAccumulator:
             longest_reversal_ns=longest,
             origin_ns=self._origin_ns,
             bin_ns=self._bin_ns,
-            bins=self._counts[rows].sum(axis=0, dtype=np.int64),
+            bins=self._counts[rows].sum(axis=0, dtype=np.int32),
             series_ns=self._series_ns,
             points=self._series[rows].sum(axis=0),
             peaks=self._peak[scope].tolist(),
@@ -178,7 +179,7 @@ class ScopeRates:
     longest_reversal_ns: int
     origin_ns: int | None
     bin_ns: int
-    bins: Int64
+    bins: Int32
     series_ns: int
     points: Int64
     peaks: list[int]
@@ -202,10 +203,11 @@ class ScopeRates:
         counts = [self.larger[size] for size in larger]
         return np.append(sizes, larger).astype(np.int64), np.append(self.sizes[sizes], counts).astype(np.int64)
 
-    def counts(self) -> Int64:
+    def counts(self) -> Int32:
         """Packets per ``bin_ns`` from the bin of the first packet to that of the last."""
-        filled = np.flatnonzero(self.bins)
-        return self.bins[filled[0] : filled[-1] + 1] if len(filled) else self.bins[:0]
+        filled = self.bins != 0
+        first, behind = int(filled.argmax()), len(filled) - int(filled[::-1].argmax())
+        return self.bins[first:behind] if filled[first] else self.bins[:0]
 
     def without_time(self) -> str | None:
         """Why quantities over time do not exist, or None when they do."""
