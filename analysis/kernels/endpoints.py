@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from analysis.kernels import jit
@@ -33,7 +35,10 @@ TABLES = np.dtype(
 """Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
-FLOW = np.dtype([("key", "u8"), ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("identity", "u8")])
+FLOW = np.dtype(
+    [("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("network", "u8"), ("protocol", "u1")], align=True
+)
+"""Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here."""
 SLOT = np.dtype([("entry", "i4")])
 
 tables_at = record_at(TABLES)
@@ -44,6 +49,8 @@ slot_at = record_at(SLOT)
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _32 = np.uint64(32)
 _29 = np.uint64(29)
+_8 = np.uint64(8)
+_255 = np.uint64(255)
 
 
 @jit
@@ -91,6 +98,18 @@ def flow_key(source: int, sport: int, destination: int, dport: int) -> np.uint64
 
 
 @jit
+def identity_of(flow: Any) -> np.uint64:
+    return np.uint64(np.uint64(flow.protocol) | flow.network << _8)
+
+
+@jit
+def _is_between(flow: Any, source: int, sport: int, destination: int, dport: int) -> bool:
+    if flow.a == source and flow.a_port == sport and flow.b == destination and flow.b_port == dport:
+        return True
+    return bool(flow.b == source and flow.b_port == sport and flow.a == destination and flow.a_port == dport)
+
+
+@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
     """Index of the unordered 4-tuple with ``identity`` (protocol | virtual network << 8), entered when new; -1 when the table is full."""
     known = tables_at(tables, 1, 0)
@@ -100,7 +119,7 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     while entry != 0:
         flow = flow_at(known.flow_list, known.flow_room, entry - 1)
-        if flow.key == key and flow.identity == identity:
+        if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
             return entry - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
@@ -108,8 +127,8 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
         known.packets_beyond_flow_limit += 1
         return -1
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
-    flow.key = key
-    flow.identity = identity
+    flow.network = identity >> _8
+    flow.protocol = identity & _255
     flow.a = source
     flow.a_port = sport
     flow.b = destination
@@ -126,7 +145,8 @@ def reenter_flows(tables: int) -> None:
     mask = known.flow_slot_count - 1
     for index in range(known.flows):
         flow = flow_at(known.flow_list, known.flow_room, index)
-        place = slot_of(mix(flow.key, flow.identity), mask)
+        key = flow_key(signed(flow.a), signed(flow.a_port), signed(flow.b), signed(flow.b_port))
+        place = slot_of(mix(key, identity_of(flow)), mask)
         while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
             place = (place + 1) & mask
         slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1

@@ -36,6 +36,7 @@ def open_connection(connections: Any, sides: Any, store: Any, flow: int) -> int:
     connection.last_ns = NO_TIME
     connection.final_ack_ns = NO_TIME
     connection.jobid = UNKNOWN
+    connection.rest = UNKNOWN
     for k in range(2 * index, 2 * index + 2):
         side = sides[k]
         side.isn = UNKNOWN
@@ -121,13 +122,18 @@ def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
     side.window_count += 1
     side.window_min = min(side.window_min, window)
     side.last_window = window
-    if window == 0:
-        side.last_window_bytes = 0
-        if not flags & FIN:
-            side.zero_window_events += 1
-    elif side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
-        side.last_window_bytes = window
-    elif side.wscale != NO_SYN and peer.wscale != NO_SYN:
-        side.last_window_bytes = window << side.wscale
-    else:
-        side.last_window_bytes = UNKNOWN
+    side.last_window_bytes = scaled_window(side, peer, window)
+    if window == 0 and not flags & FIN:
+        side.zero_window_events += 1
+
+
+@jit
+def scaled_window(side: Any, peer: Any, window: int) -> int:
+    """Bytes of the raw field ``window`` of a segment that is no SYN; UNKNOWN where a SYN is missing."""
+    if window <= 0:
+        return window
+    if side.wscale == UNKNOWN or peer.wscale == UNKNOWN:
+        return window
+    if side.wscale != NO_SYN and peer.wscale != NO_SYN:
+        return signed(window << side.wscale)
+    return UNKNOWN

@@ -29,6 +29,13 @@ def count_series(samples: Any, following: Any) -> None:
 
 
 @jit
+def renumber_series(samples: Any, numbers: Any) -> None:
+    """Series k becomes ``numbers[k]``."""
+    for i in range(len(samples)):
+        samples[i].series = numbers[samples[i].series]
+
+
+@jit
 def place_values(samples: Any, places: Any, left_out: Any, values: Any) -> None:
     """Write every value at its series' next place, and move that place on, but for the series ``left_out``."""
     for i in range(len(samples)):

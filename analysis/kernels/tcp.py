@@ -11,6 +11,7 @@ from analysis.kernels.opening import end_handshake, open_connection, read_syn, r
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.segments import acknowledge_bytes, gap_below, node_at, release, see_bytes, send_bytes
+from analysis.kernels.set_aside import NOTHING_KEPT, goes_on, take_up
 from analysis.kernels.tcp_state import (
     HANDSHAKE_SYN_ACK,
     IN_FLIGHT_BYTES,
@@ -274,21 +275,26 @@ def _lacks_room(store: Any) -> bool:
     """Whether the next packet might need an entry that is not there, and more may be had."""
     spare = store.node_room - store.nodes_used + store.free_nodes
     return (
-        (store.connections == store.connection_room and not store.connections_full)
-        or (spare < store.max_gaps + NODES_PER_PACKET and not store.nodes_full)
-        or store.samples_used + SAMPLES_PER_PACKET > store.sample_room
-    )
+        spare < store.max_gaps + NODES_PER_PACKET and not store.nodes_full
+    ) or store.samples_used + SAMPLES_PER_PACKET > store.sample_room
+
+
+@jit
+def _lacks_connections(store: Any) -> bool:
+    return bool(store.connections == store.connection_room and not store.connections_full)
 
 
 @jit
 def _reopen(connections: Any, sides: Any, store: Any, flow: int, index: int) -> int:
-    """A new connection on ``flow``, in place of ``index`` (UNKNOWN: none); UNKNOWN when no more can be followed."""
-    if index != UNKNOWN:
+    """A connection on ``flow``, in place of ``index`` (UNKNOWN: none) or taken up again; UNKNOWN when no more can be followed."""
+    if index >= 0:
         release(sides[2 * index], store)
         release(sides[2 * index + 1], store)
     if store.connections == store.connection_room:
         store.untracked += 1
         return UNKNOWN
+    if index <= NOTHING_KEPT:
+        return take_up(connections, sides, store, flow, index)
     return open_connection(connections, sides, store, flow)
 
 
@@ -315,16 +321,23 @@ def follow_packets(
             return i
         direction = 1 if kind[i] & REVERSE else 0
         index = signed(current[flow[i]])
-        if index == UNKNOWN or (
+        if index <= NOTHING_KEPT and goes_on(store, index, direction, flags, signed(seq[i])):
+            if _lacks_connections(store):
+                return i
+            index = _reopen(connections, sides, store, signed(flow[i]), index)
+            current[flow[i]] = index
+        elif index < 0 or (
             flags & (SYN | RST) == SYN
             and starts_anew(
                 sides[2 * index + direction], sides[2 * index + 1 - direction], flags, signed(seq[i]), signed(ack[i])
             )
         ):
-            index = _reopen(connections, sides, store, signed(flow[i]), index)
+            if _lacks_connections(store):
+                return i
+            index = _reopen(connections, sides, store, signed(flow[i]), max(index, UNKNOWN))
             current[flow[i]] = index
-            if index == UNKNOWN:
-                continue
+        if index == UNKNOWN:
+            continue
         connection_of[i] = index
         _read_packet(
             connections[index], sides[2 * index + direction], sides[2 * index + 1 - direction], store, index, direction,

@@ -2,7 +2,7 @@
 
 Row ``2 * connection`` of the directions is the side that sends without ``REVERSE``, row ``2 * connection + 1`` the other.
 Sequence numbers are kept unwrapped: 64-bit offsets from ``base``, the first number seen, so that 4 GiB are no boundary.
-Times are nanoseconds; lengths, windows and offsets are bytes.
+Times are nanoseconds; lengths, windows and offsets are bytes. What counts packets has 32 bits: four billion in one direction.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ COUNTERS: Final = (
 """Columns of DIRECTION that add up over directions, connections and captures."""
 
 DIRECTION: Final = np.dtype(
-    [(name, np.int64) for name in COUNTERS]
+    [(name, np.int64 if name.endswith("_bytes") else np.uint32) for name in COUNTERS]
     + [
         # windows: raw fields summed, because the scale is known only when both SYNs have been seen
-        ("window_sum", np.int64), ("window_count", np.int64), ("window_min", np.int64),
-        ("syn_window_sum", np.int64), ("syn_window_count", np.int64), ("syn_window_min", np.int64),
+        ("window_sum", np.int64), ("window_count", np.uint32), ("window_min", np.int64),
+        ("syn_window_sum", np.int64), ("syn_window_count", np.uint32), ("syn_window_min", np.int64),
         ("in_flight_max", np.int64), ("rtt_min_ns", np.int64),
         # sequence space of this side's bytes
         ("isn", np.int64), ("base", np.int64), ("highest", np.int64), ("last_start", np.int64),
-        ("acked", np.int64), ("acked_known", np.int64), ("unseen_ack_ns", np.int64),
+        ("acked", np.int64), ("acked_known", np.int32), ("unseen_ack_ns", np.int64),
         # bytes that a probe of a closed window alone has carried: sent again, they are no retransmission
         ("probe_start", np.int64), ("probe_end", np.int64),
         # bytes seen: the topmost run here, the runs below it in a list, highest first
         ("run_start", np.int64), ("run_end", np.int64), ("run_opened_ns", np.int64),
-        ("runs", np.int64), ("runs_below", np.int64), ("gap_opened_ns", np.int64),
+        ("runs", np.int32), ("runs_below", np.int32), ("gap_opened_ns", np.int64),
         # bytes sent and not acknowledged yet, lowest first
-        ("oldest", np.int64), ("newest", np.int64), ("outstanding", np.int64),
+        ("oldest", np.int32), ("newest", np.int32), ("outstanding", np.int32),
         # what this side said last
-        ("last_window", np.int64), ("last_window_bytes", np.int64), ("repeats", np.int64), ("wscale", np.int64),
+        ("last_window", np.int32), ("last_window_bytes", np.int64), ("repeats", np.int32), ("wscale", np.int32),
         ("syn_ns", np.int64), ("vpid", np.int64),
     ],
     align=True,
@@ -54,7 +54,7 @@ CONNECTION: Final = np.dtype(
     [
         ("flow", np.int64), ("initiator", np.int64), ("handshake", np.int64),
         ("first_ns", np.int64), ("last_ns", np.int64), ("final_ack_ns", np.int64), ("jobid", np.int64),
-        ("btl_handshakes", np.int64),
+        ("btl_handshakes", np.int64), ("resumed", np.int64), ("rest", np.int64),
     ],
     align=True,
 )  # fmt: skip
@@ -86,6 +86,7 @@ STORE: Final = np.dtype(
         ("free_nodes", np.int64), ("nodes_full", np.int64), ("max_outstanding", np.int64), ("max_gaps", np.int64),
         ("samples", np.int64), ("sample_room", np.int64), ("samples_used", np.int64), ("draw_limit", np.int64),
         ("connections", np.int64), ("connection_room", np.int64), ("connections_full", np.int64), ("untracked", np.int64),
+        ("rests", np.int64), ("rest_room", np.int64), ("resumed", np.int64), ("interrupted", np.int64),
     ],
     align=True,
 )  # fmt: skip

@@ -31,9 +31,9 @@ from analysis.kernels import chains as kernel
 from analysis.packets import NO_TIME, PacketTable
 
 IDS: Final = ("chain_latency_s", "chain_messages", "chain_volume_s", "chain_retransmission_s")
-MOST_HOSTS: Final = 4096
-MOST_FLOWS: Final = 1 << 17
-"""Beyond them packets are left out; memory stays bounded."""
+MOST_HOSTS: Final = 2048
+MOST_FLOWS: Final = 1 << 15
+"""Beyond them no chain is followed any more; memory stays bounded."""
 _USUAL_RATE_BPS: Final = 1e9
 """Weighs bytes against waits where the rate of the links is not known."""
 _BURST_BYTES: Final = 2 * 1514
@@ -44,7 +44,7 @@ Records = npt.NDArray[np.void]
 
 def _grown(old: Records, rows: int, **fresh: int) -> Records:
     """``rows`` rows at least; new ones are zero, but for the fields ``fresh``."""
-    new = np.zeros((max(rows - len(old), len(old)), *old.shape[1:]), old.dtype)
+    new = np.zeros((max(rows - len(old), len(old) // 2), *old.shape[1:]), old.dtype)
     for name, value in fresh.items():
         new[name] = value
     return np.concatenate([old, new])
@@ -66,7 +66,11 @@ class ChainAccumulator:
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
         self._seen = [len(table.hosts), len(table.flow_endpoints)]
-        self._make_room(min(self._seen[0], MOST_HOSTS), min(self._seen[1], MOST_FLOWS))
+        if self._seen[0] > MOST_HOSTS or self._seen[1] > MOST_FLOWS:
+            self._hosts, self._pending = self._hosts[:0].copy(), self._pending[:0].copy()
+            self._hands, self._ways = self._hands[:0].copy(), self._ways[:0].copy()
+            return
+        self._make_room(*self._seen)
         kernel.follow_chains(
             table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
             table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending, self._hands, self._ways,

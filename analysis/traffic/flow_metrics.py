@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from analysis.kernels import tcp_state as state
 from analysis.traffic.flow_records import rtt_samples
+from analysis.traffic.set_aside import HALVES, Aside, medians
 
 Pair = tuple[float, float]
 """Median and 95 % quantile of all samples together, NaN where there are none."""
@@ -21,7 +23,6 @@ SUMMED: Final = (
     "acked_unseen_segments", "goodput_bytes",
 )  # fmt: skip
 _TIMES: Final = ("rtt_min_s", "rtt_median_s", "rtt_p95_s")
-_HALVES: Final = ("rtt_handshake_s", "rtt_half_a_s", "rtt_half_b_s")
 _WINDOWS: Final = ("window_mean_bytes", "window_min_bytes")
 _FLIGHTS: Final = ("bytes_in_flight_max", "bytes_in_flight_p95")
 _CONNECTIONS: Final = ("connections", "flows_without_handshake", "aborted_connections")
@@ -30,7 +31,7 @@ IDS: Final = (
     *SUMMED,
     *_WINDOWS,
     *_FLIGHTS,
-    *_HALVES,
+    *HALVES,
     "rtt_samples",
     *_TIMES,
     "response_latency_s",
@@ -46,24 +47,32 @@ def capture_metrics(
     rtt_ns: Pair,
     response_ns: Pair,
     in_flight_bytes: Pair,
+    aside: Sequence[Aside] = (),
 ) -> tuple[Numbers, Reasons]:
     """Over the connections ``records`` (C,) of dtype FLOW: counts summed, samples pooled, handshake times by their median.
 
     ``windows`` is (C, 2), sum and number of advertised windows. bdp_bytes is the largest of any connection.
+    ``aside``: connections that are no longer followed; one row of the records, marked as resumed, stands for each of these groups.
     """
-    metrics: Numbers = {"connections": len(records)}
-    if not len(records):
+    begun = ~records["resumed"]
+    metrics: Numbers = {"connections": int(np.count_nonzero(begun)) + sum(part.connections for part in aside)}
+    if not metrics["connections"]:
         return metrics, dict.fromkeys(IDS[1:], "no TCP connection")
     missing: Reasons = {}
-    opened = records["syns_ab"] + records["syns_ba"]
-    metrics["flows_without_handshake"] = int(np.count_nonzero(opened == 0))
+    unopened = records["syns_ab"] + records["syns_ba"] == 0
+    metrics["flows_without_handshake"] = int(np.count_nonzero(unopened & begun))
     metrics["aborted_connections"] = int(np.count_nonzero(records["aborted"]))
+    halves = {name: float(np.median(values)) for name in HALVES if len(values := _timed(records, name))}
+    if aside:
+        metrics["flows_without_handshake"] += sum(part.without_handshake for part in aside)
+        metrics["aborted_connections"] += sum(part.aborted for part in aside)
+        halves = medians(records, aside)
     for name in SUMMED:
         metrics[name] = int(records[f"{name}_ab"].sum() + records[f"{name}_ba"].sum())
     for part in (
         _window_metrics(records, windows, metrics),
         _flight_metrics(records, in_flight_bytes, metrics),
-        _handshake_metrics(records, metrics),
+        _handshake_metrics(records, halves, metrics),
         _rtt_metrics(records, rtt_ns, response_ns, metrics),
     ):
         missing |= part
@@ -89,15 +98,18 @@ def _flight_metrics(records: npt.NDArray[np.void], in_flight_bytes: Pair, metric
     return {}
 
 
-def _handshake_metrics(records: npt.NDArray[np.void], metrics: Numbers) -> Reasons:
-    timed = records[~np.isnan(records["rtt_handshake_s"])]
-    if not len(timed):
-        seen = np.any(records["handshake"] != state.HANDSHAKE_NONE)
-        reason = "no handshake without a repeated or lost packet" if seen else "no handshake captured"
-        return dict.fromkeys(_HALVES, reason)
-    for name in _HALVES:
-        metrics[name] = float(np.median(timed[name]))
-    return {}
+def _timed(records: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
+    times: npt.NDArray[np.float64] = records[name][~np.isnan(records["rtt_handshake_s"])]
+    return times
+
+
+def _handshake_metrics(records: npt.NDArray[np.void], halves: dict[str, float], metrics: Numbers) -> Reasons:
+    metrics.update(halves)
+    if halves:
+        return {}
+    seen = np.any(records["handshake"] != state.HANDSHAKE_NONE)
+    reason = "no handshake without a repeated or lost packet" if seen else "no handshake captured"
+    return dict.fromkeys(HALVES, reason)
 
 
 def _rtt_metrics(records: npt.NDArray[np.void], rtt_ns: Pair, response_ns: Pair, metrics: Numbers) -> Reasons:

@@ -18,6 +18,7 @@ _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),
     ("handshake", np.int64), ("jobid", np.int64), ("rank_a", np.int64), ("rank_b", np.int64), ("aborted", np.bool_),
     ("first_ns", np.int64), ("last_ns", np.int64), ("btl_handshakes", np.int64), ("rtt_of", np.int64),
+    ("resumed", np.bool_),
 ]  # fmt: skip
 _PER_SIDE: Final = ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "rtt_min_s")
 _MEASURED: Final = (
@@ -30,7 +31,8 @@ FLOW: Final = np.dtype(
     + [(f"{name}_{way}", np.float64) for name in _PER_SIDE for way in ("ab", "ba")]
     + [(name, np.float64) for name in _MEASURED]
 )
-"""A connection. ``host_*`` index the hosts; -1 is unknown in integers, NaN not available in floats; ``_ab`` is what a sent."""
+"""A connection, or what it did after it had been set aside (``resumed``). ``host_*`` index the hosts; -1 is unknown in integers,
+NaN not available in floats; ``_ab`` is what a sent."""
 
 HANDSHAKES: Final = {
     state.HANDSHAKE_NONE: "none",
@@ -61,12 +63,13 @@ def short_way_data(connections: Records, sides: Records) -> npt.NDArray[np.int64
     """
     opener = np.maximum(connections["initiator"], 0)
     numbers = np.arange(len(connections))
-    a, b = sides[2 * numbers + opener], sides[2 * numbers + 1 - opener]
-    half_a_s = _seconds_between(connections["final_ack_ns"], b["syn_ns"])
-    half_b_s = _seconds_between(np.where(connections["final_ack_ns"] == NO_TIME, NO_TIME, b["syn_ns"]), a["syn_ns"])
+    of_a, of_b = 2 * numbers + opener, 2 * numbers + 1 - opener
+    a_syn_ns, b_syn_ns = sides["syn_ns"][of_a], sides["syn_ns"][of_b]
+    half_a_s = _seconds_between(connections["final_ack_ns"], b_syn_ns)
+    half_b_s = _seconds_between(np.where(connections["final_ack_ns"] == NO_TIME, NO_TIME, b_syn_ns), a_syn_ns)
     clear = np.abs(half_a_s - half_b_s) > CLEARLY_LONGER_S
-    near_a = clear & (CLEARLY_LONGER * half_a_s < half_b_s) & (a["rtt_samples"] > 0)
-    near_b = clear & (CLEARLY_LONGER * half_b_s < half_a_s) & (b["rtt_samples"] > 0)
+    near_a = clear & (CLEARLY_LONGER * half_a_s < half_b_s) & (sides["rtt_samples"][of_a] > 0)
+    near_b = clear & (CLEARLY_LONGER * half_b_s < half_a_s) & (sides["rtt_samples"][of_b] > 0)
     return np.where(near_a, 1 - opener, np.where(near_b, opener, -1))
 
 
@@ -76,16 +79,17 @@ def assemble(
     described: Floats,
     short: npt.NDArray[np.int64],
     endpoints: npt.NDArray[np.uint16],
+    spare: int = 0,
 ) -> tuple[Records, Floats]:
-    """Rows (C,) of dtype FLOW, and (C, 2) the sum and number of the windows whose scale is known.
+    """Rows (C + spare,) of dtype FLOW, and (C + spare, 2) the sum and number of the windows whose scale is known.
 
     ``described`` (C, kind, 2) holds median and 95 % quantile of the samples: ns, ns, bytes.
     """
     count = len(connections)
-    records, windows = np.zeros(count, FLOW), np.zeros((count, 2))
+    records, windows = np.zeros(count + spare, FLOW), np.zeros((count + spare, 2))
     for first in range(0, count, _AT_ONCE):
-        rows = slice(first, first + _AT_ONCE)
         of_sides = sides[2 * first : 2 * (first + _AT_ONCE)]
+        rows = slice(first, min(first + _AT_ONCE, count))
         windows[rows] = _fill(records[rows], connections[rows], of_sides, described[rows], short[rows], endpoints)
     return records, windows
 
@@ -114,6 +118,7 @@ def _fill(
     records["rtt_of"] = np.where(short < 0, 0, np.where(short == turned, 2, 1))
     records["rank_a"], records["rank_b"] = a["vpid"], b["vpid"]
     records["aborted"] = _is_aborted(records)
+    records["resumed"] = connections["resumed"]
     windows = _fill_sides(records, a, b)
     _fill_times(records, connections, a, b, described)
     return windows

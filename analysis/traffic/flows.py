@@ -16,6 +16,10 @@ from analysis.kernels import quantiles
 from analysis.kernels import tcp_state as state
 from analysis.traffic.flow_metrics import capture_metrics
 from analysis.traffic.flow_records import assemble, rows
+from analysis.traffic.set_aside import Aside
+
+AMONG_OTHER, AMONG_MPI, AMONG_NONE = range(3)
+"""Behind the series of all records: those of connections set aside, and those that count nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,12 @@ class Limits:
     gaps_forgotten: int = 0
     segments_forgotten: int = 0
     sampled_share: float = 1.0
+    set_aside: int = 0
+    """Connections that made room for others: part of every sum, without a row of their own."""
+    resumed: int = 0
+    """Of those, how often one went on; its row has only what came since."""
+    interrupted: int = 0
+    """Of these, how often bytes were on their way or nothing was known any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +51,18 @@ class FlowSet:
     """Shape (C, 2): sum and number of the windows whose scale is known, both directions."""
     samples: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Round trips, latencies (ns) and flight sizes (bytes), by connection and kind."""
+    aside: tuple[Aside, Aside] | None = field(default=None, repr=False)
+    """Connections without a row: of other traffic and of MPI. Their samples follow those of the records, in the same order."""
     begins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64), repr=False)
     """Where each series of ``samples`` begins: (connection * 3 + kind) * 2 + direction."""
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def connections(self) -> int:
+        """All of them, also those set aside."""
+        return int(np.count_nonzero(~self.records["resumed"])) + self.limits.set_aside
 
     @classmethod
     def of_state(
@@ -58,24 +75,21 @@ class FlowSet:
         hosts: tuple[str, ...],
         endpoints: npt.NDArray[np.uint16],
         networks: npt.NDArray[np.uint64],
-        sampled_share: float,
-        untracked_packets: int,
+        limits: Limits,
+        aside: tuple[Aside, Aside] | None = None,
     ) -> FlowSet:
         """Read the state of the TCP pass (kernels.tcp_state) and keep nothing of it but ``samples``: values and begins.
 
         ``short`` is what ``flow_records.short_way_data`` gave.
         """
         values, begins = samples
-        described = np.empty((state.SERIES * len(connections), 2))
-        quantiles.describe_each(values, begins, described)
-        records, windows = assemble(connections, sides, described.reshape(-1, state.SERIES, 2), short, endpoints)
-        limits = Limits(
-            untracked_packets,
-            int(sides["gaps_forgotten"].sum()),
-            int(sides["segments_forgotten"].sum()),
-            sampled_share,
-        )
-        return cls(records, hosts, networks, limits, windows, values, begins)
+        quantities = np.empty((state.SERIES * len(connections), 2))
+        quantiles.describe_each(values, begins, quantities)
+        described = quantities.reshape(-1, state.SERIES, 2)
+        records, windows = assemble(connections, sides, described, short, endpoints, spare=len(aside or ()))
+        for place, part in enumerate(aside or (), len(connections)):
+            records[place], windows[place] = part.row[0], part.windows[0]
+        return cls(records[: len(connections)], hosts, networks, limits, windows, values, begins=begins, aside=aside)
 
     def chosen(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Shape (C,): connections whose flow is set in ``flow_mask`` (F,); flows beyond its end are not."""
@@ -94,15 +108,21 @@ class FlowSet:
 
     def metrics(self, flow_mask: npt.NDArray[np.bool_] | None = None) -> tuple[dict[str, int | float], dict[str, str]]:
         """Section 5 of the catalogue over all connections or those of ``flow_mask`` (F,): values, and reasons for absences."""
-        chosen = self.chosen(flow_mask)
+        chosen, aside = self.chosen(flow_mask), None
+        records: Any = self.records
+        if self.aside is not None:  # their rows lie behind those of the others
+            records = records.base
+            chosen = np.append(chosen, [flow_mask is None, True])
+            aside = self.aside if flow_mask is None else self.aside[AMONG_MPI:]
         pairs = np.flatnonzero(chosen) * state.SERIES
         everything = bool(chosen.all())
         return capture_metrics(
-            self.records if everything else self.records[chosen],
+            records if everything else records[chosen],
             self.windows if everything else self.windows[chosen],
             rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
             response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
             in_flight_bytes=quantiles.describe_all(self.samples, self.begins, pairs + state.IN_FLIGHT_BYTES, False),
+            aside=aside or (),
         )
 
     def flows(self, flow_mask: npt.NDArray[np.bool_] | None = None, limit: int | None = None) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ Rows send, columns receive. Messages between ranks of one host that use shared m
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ LARGEST_MATRIX: Final = 256
 """Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
 
 MOST_PAIRS: Final = 1 << 20
-"""Pairs of hosts that are counted exactly, in 60 MB; beyond them those with fewest bytes are dropped again and again."""
+"""Pairs of hosts that are counted exactly, in 36 bytes each; beyond them those with fewest bytes are dropped again and again."""
 
 LARGEST_RANK: Final = 1 << 20
 """A BTL handshake naming a higher rank is not one."""
@@ -33,6 +33,8 @@ SHARED_MEMORY_NOTE: Final = (
 )
 _LINK_LOCAL_GROUPS: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
+_AT_ONCE: Final = 1 << 16
+"""Pairs that are looked at together."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
 Integers = npt.NDArray[np.int64]
 
@@ -41,9 +43,10 @@ class MatrixAccumulator:
     """Counts packets between hosts over successive tables whose ``src`` and ``dst`` numbers mean the same."""
 
     def __init__(self, most_pairs: int = MOST_PAIRS) -> None:
-        self._most_slots = 2 * most_pairs
+        self._most = most_pairs
         self._missed_bytes = 0
-        self._keys = np.full(64, pairs.EMPTY, np.uint32)
+        self._slots = np.zeros(128, np.int32)
+        self._keys = np.zeros(64, np.uint32)
         self._totals = np.zeros((64, 3), np.int64)
         self._used = np.zeros(1, np.int64)
         self._hosts: tuple[str, ...] = ()
@@ -55,7 +58,7 @@ class MatrixAccumulator:
         while True:
             row = pairs.count_pairs(
                 row, table.kind, table.src, table.dst, table.orig_len, table.payload,
-                _NO_SKIP if skip is None else skip, self._keys, self._totals, self._used,
+                _NO_SKIP if skip is None else skip, self._slots, self._keys, self._totals, self._used,
             )  # fmt: skip
             if row == len(table):
                 return
@@ -77,55 +80,64 @@ class MatrixAccumulator:
         if not self._missed_bytes:
             return []
         lost = amount(self._missed_bytes, "B")
-        return [
-            f"more than {grouped(self._most_slots // 2)} pairs of hosts: the host matrix may miss {lost} of any pair"
-        ]
+        return [f"more than {grouped(self._most)} pairs of hosts: the host matrix may miss {lost} of any pair"]
 
     def _make_room(self) -> None:
         """A larger table; at the limit the half of the pairs with fewest bytes is dropped, and the most that a pair lost is kept."""
-        used = self._keys != pairs.EMPTY
-        keys, totals = self._keys[used], self._totals[used]
-        slots = min(4 * len(self._keys), self._most_slots)
-        if slots == len(self._keys):
-            order = np.argsort(totals[:, 1], kind="stable")
-            self._missed_bytes += int(totals[order[len(order) // 2], 1])
-            keys, totals = keys[order[len(order) // 2 :]], totals[order[len(order) // 2 :]]
-        self._keys = np.full(slots, pairs.EMPTY, np.uint32)
-        self._totals = np.zeros((slots, 3), np.int64)
-        self._used[0] = len(keys)
-        pairs.reenter_pairs(keys, totals, self._keys, self._totals)
+        if len(self._keys) < self._most:
+            room = min(2 * len(self._keys), self._most)
+            for grown in (self._keys, self._totals):  # in place where the system can: no copy in fresh memory
+                grown.resize((room, *grown.shape[1:]), refcheck=False)
+            self._slots = np.zeros(1 << (2 * room - 1).bit_length(), np.int32)
+        else:
+            order = np.argsort(self._totals[:, 1], kind="stable")
+            kept = np.sort(order[len(order) // 2 :])
+            self._missed_bytes += int(self._totals[order[len(order) // 2], 1])
+            self._keys[: len(kept)], self._totals[: len(kept)] = self._keys[kept], self._totals[kept]
+            self._totals[len(kept) :] = 0
+            self._used[0] = len(kept)
+            self._slots[:] = 0
+        pairs.enter_pairs(self._keys[: self._used[0]], self._slots)
 
     def _host_matrix(self, flows: FlowSet) -> dict[str, Any]:
-        used = self._keys != pairs.EMPTY
-        keys, totals = self._keys[used].astype(np.int64), self._totals[used]
-        source, target = keys >> 16, keys & 0xFFFF
-        known = (source < len(self._hosts)) & (target < len(self._hosts))
-        chatter = np.array([_is_neighbourhood(host) for host in self._hosts] + [False])[
-            np.minimum(target, len(self._hosts))
-        ]
-        counted = known & ~chatter
-        source, target, volumes = source[counted], target[counted], totals[counted]
-        order = sorted(np.unique([source, target]).tolist(), key=lambda host: _address_order(self._hosts[host]))
-        largest = _heaviest(order, source, target, volumes[:, 1], len(self._hosts))
+        hosts = len(self._hosts)
+        chatter = np.array([_is_neighbourhood(host) for host in self._hosts], np.bool_)
+        weight, seen, neighbourhood_packets = np.zeros(hosts, np.int64), np.zeros(hosts, np.bool_), 0
+        for source, target, totals in self._pairs():
+            to_group = chatter[target]
+            neighbourhood_packets += int(totals[to_group, 0].sum())
+            source, target, volumes = source[~to_group], target[~to_group], totals[~to_group]
+            seen[source] = seen[target] = True
+            np.add.at(weight, source, volumes[:, 1])
+            np.add.at(weight, target[source != target], volumes[source != target, 1])
+        largest = _heaviest(seen, weight)
+        matrix = _Matrix(hosts)
+        for source, target, totals in self._pairs():
+            inside = largest[source] & largest[target] & ~chatter[target]
+            matrix.add_volume(source[inside], target[inside], totals[inside])
         a, b = flows.records["host_a"], flows.records["host_b"]
-        inside, among = largest[source] & largest[target], largest[a] & largest[b]
-        matrix = _Matrix(len(self._hosts))
-        matrix.add_volume(source[inside], target[inside], volumes[inside])
-        matrix.add_tcp(a[among], b[among], flows.records[among])
-        kept = [host for host in order if largest[host]]
+        among = largest[a] & largest[b]
+        matrix.add_tcp(a[among], b[among], flows.records, among)
+        kept = sorted(np.flatnonzero(largest).tolist(), key=lambda host: _address_order(self._hosts[host]))
         return matrix.as_dict(kept, [self._hosts[host] for host in kept]) | {
-            "omitted": len(order) - len(kept),
-            "neighbourhood_packets": int(totals[known & chatter, 0].sum()),
+            "omitted": int(np.count_nonzero(seen)) - len(kept),
+            "neighbourhood_packets": neighbourhood_packets,
         }
 
+    def _pairs(self) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """(sources, targets, totals) of pairs of known hosts, some at a time: all at once would double the memory."""
+        for first in range(0, int(self._used[0]), _AT_ONCE):
+            rows = slice(first, min(first + _AT_ONCE, int(self._used[0])))
+            keys = self._keys[rows].astype(np.int64)
+            source, target = keys >> 16, keys & 0xFFFF
+            known = (source < len(self._hosts)) & (target < len(self._hosts))
+            yield source[known], target[known], self._totals[rows][known]
 
-def _heaviest(order: Sequence[int], source: Integers, target: Integers, wire_bytes: Integers, hosts: int) -> Any:
-    """Shape (hosts,): the LARGEST_MATRIX hosts of ``order`` with most bytes, sent and received."""
-    weight = np.zeros(hosts, np.int64)
-    np.add.at(weight, source, wire_bytes)
-    np.add.at(weight, target[source != target], wire_bytes[source != target])
-    places = np.array(order, np.int64)
-    chosen = np.zeros(hosts, np.bool_)
+
+def _heaviest(seen: npt.NDArray[np.bool_], weight: Integers) -> Any:
+    """Shape (hosts,): the LARGEST_MATRIX hosts of those ``seen`` with most bytes, sent and received."""
+    places = np.flatnonzero(seen)
+    chosen = np.zeros(len(weight), np.bool_)
     chosen[places[np.argsort(-weight[places], kind="stable")[:LARGEST_MATRIX]]] = True
     return chosen
 
@@ -139,20 +151,21 @@ def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: 
     jobs, counts = np.unique(records["jobid"][records["jobid"] >= 0], return_counts=True)
     if jobid is None and len(jobs):
         jobid = int(jobs[np.argmax(counts)])
-    ours = records[(records["jobid"] == (-1 if jobid is None else jobid)) | (records["jobid"] < 0)]
-    ranks = np.stack([ours["rank_a"], ours["rank_b"]], axis=1) if len(ours) else np.zeros((0, 2), np.int64)
+    ours = np.flatnonzero((records["jobid"] == (-1 if jobid is None else jobid)) | (records["jobid"] < 0))
+    ranks = np.stack([records["rank_a"][ours], records["rank_b"][ours]], axis=1)
     ranks = np.where(ranks < LARGEST_RANK, ranks, -1)
     heard = ranks >= 0
-    for column, end in enumerate(("a", "b")):
-        for row in np.flatnonzero(~heard[:, column]):
-            address = (flows.hosts[ours[f"host_{end}"][row]], int(ours[f"port_{end}"][row]))
-            ranks[row, column] = rank_map.get(address, -1)
+    if rank_map:
+        for column, end in enumerate(("a", "b")):
+            for row in np.flatnonzero(~heard[:, column]):
+                address = (flows.hosts[records[f"host_{end}"][ours[row]]], int(records[f"port_{end}"][ours[row]]))
+                ranks[row, column] = rank_map.get(address, -1)
     complete = (ranks >= 0).all(axis=1)
     mpi = (ranks >= 0).any(axis=1)
     labels = np.unique(ranks[complete])
     matrix = _Matrix(len(labels))
     source, target = np.searchsorted(labels, ranks[complete]).T if complete.any() else np.zeros((2, 0), np.int64)
-    matrix.add_connections(source, target, ours[complete])
+    matrix.add_connections(source, target, records[ours[complete]])
     return matrix.as_dict(range(len(labels)), [int(rank) for rank in labels]) | {
         "source": _source(heard[complete]),
         "jobid": jobid,
@@ -194,10 +207,10 @@ class _Matrix:
         for pair, total in zip(zip(source.tolist(), target.tolist(), strict=True), totals, strict=True):
             self._volumes[pair] = self._volumes.get(pair, 0) + total
 
-    def add_tcp(self, a: Integers, b: Integers, records: npt.NDArray[np.void]) -> None:
-        """Retransmissions and smallest round trips of connections between ``a`` and ``b``, both directions."""
+    def add_tcp(self, a: Integers, b: Integers, records: npt.NDArray[np.void], chosen: Any = slice(None)) -> None:
+        """Retransmissions and smallest round trips of the ``chosen`` connections, between ``a`` and ``b``, both directions."""
         for source, target, way in ((a, b, "ab"), (b, a, "ba")):
-            repeated, rtt_s = records[f"retransmitted_segments_{way}"], records[f"rtt_min_s_{way}"]
+            repeated, rtt_s = (records[f"{name}_{way}"][chosen] for name in ("retransmitted_segments", "rtt_min_s"))
             for pair, count, rtt in zip(
                 zip(source.tolist(), target.tolist(), strict=True), repeated.tolist(), rtt_s.tolist(), strict=True
             ):

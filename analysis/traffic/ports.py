@@ -32,7 +32,10 @@ class PortAccumulator:
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
         self._hosts = len(table.hosts)
-        self._make_room(2 * min(self._hosts, MOST_HOSTS))
+        if self._hosts > MOST_HOSTS:
+            self._steps = self._steps[:0].copy()
+            return
+        self._make_room(2 * self._hosts)
         kernel.count_ports(
             table.kind, table.src, table.dst, table.time_ns, table.orig_len, _NO_SKIP if skip is None else skip,
             self._steps, self._newest, self._held, self._peak,

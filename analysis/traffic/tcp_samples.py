@@ -52,6 +52,11 @@ class SampleLog:
             quantiles.place_values(block, places, left_out, values)
         return values, begins
 
+    def renumber(self, store: Any, numbers: npt.NDArray[np.int64]) -> None:
+        """Series k becomes ``numbers[k]``, for all samples so far."""
+        for block in (*self._full, self._block[: store["samples_used"]]):
+            quantiles.renumber_series(block, numbers)
+
     def _open(self, size: int, store: Any) -> None:
         self._block = np.empty(size, state.SAMPLE)
         store["samples"], store["sample_room"], store["samples_used"] = self._block.ctypes.data, size, 0

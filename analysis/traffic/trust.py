@@ -52,6 +52,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "packets belong",
         "to connections beyond the limit, which are not followed",
     ),
+    "interrupted": (
+        "connection went",
+        "connections went",
+        "on after making room for others, and what was on its way meanwhile was forgotten",
+    ),
     "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
     "addresses_not_kept": ("time", "times", "an address had no room in the host table"),
 }

@@ -80,6 +80,17 @@ def host_pairs(count: int) -> bytes:
     return _saved(made)
 
 
+def connections_in_turn(count: int) -> bytes:
+    """Sixty thousand connections without a handshake, each sends a hundred bytes whenever its turn comes."""
+    made = _records(count)
+    turn, connection = np.divmod(np.arange(count), 60_000)
+    made["sport"], made["destination"] = connection % 30_000 + 1024, made["destination"] + connection // 30_000
+    made["seq"], made["original"] = 100 * turn, 154
+    data = ethernet(ipv4(tcp(payload=bytes(100))))[: len(_SYN)]
+    made["head"], made["rest"] = np.void(data[:26]), np.void(data[42:])
+    return _saved(made)
+
+
 def wrapped_without_end(count: int) -> bytes:
     packet = ipv4(tcp())
     for _ in range(60):
@@ -90,7 +101,7 @@ def wrapped_without_end(count: int) -> bytes:
 GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     made.__name__: made
     for made in (
-        zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, port_scan, host_pairs, wrapped_without_end,
+        zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, port_scan, host_pairs, connections_in_turn, wrapped_without_end,
     )
 }  # fmt: skip
 

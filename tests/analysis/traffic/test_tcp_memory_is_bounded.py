@@ -37,9 +37,9 @@ def test_with_every_list_entry_taken_the_pass_goes_on() -> None:
     assert flows.limits.gaps_forgotten + flows.limits.segments_forgotten > 0
 
 
-def test_connections_beyond_the_limit_are_not_followed_and_counted() -> None:
+def test_without_setting_aside_connections_beyond_the_limit_are_counted() -> None:
     endpoints = [(0, 1000 + k, 1, 20000) for k in range(5)]
-    accumulator = TcpAccumulator(max_connections=3)
+    accumulator = TcpAccumulator(max_connections=3, set_aside=False)
     connection_of = accumulator.update(
         table_of([Segment(k, 0, 7, 0, SYN, flow=k) for k in range(5)], endpoints=endpoints)
     )

@@ -1,0 +1,114 @@
+"""Connections that make room for others stay part of every sum, and go on where they were left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.traffic.flow_metrics import SUMMED
+from analysis.traffic.flows import FlowSet
+from analysis.traffic.tcp import TcpAccumulator
+from tests.analysis.segments import ACK, SYN, Segment, slices, table_of
+
+CONNECTIONS = 40
+ENDPOINTS = [(0, 1000 + k, 1, 20000) for k in range(CONNECTIONS)]
+LATE_ACK_NS = 90_000
+
+
+def opening(flow: int, begin: int) -> list[Segment]:
+    turn_ns = 1000 * (flow + 10)
+    return [
+        Segment(begin, 0, 100, 0, SYN, flow=flow, wscale=2),
+        Segment(begin + turn_ns, 1, 500, 101, SYN | ACK, flow=flow, wscale=3),
+        Segment(begin + 2 * turn_ns, 0, 101, 501, ACK, flow=flow),
+    ]
+
+
+def visit(flow: int, begin: int, number: int) -> list[Segment]:
+    """Ten bytes and their ACK; every other time the bytes of the last visit are sent again."""
+    seq = 101 + 10 * number
+    segments = [
+        Segment(begin, 0, seq, 501, ACK, 10, flow=flow),
+        Segment(begin + 50 * flow + 40, 1, 501, seq + 10, ACK, flow=flow),
+    ]
+    if number % 2:
+        segments.append(Segment(begin + 5000, 0, seq - 10, 501, ACK, 10, flow=flow))
+    return segments
+
+
+def in_turn(visits: int) -> list[Segment]:
+    segments = []
+    for number in range(visits):
+        for flow in range(CONNECTIONS):
+            begin = 1_000_000 * (number * CONNECTIONS + flow)
+            segments += opening(flow, begin) if number == 0 else visit(flow, begin, number - 1)
+    return segments
+
+
+def followed(segments: list[Segment], cuts: tuple[int, ...] = (), **limits: int) -> FlowSet:
+    accumulator = TcpAccumulator(**limits)  # type: ignore[arg-type]
+    member = np.arange(CONNECTIONS) % 3 == 0
+    for piece in slices(table_of(segments, endpoints=ENDPOINTS), cuts):
+        accumulator.update(piece, None, member)
+    return accumulator.result()
+
+
+@pytest.mark.parametrize("mask", [None, np.arange(CONNECTIONS) % 3 == 0], ids=["all", "mpi"])
+def test_sums_and_quantiles_are_those_of_all_connections(mask: np.ndarray | None) -> None:
+    segments = in_turn(8)
+    whole, bounded = followed(segments), followed(segments, max_connections=8)
+    assert (bounded.connections, bounded.limits.interrupted) == (CONNECTIONS, 0)
+    assert bounded.limits.set_aside + len(bounded) > CONNECTIONS
+    assert whole.limits.set_aside == 0
+    (exact, missing), (found, missing_too) = whole.metrics(mask), bounded.metrics(mask)
+    assert missing.keys() == missing_too.keys()
+    assert exact["retransmitted_segments"] == exact["connections"] * 3
+    for name in (
+        "connections",
+        "flows_without_handshake",
+        *SUMMED,
+        "rtt_samples",
+        "rtt_min_s",
+        "rtt_median_s",
+        "rtt_p95_s",
+    ):
+        assert found[name] == exact[name], name
+    for name in ("window_mean_bytes", "window_min_bytes", "bytes_in_flight_max", "bytes_in_flight_p95"):
+        assert found[name] == pytest.approx(exact[name]), name
+    assert found["rtt_handshake_s"] == pytest.approx(exact["rtt_handshake_s"], rel=0.06)  # the middle two are 5 % apart
+
+
+def test_the_cut_into_tables_changes_nothing() -> None:
+    segments = in_turn(5)
+    results = [followed(segments, cuts, max_connections=8) for cuts in ((), (7, 100, 333))]
+    assert results[0].records.tobytes() == results[1].records.tobytes()
+    assert results[0].metrics() == results[1].metrics()
+    assert results[0].limits == results[1].limits
+
+
+def test_what_was_on_its_way_is_told() -> None:
+    segments = [segment for flow in range(CONNECTIONS) for segment in opening(flow, 1_000_000 * flow)]
+    segments += [Segment(10**8 + flow, 0, 101, 501, ACK, 10, flow=flow) for flow in range(CONNECTIONS)]
+    segments += [Segment(10**9 + flow, 1, 501, 111, ACK, flow=flow) for flow in range(CONNECTIONS)]
+    limits = followed(segments, max_connections=8).limits
+    assert 0 < limits.interrupted <= limits.resumed
+
+
+def test_the_heaviest_keep_their_rows() -> None:
+    segments = in_turn(2)
+    segments.insert(3, Segment(999_000, 0, 101, 501, ACK, 1400, flow=0))
+    rows = followed(segments, max_connections=8).flows()
+    assert {"port_a": 1000, "payload_bytes": 1410} in [
+        {name: row[name] for name in ("port_a", "payload_bytes")} for row in rows
+    ]
+
+
+def test_a_syn_on_used_ports_is_another_connection() -> None:
+    segments = [*in_turn(2), Segment(10**10, 0, 9_999, 0, SYN, flow=0)]
+    assert followed(segments, max_connections=8).connections == CONNECTIONS + 1
+
+
+def test_without_setting_aside_further_connections_are_left_out() -> None:
+    flows = followed(in_turn(1), max_connections=8, set_aside=False)
+    assert len(flows) == 8
+    assert flows.limits.untracked_packets == 3 * (CONNECTIONS - 8)
