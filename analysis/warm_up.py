@@ -10,7 +10,9 @@ import tempfile
 from pathlib import Path
 
 from analysis.capture.join import Recording, join
+from analysis.capture.tables import tables_of
 from analysis.capture_analysis import analyse
+from analysis.traffic.tcp import TcpAccumulator
 
 _HANDSHAKE = struct.pack("<II", 1, 0) + b"OPAL-TCP-BTL".ljust(16, b"\0")
 _SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
@@ -49,6 +51,14 @@ def _datagrams() -> list[bytes]:
     return 2 * [bytes(12) + b"\x08\x00" + ip + udp]
 
 
+def _strangers() -> list[bytes]:
+    """More connections and pairs of hosts than the first tables have room for, each with a first packet."""
+    tcp = struct.pack("!HHIIBBHHH", 50_000, 1024, 7, 0, 0x50, 0x10, 500, 0, 0)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 40, 0, 0, 64, 6, 0)
+    ends = (bytes((10, 1, number // 256, number % 256, 10, 0, 0, 2)) for number in range(2500))
+    return [bytes(12) + b"\x08\x00" + ip + both + tcp for both in ends]
+
+
 def _pcap(frames: list[bytes]) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
     for number, frame in enumerate(frames):
@@ -76,6 +86,12 @@ def warm_up() -> None:
         for data in (_pcap([*_conversation(), *_datagrams()]), _pcapng(_conversation())):
             path.write_bytes(data)
             analyse(path)
+        path.write_bytes(_pcap(_conversation() + 2 * _strangers()))
+        connections = TcpAccumulator(max_connections=64, max_samples=64)
+        for table in tables_of(path):
+            connections.update(table)
+        analyse(path)
+        path.write_bytes(_pcapng(_conversation()))
         # The last one is a recording as dumpcap makes it.
         join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
 

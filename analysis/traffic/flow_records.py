@@ -44,7 +44,7 @@ HANDSHAKES: Final = {
 RTT_OF: Final = ("both", "ab", "ba")
 """Values of FLOW's rtt_of: the direction whose data gave the flow's round trips."""
 
-_AT_ONCE: Final = 1 << 14
+_AT_ONCE: Final = 1 << 11
 """Connections whose sides are copied at the same time."""
 
 CLEARLY_LONGER: Final = 10
