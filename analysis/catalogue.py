@@ -81,6 +81,7 @@ _MPI: Final[list[Row]] = [
     ("mpi_window_s", "Time between MPI_Init and MPI_Finalize", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
     ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside of MPI in the window.", _INSIDE),
     ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside of MPI of any rank.", _INSIDE),
+    ("mpi_busiest_rank", "Busiest rank", "1", "neutral", "Number of the rank with the largest time outside of MPI: the one that others wait for.", _INSIDE),
     ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
     ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
     ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),

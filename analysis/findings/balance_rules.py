@@ -9,15 +9,16 @@ from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, sizes
 from analysis.numbers import plural
+from analysis.scaling.breakdown import is_profiled
 
 _IMBALANCED: Final = 0.1
 
 
 @rule
 def load_imbalance(reading: Reading) -> Iterator[Finding]:
-    """The busiest rank against the mean."""
+    """The busiest rank against the mean, by CPU time: where ranks left a profile, that tells (`mpi_rules`)."""
     places = reading.series("cpu_imbalance")
-    if not places or not reading.study.ranks_alike:
+    if not places or not reading.study.ranks_alike or is_profiled(reading.study):
         return
     worst = max(places, key=lambda p: p.median)
     if worst.median < _IMBALANCED:
@@ -49,6 +50,12 @@ def _with_threads(reading: Reading) -> str:
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
+def _measured(reading: Reading) -> str:
+    """How long ranks had work and no core, where that was measured."""
+    shares = [row.no_core_share for row in reading.breakdown if row.oversubscribed and row.no_core_share is not None]
+    return f" Ranks had work and no core for up to {percent(max(shares))} of their time." if shares else ""
+
+
 @rule
 def oversubscribed(reading: Reading) -> Iterator[Finding]:
     """More ranks, or threads of them, than cores on a virtual test-bed."""
@@ -64,7 +71,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "oversubscribed",
         "trust",
-        f"{where}{ranks} ranks{_with_threads(reading)} share {plural(cores, 'core')}: they also have to take turns.",
+        f"{where}{ranks} ranks{_with_threads(reading)} share {plural(cores, 'core')}: they also have to take turns.{_measured(reading)}",
         "strong",
         (
             Evidence("Cores", cores, "1"),

@@ -237,20 +237,21 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
     moving_s = wire.volume_s if wire.volume_s is not None else wire.link_busy_s
     if moving_s is None or (part := moving_s / last.off_cpu_s) > 0.25:
         return
+    waiting = "outside of computing" if last.profiled else "off the CPU"
     name, latency_s = "Latency of messages that wait for each other", wire.latency_s
     latency = (Evidence(name, latency_s, "s", "chain_latency_s", last.size),) if latency_s else ()
     yield Finding(
         "waiting_explained",
         "network",
-        f"Moving the bytes explains at most {percent(part)} of the time off the CPU at {sizes(last.size, reading.axis)} "
+        f"Moving the bytes explains at most {percent(part)} of the time {waiting} at {sizes(last.size, reading.axis)} "
         f"({amount(moving_s, 's')} of {amount(last.off_cpu_s, 's')}).",
         reading.strength(doubtful=not reading.study.link_certified),
         (
             Evidence("Time the link needs for the bytes", moving_s, "s", "", last.size),
-            Evidence("Time off the CPU", last.off_cpu_s, "s", "", last.size),
+            Evidence(f"Time {waiting}", last.off_cpu_s, "s", "", last.size),
             *latency,
         ),
         "where-time-goes",
         "The rest points to waiting for messages one by one, for slower ranks, or for a core: compare delay 0 with the present one.",
-        f"On average {percent(last.off_cpu_share)} of the run is off the CPU.",
+        f"On average {percent(last.off_cpu_share)} of the run is {waiting}.",
     )

@@ -10,6 +10,7 @@ from analysis.findings.reading import Place, Reading
 from analysis.findings.registry import Evidence, Finding, rule
 from analysis.findings.wording import percent, size_range, sizes, times, whole_size, whole_sizes
 from analysis.numbers import amount, between, significant
+from analysis.scaling import TimeRow
 
 _POLLING: Final = "CPU time counts an MPI library's polling while it waits, so computing may fall further than shown."
 _SHARED: Final = "Part of the time off the CPU is spent waiting for a core: there are more ranks than cores."
@@ -148,7 +149,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
             time_evidence(reading, best),
             time_evidence(reading, last),
             *(Evidence("CPU time per rank", c.median, "s", "cpu_mean_rank_s", c.size) for c in (start, end)),
-            *(Evidence("Time off the CPU", waits[c.size].off_cpu_s, "s", "", c.size) for c in (start, end)),
+            *(Evidence(_waiting(waits[c.size]), waits[c.size].off_cpu_s, "s", "", c.size) for c in (start, end)),
         ),
         "where-time-goes",
         "Look at the packets and round trips of these sizes: waiting for messages grows with their number and their delay.",
@@ -169,15 +170,20 @@ def waiting_grows(reading: Reading) -> Iterator[Finding]:
     yield Finding(
         "waiting_grows",
         "time",
-        f"Time off the CPU rises from {percent(first.off_cpu_share)} of the run at {sizes(first.size, axis)} "
+        f"{_waiting(last)} rises from {percent(first.off_cpu_share)} of the run at {sizes(first.size, axis)} "
         f"to {percent(last.off_cpu_share)} at {sizes(last.size, axis)}.",
         reading.strength(),
-        tuple(Evidence("Time off the CPU", row.off_cpu_share, "share", "", row.size) for row in rows),
+        tuple(Evidence(_waiting(row), row.off_cpu_share, "share", "", row.size) for row in rows),
         "where-time-goes",
         "Measure the largest size on a faster or shorter link: if the share falls, the network sets it.",
         _SHARED if last.oversubscribed else "",
         explains=min(1.0, last.off_cpu_share),
     )
+
+
+def _waiting(row: TimeRow) -> str:
+    """What is not computing, in the words of what it was measured by."""
+    return "Time outside of computing" if row.profiled else "Time off the CPU"
 
 
 @rule

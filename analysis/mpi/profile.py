@@ -39,6 +39,7 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
         "mpi_window_s": window_s,
         "mpi_useful_s": sum(useful),
         "mpi_useful_max_rank_s": max(useful),
+        "mpi_busiest_rank": float(max(ranks, key=lambda rank: rank.useful_s).rank),
         "mpi_load_balance": found.load_balance,
         "mpi_communication_efficiency": found.communication,
         "mpi_parallel_efficiency": found.parallel,

@@ -1,8 +1,9 @@
 """Where the time goes: computing, waiting, imbalance, and how much of the waiting the wire can explain.
 
 POP's model (Performance Optimisation and Productivity, metrics of 2015): parallel efficiency = load balance x communication
-efficiency. It asks for useful computation; CPU time is what the launcher has, and an MPI library that polls burns CPU while it
-waits. So every share of computing here is an upper bound and every share of waiting a lower one.
+efficiency. It asks for useful computation, which is the time outside of MPI where every trial left a profile. Without one there is
+CPU time, and an MPI library that polls burns CPU while it waits: then every share of computing is an upper bound and every
+share of waiting a lower one.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ class TimeRow:
     cpu_s: float
     """CPU time per rank, mean over the ranks."""
     off_cpu_s: float
-    """elapsed - cpu: waiting, sending, and on shared cores waiting for one; never below 0."""
+    """elapsed - cpu: waiting, sending, and on shared cores waiting for one; never below 0. With a profile elapsed - computing
+    outside of MPI, so that polling is waiting."""
     off_cpu_share: float
     load_balance: float | None
-    """Mean / largest CPU time of a rank."""
+    """Mean / largest CPU time of a rank; with a profile of the time outside of MPI."""
     communication_efficiency: float | None
-    """Largest CPU time of a rank / elapsed."""
+    """Largest CPU time of a rank / elapsed; with a profile largest time outside of MPI / window."""
     parallel_efficiency: float
     """Mean CPU time of a rank / elapsed = load balance x communication efficiency."""
     computation_scaling: float | None
@@ -40,6 +42,10 @@ class TimeRow:
     """More ranks than cores: waiting includes waiting for a core."""
     parts_s: Mapping[str, float]
     """The workload's own breakdown, by metric id."""
+    profiled: bool = False
+    """Measured inside every rank, not taken from CPU time."""
+    no_core_share: float | None = None
+    """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -54,8 +60,16 @@ def cpu_per_rank(study: Study, point: Point) -> float | None:
     return total / point.ranks if total is not None and point.ranks else None
 
 
+def is_profiled(study: Study) -> bool:
+    """Whether every size with a time has a profile: rows of both kinds could not be compared."""
+    sized = study.sized(study.time_metric)
+    return bool(sized) and all(len(point.array("mpi_parallel_efficiency")) for _, point in sized)
+
+
 def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
     """Rows by size; sizes without elapsed or CPU time are left out. ``parts`` are metric ids of the workload's breakdown."""
+    if is_profiled(study):
+        return _profiled_breakdown(study, parts)
     rows: list[TimeRow] = []
     reference: float | None = None
     for size, point in study.sized(study.time_metric):
@@ -67,6 +81,33 @@ def time_breakdown(study: Study, parts: Sequence[str] = ()) -> list[TimeRow]:
         scaling = reference / total if study.kind == "strong" and reference and total else None
         rows.append(_row(study, size, point, elapsed, cpu, scaling, parts))
     return rows
+
+
+def _profiled_breakdown(study: Study, parts: Sequence[str]) -> list[TimeRow]:
+    sized = study.sized(study.time_metric)
+    reference = sized[0][1].median("mpi_useful_s")
+    return [_profiled_row(study, size, point, reference, parts) for size, point in sized]
+
+
+def _profiled_row(study: Study, size: float, point: Point, reference: float | None, parts: Sequence[str]) -> TimeRow:
+    elapsed, useful = point.median(study.time_metric) or 0.0, point.median("mpi_useful_s")
+    computing = (point.median("mpi_useful_share") or 0.0) * (point.median("mpi_window_s") or 0.0)
+    waiting = max(elapsed - computing, 0.0)
+    return TimeRow(
+        size=size,
+        elapsed_s=elapsed,
+        cpu_s=cpu_per_rank(study, point) or computing,
+        off_cpu_s=waiting,
+        off_cpu_share=waiting / elapsed if elapsed else 0.0,
+        load_balance=point.median("mpi_load_balance"),
+        communication_efficiency=point.median("mpi_communication_efficiency"),
+        parallel_efficiency=point.median("mpi_parallel_efficiency") or 0.0,
+        computation_scaling=reference / useful if study.kind == "strong" and reference and useful else None,
+        oversubscribed=point.outnumbers(study.cores),
+        parts_s={p: value for p in parts if (value := point.median(p)) is not None},
+        profiled=True,
+        no_core_share=point.median("mpi_no_core_share"),
+    )
 
 
 def _row(

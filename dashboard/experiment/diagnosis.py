@@ -23,6 +23,7 @@ _PANELS: Final = {
     "time": ("time", "elapsed"),
     "speedup": ("speedup", "time", "elapsed"),
     "where-time-goes": ("where-time-goes", "time", "cpu"),
+    "inside-mpi": ("inside-mpi", "where-time-goes"),
     "efficiency": ("efficiency", "speedup"),
     "packets": ("packets",),
     "throughput": ("throughput_Bps",),

@@ -34,6 +34,7 @@ def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
         "times": times,
         "wires": wires,
         "oversubscribed": any(row["oversubscribed"] for row in times),
+        "profiled": any(row["profiled"] for row in times),
         "beyond": any(row["beyond"] for row in wires),
     }
 
@@ -53,6 +54,7 @@ def _time(row: TimeRow) -> dict[str, Any]:
         "parallel": numbers.amount(row.parallel_efficiency, numbers.SHARE),
         "computation": numbers.amount(row.computation_scaling, numbers.SHARE),
         "oversubscribed": row.oversubscribed,
+        "profiled": row.profiled,
     }
 
 

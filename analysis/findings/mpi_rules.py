@@ -1,0 +1,135 @@
+"""Rules about time inside MPI, measured in every rank: uneven work, work that grows, missing cores, and what the network costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from analysis.findings.reading import Place, Reading
+from analysis.findings.registry import Evidence, Finding, rule
+from analysis.findings.wording import percent, sizes
+from analysis.mpi.efficiencies import ATTENTION
+from analysis.numbers import grouped, significant
+from analysis.scaling.breakdown import is_profiled
+
+_IMBALANCED: Final = 0.9
+_NO_CORE: Final = 0.05
+_CHART: Final = "inside-mpi"
+
+
+@rule
+def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
+    """The rank that the others wait for."""
+    worst = _lowest(reading, "mpi_load_balance")
+    if worst is None or worst.median >= _IMBALANCED or not reading.study.ranks_alike:
+        return
+    window, most, useful = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank", "useful"))
+    mean = useful / worst.point.ranks if useful and worst.point.ranks else None
+    yield Finding(
+        "mpi_load_imbalance",
+        "time",
+        f"The load is uneven{reading.at(worst.point)}: {_busiest(worst)} computes {percent(1 / worst.median - 1)} longer than "
+        "the mean, and the others wait for it inside MPI.",
+        _strength(reading, worst, "mpi_load_balance"),
+        _evidence(reading, "Load balance", "mpi_load_balance"),
+        _CHART,
+        "Try another decomposition or the program's own balancing.",
+        explains=min(1.0, (most - mean) / window) if window and most and mean else None,
+    )
+
+
+def _busiest(place: Place) -> str:
+    """The rank, where it is the same one in every trial."""
+    ranks = set(place.point.values.get("mpi_busiest_rank", ()))
+    return f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the busiest rank"
+
+
+@rule
+def computation_grows(reading: Reading) -> Iterator[Finding]:
+    """Ranks together compute more at larger sizes, though the problem is the same."""
+    rows = reading.breakdown
+    if not is_profiled(reading.study) or len(rows) < 2 or reading.study.kind != "strong":
+        return
+    first, last = rows[0], rows[-1]
+    scaling = last.computation_scaling
+    if scaling is None or scaling >= ATTENTION:
+        return
+    place = reading.series("mpi_useful_s")[-1]
+    yield Finding(
+        "computation_grows",
+        "time",
+        f"From {significant(first.size)} to {sizes(last.size, reading.axis)} the ranks together compute {percent(1 / scaling - 1)} "
+        "longer: the work itself grows, or each part of it gets slower.",
+        _strength(reading, place, "mpi_useful_s"),
+        _evidence(reading, "Useful time of all ranks", "mpi_useful_s", "s"),
+        _CHART,
+        "Look for work that every rank repeats, and for memory or cores that ranks share.",
+    )
+
+
+@rule
+def mpi_no_core(reading: Reading) -> Iterator[Finding]:
+    """Ranks that want to compute and have no core, where each host has its own cores."""
+    places = reading.series("mpi_no_core_share")
+    worst = max(places, key=lambda place: place.median, default=None)
+    if worst is None or worst.median < _NO_CORE or worst.point.outnumbers(reading.study.cores):
+        return  # of shared cores `oversubscribed` tells
+    yield Finding(
+        "mpi_no_core",
+        "time",
+        f"Ranks are off the processor outside of MPI for {percent(worst.median)} of their time{reading.at(worst.point)}: "
+        "they lack a core, or wait for files.",
+        _strength(reading, worst, "mpi_no_core_share"),
+        _evidence(reading, "Outside of MPI without a core", "mpi_no_core_share"),
+        _CHART,
+        "Look at what else runs on the hosts and at the program's files; use fewer ranks per host.",
+        explains=min(1.0, worst.median),
+    )
+
+
+@rule
+def transfer_costs(reading: Reading) -> Iterator[Finding]:
+    """The link, by twins of the trials on an ideal one."""
+    worst = _lowest(reading, "mpi_transfer_efficiency")
+    if worst is None or worst.median >= ATTENTION:
+        return
+    yield Finding(
+        "transfer_costs",
+        "network",
+        f"The link costs {percent(1 - worst.median)} of the run{reading.at(worst.point)}: on an ideal one the trial is so much shorter.",
+        _strength(reading, worst, "mpi_transfer_efficiency"),
+        _evidence(reading, "Transfer efficiency", "mpi_transfer_efficiency"),
+        _CHART,
+        "Measure on a faster or shorter link, or send fewer and larger messages.",
+        explains=min(1.0, 1 - worst.median),
+    )
+
+
+@rule
+def serialisation_costs(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait for each other even where the network costs nothing."""
+    worst = _lowest(reading, "mpi_serialisation_efficiency")
+    if worst is None or worst.median >= ATTENTION:
+        return
+    yield Finding(
+        "serialisation_costs",
+        "time",
+        f"On an ideal network too, ranks wait for each other for {percent(1 - worst.median)} of the run{reading.at(worst.point)}.",
+        _strength(reading, worst, "mpi_serialisation_efficiency"),
+        _evidence(reading, "Serialisation efficiency", "mpi_serialisation_efficiency"),
+        _CHART,
+        "Look for ranks that work one after another; a faster network will not help there.",
+        explains=min(1.0, 1 - worst.median),
+    )
+
+
+def _lowest(reading: Reading, metric: str) -> Place | None:
+    return min(reading.series(metric), key=lambda place: place.median, default=None)
+
+
+def _strength(reading: Reading, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
+    return reading.strength(doubtful=not reading.study.may_claim(place.point, metric=metric))
+
+
+def _evidence(reading: Reading, label: str, metric: str, unit: str = "share") -> tuple[Evidence, ...]:
+    return tuple(Evidence(label, place.median, unit, metric, place.size) for place in reading.series(metric))
