@@ -133,6 +133,7 @@ class Supervisor:
     def _launch(self, program: Program) -> None:
         program.started = time.monotonic()
         program.log.parent.mkdir(parents=True, exist_ok=True)
+        program.log.parent.chmod(0o750)  # who asked what is nobody else's business
         program.process = start(
             program.argv,
             log=program.log,

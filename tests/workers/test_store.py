@@ -1,0 +1,88 @@
+"""What of files and rows does not agree is found, and only what nobody owns is removed."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from experiments.models import Trial
+from tests.experiments import factories
+from workers import store
+
+pytestmark = pytest.mark.django_db
+
+
+def aged(path: Path) -> Path:
+    """The same, as if it lay there since yesterday."""
+    os.utime(path, (time.time() - 86_400,) * 2)
+    return path
+
+
+@pytest.fixture
+def trial() -> Trial:
+    """A finished trial with an intact file, the only one of this installation."""
+    shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)
+    factories.experiment()
+    trial = factories.finished()
+    factories.stored_file(trial).save()
+    aged(Path(settings.VAR) / "trials" / str(trial.pk))
+    return trial
+
+
+def said(*options: str) -> str:
+    out = io.StringIO()
+    try:
+        call_command("check_store", *options, stdout=out)
+    except CommandError as error:
+        out.write(str(error))
+    return out.getvalue()
+
+
+def test_what_agrees_is_said_to_agree(trial: Trial) -> None:
+    assert said("--hashes") == "files and database agree\n"
+
+
+def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) -> None:
+    gone = factories.stored_file(trial, "gone.txt")
+    gone.save()
+    gone.file.unlink()
+    kept = trial.artifacts.get(name="stdout.txt")
+    kept.file.write_bytes(b"HELLO\n")
+    assert [artifact.name for artifact in store.check().missing] == ["gone.txt"]
+    assert not store.check().changed
+    told = said("--hashes")
+    assert f"missing: {gone.path} (trial {trial.pk})" in told
+    assert f"changed: {kept.path} (trial {trial.pk})" in told
+    assert "2 files and the database do not agree" in told
+    kept.file.write_bytes(b"longer than before\n")
+    assert [artifact.name for artifact in store.check().changed] == ["stdout.txt"]
+
+
+def test_only_what_belongs_to_nobody_is_removed(trial: Trial) -> None:
+    trials = Path(settings.VAR) / "trials"
+    own = trials / str(trial.pk)
+    waiting = trials / str(Trial.objects.filter(state="queued").first().pk)  # type: ignore[union-attr]
+    stranger, leftover, link, fresh = trials / "999999", own / "core", trials / "elsewhere", trials / "888888"
+    for directory in (stranger, fresh, waiting):
+        directory.mkdir()
+        (directory / "stdout.txt").write_text("x")
+    leftover.write_text("x")
+    link.symlink_to("/etc")
+    os.utime(link, (time.time() - 86_400,) * 2, follow_symlinks=False)
+    for path in (stranger, waiting, own):
+        aged(path)
+    assert set(store.check().orphans) == {stranger, leftover, link}
+    assert "removed 3 orphans" in said("--remove-orphans")
+    assert not stranger.exists()
+    assert not link.is_symlink()
+    assert sorted(path.name for path in own.iterdir()) == ["stdout.txt"]
+    assert Path("/etc/passwd").is_file()
+    assert (waiting / "stdout.txt").is_file()
+    assert (fresh / "stdout.txt").is_file()
