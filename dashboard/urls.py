@@ -24,6 +24,7 @@ from dashboard.pages import (
     workloads,
 )
 from dashboard.pages.parts import parts
+from dashboard.people import move
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -47,6 +48,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/repeat/", change.repeat, name="experiment-repeat"),
     path("experiments/<slug:slug>/next/", change.next_points, name="experiment-next"),
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
+    path("experiments/<slug:slug>/move/", move.move, name="experiment-move"),
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
     path("trials/<int:pk>/", trial.page, name="trial"),
     path("trials/<int:pk>/live/", trial.live, name="trial-live"),

@@ -101,10 +101,25 @@ def may_submit_somewhere(user: Any) -> bool:
 
 
 def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None = None) -> Project | None:
-    """Return the first project that ``user`` may start this workload with these constants in, the default one before others."""
+    """Return the first of `projects_for`, or None."""
+    return next(iter(projects_for(user, workload, parameters)), None)
+
+
+def may_manage(user: Any, project: Project) -> bool:
+    """Return whether ``user`` may give and take roles in a project, invite people to it and see who changed what."""
+    return project.slug != PUBLISHED_PROJECT and role_in(user, project) == Role.MAINTAINER
+
+
+def may_move(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may take an experiment out of its project: who may change it today."""
+    return not experiment.published and may_run_more(user, experiment)
+
+
+def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str, Any] | None = None) -> list[Project]:
+    """Return the projects that ``user`` may start this workload (None: any) with these constants in, the default one first."""
     visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
     projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
-    return next((project for project in projects if may_submit(user, project, workload, parameters)), None)
+    return [project for project in projects if may_submit(user, project, workload, parameters)]
 
 
 def may_run_more(user: Any, experiment: Experiment) -> bool:

@@ -6,6 +6,7 @@ RepositoryError
 ├── ReadOnly           a published experiment was to be changed
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
+├── LastMaintainer     nobody would be left who can give roles in a project
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
@@ -48,6 +49,10 @@ class InvalidSpec(RepositoryError):
         for error in self.errors:
             grouped.setdefault(error.path, []).append(error.message)
         return grouped
+
+
+class LastMaintainer(RepositoryError):
+    """The only maintainer of a project was to become less, or to leave."""
 
 
 class InvalidSettings(RepositoryError):

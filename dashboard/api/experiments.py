@@ -22,6 +22,7 @@ from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
     ExperimentSerializer,
+    MovedSerializer,
     PrioritySerializer,
     QueuedSerializer,
     RepetitionsSerializer,
@@ -99,6 +100,23 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         if not access.may_submit(request.user, experiment.project, spec.workload, spec.parameters):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
+
+    @extend_schema(
+        request=MovedSerializer, responses={200: ExperimentDetailSerializer, **schema.errors(400, 403, 404, 409, 415)}
+    )
+    @action(detail=True, methods=["post"])
+    def move(self, request: Request, slug: str) -> Response:
+        """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
+        experiment = self._repeatable(request)
+        wanted = MovedSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        constants = experiment.specification.get("parameters")
+        able = access.projects_for(request.user, experiment.workload, constants)
+        project = next((each for each in able if each.slug == wanted.validated_data["project"]), None)
+        if project is None:
+            raise PermissionDenied("There is no such project, or you may not start this workload in it.")
+        experiment.move_to(project)
+        return Response(self._shown(self.get_object()))
 
     @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409)})
     @action(detail=True, methods=["post"], url_path="rerun-failed")

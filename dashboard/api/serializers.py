@@ -184,6 +184,12 @@ class PrioritySerializer(serializers.Serializer[Any]):
     priority = serializers.ChoiceField(choices=[each.name.lower() for each in Priority])
 
 
+class MovedSerializer(serializers.Serializer[Any]):
+    """The project that an experiment is moved to."""
+
+    project = serializers.SlugField(max_length=80)
+
+
 class RepetitionsSerializer(serializers.Serializer[Any]):
     """How many more repetitions of every configuration are wanted."""
 

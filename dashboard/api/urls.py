@@ -18,6 +18,7 @@ from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.programs import ProgramViewSet
+from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
@@ -40,6 +41,7 @@ router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
+router.register("projects", ProjectViewSet, basename="project")
 router.register("tokens", TokenViewSet, basename="token")
 
 app_name = "api"

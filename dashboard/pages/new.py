@@ -19,7 +19,7 @@ from dashboard.new.form import Form
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
 from experiments import workloads
-from experiments.access import may_submit_somewhere, project_for, visible_experiments
+from experiments.access import may_submit_somewhere, projects_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
@@ -40,7 +40,7 @@ def new(request: HttpRequest) -> HttpResponse:
     try:
         _require_role(request.user)
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        project, first_only = _project(request.user, spec), "first_only" in request.POST
+        project, first_only = _project(request, spec), "first_only" in request.POST
         experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
@@ -121,10 +121,14 @@ def _clusters() -> list[Cluster]:
     return list(Cluster.objects.filter(enabled=True).order_by("slug"))
 
 
-def _project(user: Any, spec: ExperimentSpec) -> Project:
-    project = project_for(user, spec.workload, spec.parameters)
+def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
+    """The project that was chosen, or the first one; either must take this workload from the reader."""
+    able = projects_for(request.user, spec.workload, spec.parameters)
+    wanted = request.POST.get("project", "")
+    project = next((each for each in able if wanted in ("", each.slug)), None)
     if project is None:
-        raise InvalidSpec([FieldError("workload", "you may not start this workload in any of your projects")])
+        where = "this project" if wanted else "any of your projects"
+        raise InvalidSpec([FieldError("workload", f"you may not start this workload in {where}")])
     return project
 
 
@@ -137,7 +141,23 @@ def _require_role(user: Any) -> None:
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
-    return render(request, "new/page.html", form_context(draft, error) | {"place": "experiments"}, status=status)
+    shown = form_context(draft, error) | project_choice(request) | {"place": "experiments"}
+    return render(request, "new/page.html", shown, status=status)
+
+
+def project_choice(request: HttpRequest) -> dict[str, Any]:
+    """Where the reader may start something, and what is chosen: for a clone the project of its original, where that is one."""
+    able = projects_for(request.user)
+    original = None
+    if source := asked(request, "from"):
+        experiments = visible_experiments(request.user).filter(published=False).select_related("project")
+        original = get_object_or_404(experiments, slug=source).project
+    chosen = request.POST.get("project") or (original.slug if original in able and original else "")
+    return {
+        "projects": able,
+        "chosen_project": chosen or (able[0].slug if able else ""),
+        "foreign_original": original if original not in able else None,
+    }
 
 
 def form_context(

@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, invitations
+from dashboard.people import account, invitations, projects
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -18,6 +18,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-up/", views.signup, name="account_signup"),
     path("invitation/", invitations.invitation, name="invitation"),
     path("invitation/<str:key>/", invitations.come, name="invitation-come"),
+    path("projects/", projects.projects, name="projects"),
+    path("projects/<slug:slug>/", projects.page, name="project"),
+    path("projects/<slug:slug>/members/", projects.add, name="project-add"),
+    path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
+    path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
+    path("projects/<slug:slug>/invitations/<int:pk>/end/", projects.withdraw, name="invitation-end"),
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),

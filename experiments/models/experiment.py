@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils.text import slugify
 
 from experiments import workloads
-from experiments.errors import ReadOnly
+from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
@@ -325,6 +325,18 @@ class Experiment(models.Model):
         """Raise ReadOnly for published results."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results; clone it to run your own")
+
+    def move_to(self, project: Project) -> None:
+        """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
+        they were let in by the quotas of the project that it is in.
+        """
+        self.require_editable()
+        with transaction.atomic():
+            self.wait_for_others()
+            if self.trials.unfinished().exists():
+                raise StaleTrial("Trials of this experiment wait or run: it can be moved when they are over.")
+            self.project = project
+            self.save(update_fields=["project"])
 
     def cancel(self) -> int:
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
+
+from experiments.errors import LastMaintainer
 
 
 def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
@@ -35,6 +37,31 @@ class Project(models.Model):
         if ranks.index(role) > ranks.index(member.role):
             member.role, member.by_group = role, False
             member.save(update_fields=["role", "by_group"])
+
+    def set_role(self, user: Any, role: str) -> None:
+        """Give ``user`` this role, as a member or a new one. Raise LastMaintainer instead of leaving the project without one."""
+        with transaction.atomic():
+            if role != Membership.Role.MAINTAINER:
+                self._others_stay(user)
+            self.memberships.update_or_create(user=user, defaults={"role": role, "by_group": False})
+
+    def dismiss(self, user: Any) -> bool:
+        """End the membership of ``user``; return whether there was one. Raise LastMaintainer for the only maintainer."""
+        with transaction.atomic():
+            member = self._others_stay(user)
+            if member is not None:
+                member.delete()
+        return member is not None
+
+    def _others_stay(self, user: Any) -> Membership | None:
+        """Return the membership of ``user``, after making sure that the project keeps a maintainer without it."""
+        # Locked together: two maintainers who dismiss each other at once take turns.
+        members = list(self.memberships.select_for_update().order_by("pk"))
+        own = next((member for member in members if member.user_id == user.pk), None)
+        leads = own is not None and own.role == Membership.Role.MAINTAINER
+        if leads and not any(m.role == Membership.Role.MAINTAINER for m in members if m is not own):
+            raise LastMaintainer(f"{self.name} would have no maintainer: make somebody else one first.")
+        return own
 
 
 class Membership(models.Model):

@@ -37,6 +37,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     Program.register({"name": "solver", "program": ["/opt/solver"]})
     view = SavedView.objects.create(name="mine", owner=person)
     token, _ = ApiToken.issue(person, "laptop")
+    member = person.memberships.get()
     return {
         "experiments/": {"slug": experiment.slug},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
@@ -50,6 +51,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "programs/": {"slug": "solver"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
+        "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},
         "account/password/reset/": {"uidb36": "1", "key": "wrong"},
         "account/second-factor/webauthn/keys/": {"pk": 1},
         "account/oidc/": {"provider_id": "oidc"},

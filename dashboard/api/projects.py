@@ -1,0 +1,111 @@
+"""``/api/v1/projects/``: the caller's projects, their members, and for maintainers the roles of those."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import schema
+from dashboard.api.filtering import PAGE, refuse_unknown
+from experiments.access import may_manage, role_in, visible_projects
+from experiments.library import PUBLISHED_PROJECT
+from experiments.models import Membership, Project
+
+_NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User name of the member.")
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    """A member; `by_group` where the role came with a group of the identity provider."""
+
+    name = serializers.CharField(source="user.username", read_only=True)
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+    class Meta:
+        model = Membership
+        fields: ClassVar = ["name", "role", "by_group"]
+        read_only_fields: ClassVar = ["name", "by_group"]
+
+
+class ProjectSerializer(serializers.ModelSerializer[Project]):
+    """A project; `role` is the caller's own, null for a superuser who is no member and so may do everything."""
+
+    role = serializers.SerializerMethodField()
+    members = MemberSerializer(source="memberships", many=True, read_only=True)
+
+    class Meta:
+        model = Project
+        fields: ClassVar = ["slug", "name", "role", "members"]
+        read_only_fields = fields
+
+    def get_role(self, project: Project) -> str | None:
+        user = self.context["request"].user
+        return next((each.role for each in project.memberships.all() if each.user_id == user.pk), None)
+
+
+class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Project]):
+    """Projects of the caller."""
+
+    queryset = Project.objects.none()
+    serializer_class = ProjectSerializer
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    def get_queryset(self) -> QuerySet[Project]:
+        visible = visible_projects(self.request.user).exclude(slug=PUBLISHED_PROJECT)
+        return visible.prefetch_related("memberships__user").order_by("slug")
+
+    @extend_schema(responses={200: ProjectSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Projects that the caller is a member of; all of them for a superuser."""
+        refuse_unknown(request, PAGE)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(responses={200: ProjectSerializer, **schema.errors(404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One project with its members."""
+        return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=[_NAME],
+        request=MemberSerializer,
+        responses={200: ProjectSerializer, **schema.errors(400, 403, 404, 409, 415)},
+    )
+    @action(detail=True, methods=["put"], url_path=r"members/(?P<name>[^/]{1,150})", url_name="member")
+    def member(self, request: Request, slug: str, name: str) -> Response:
+        """Give somebody a role, as a member or a new one. A project keeps a maintainer."""
+        project = self._managed(request)
+        wanted = MemberSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        project.set_role(_person(name), wanted.validated_data["role"])
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(parameters=[_NAME], responses={204: None, **schema.errors(403, 404, 409)})
+    @member.mapping.delete
+    def dismiss(self, request: Request, slug: str, name: str) -> Response:
+        """End a membership; everybody may end their own."""
+        is_own = name == request.user.get_username() and role_in(request.user, self.get_object()) is not None
+        project = self.get_object() if is_own else self._managed(request)
+        if not project.dismiss(_person(name)):
+            raise NotFound(f"{name} is no member.")
+        return Response(status=204)
+
+    def _managed(self, request: Request) -> Project:
+        project: Project = self.get_object()
+        if not may_manage(request.user, project):
+            raise PermissionDenied("Only maintainers of the project give and take roles.")
+        return project
+
+
+def _person(name: str) -> Any:
+    person = get_user_model().objects.filter(username=name, is_active=True).first()
+    if person is None:
+        raise NotFound(f"There is no account {name}.")
+    return person

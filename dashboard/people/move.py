@@ -1,0 +1,36 @@
+"""Moving an experiment to another project."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard.lookup import find_experiment
+from experiments.access import may_move, projects_for
+from experiments.errors import StaleTrial
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def move(request: HttpRequest, slug: str) -> HttpResponse:
+    """The projects that the experiment can go to; on POST it goes to one, unless trials of it wait or run."""
+    experiment = find_experiment(request, slug)
+    if not may_move(request.user, experiment):
+        raise PermissionDenied
+    able = projects_for(request.user, experiment.workload, experiment.specification.get("parameters"))
+    targets = [project for project in able if project != experiment.project]
+    if request.method != "POST":
+        shown = {"place": "experiments", "experiment": experiment, "targets": targets}
+        return render(request, "people/move.html", shown)
+    target = next((project for project in targets if project.slug == request.POST.get("project")), None)
+    if target is None:
+        raise BadRequest("This is no project that the experiment can be moved to.")
+    try:
+        experiment.move_to(target)
+    except StaleTrial as error:
+        messages.error(request, str(error), extra_tags="bad")
+        return redirect("experiment-move", slug)
+    messages.success(request, f"Moved to {target.name}.", extra_tags="ok")
+    return redirect(experiment)

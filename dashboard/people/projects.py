@@ -1,0 +1,167 @@
+"""Projects: their members, and for maintainers the roles, invitations and share links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_POST
+
+from experiments.access import may_manage, role_in, visible_projects
+from experiments.errors import LastMaintainer
+from experiments.library import PUBLISHED_PROJECT
+from experiments.models import Invitation, Membership, Project
+from experiments.models.invitation import DAYS
+
+Role = Membership.Role
+
+
+class MemberForm(forms.Form):
+    """A person who has an account, and their role."""
+
+    name = forms.CharField(max_length=150, help_text="Of an account that there is.")
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
+
+    def clean_name(self) -> Any:
+        user = get_user_model().objects.filter(username=self.cleaned_data["name"], is_active=True).first()
+        if user is None:
+            raise forms.ValidationError("There is no account of this name. Invite the person instead.")
+        return user
+
+
+class InvitationForm(forms.Form):
+    """An invitation to be made."""
+
+    whom = forms.CharField(label="For", max_length=120, required=False, help_text="For you to remember whom.")
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
+    days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=30, initial=DAYS)
+
+
+@require_GET
+def projects(request: HttpRequest) -> HttpResponse:
+    """The projects of the reader."""
+    rows = _projects(request).annotate(
+        members=Count("memberships", distinct=True), studies=Count("experiments", distinct=True)
+    )
+    user: Any = request.user
+    roles = dict(Membership.objects.filter(user=user).values_list("project_id", "role"))
+    shown = [(project, roles.get(project.pk, "superuser" if user.is_superuser else "")) for project in rows]
+    return render(request, "people/projects.html", {"place": "projects", "rows": shown})
+
+
+@require_GET
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    """One project with its members."""
+    return _page(request, _project(request, slug))
+
+
+@require_POST
+def add(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make somebody who has an account a member."""
+    project, form = _managed(request, slug), MemberForm(request.POST, prefix="member")
+    if not form.is_valid():
+        return _page(request, project, status=422, member_form=form)
+    return _changed(request, project, form.cleaned_data["name"], form.cleaned_data["role"])
+
+
+@require_POST
+def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Give a member another role, or (`remove`) end the membership; everybody may end their own."""
+    project = _project(request, slug)
+    membership = get_object_or_404(project.memberships.select_related("user"), pk=pk)
+    removes, is_own = "remove" in request.POST, membership.user == request.user
+    if not may_manage(request.user, project) and not (removes and is_own):
+        raise PermissionDenied
+    role = request.POST.get("role", "")
+    if not removes and role not in Role.values:
+        raise BadRequest(f"There is no role {role!r}.")
+    return _changed(request, project, membership.user, None if removes else role)
+
+
+@require_POST
+@sensitive_variables("key")
+def invite(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make an invitation. Its link stands in this one answer and nowhere else, which is why no redirect follows."""
+    project, form = _managed(request, slug), InvitationForm(request.POST, prefix="invitation")
+    if not form.is_valid():
+        return _page(request, project, status=422, invitation_form=form)
+    wanted = form.cleaned_data
+    _, key = Invitation.issue(project, wanted["role"], by=request.user, whom=wanted["whom"], days=wanted["days"])
+    link = request.build_absolute_uri(reverse("invitation-come", args=[key]))
+    response = _page(request, project, link=link)
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+@require_POST
+def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """End an invitation that nobody has taken."""
+    project = _managed(request, slug)
+    get_object_or_404(project.invitations.open(), pk=pk).delete()
+    messages.success(request, "The invitation is withdrawn.", extra_tags="ok")
+    return redirect("project", project.slug)
+
+
+def _changed(request: HttpRequest, project: Project, user: Any, role: str | None) -> HttpResponse:
+    """Give the role, or end the membership where there is none; say why it cannot be."""
+    try:
+        if role is None:
+            project.dismiss(user)
+        else:
+            project.set_role(user, role)
+    except LastMaintainer as error:
+        messages.error(request, str(error), extra_tags="bad")
+    else:
+        words = "is no member any more" if role is None else f"is a {role} now"
+        messages.success(request, f"{user.get_username()} {words}.", extra_tags="ok")
+    sees = role_in(request.user, project) is not None
+    return redirect("project", project.slug) if sees else redirect("projects")
+
+
+def _projects(request: HttpRequest) -> QuerySet[Project]:
+    return visible_projects(request.user).exclude(slug=PUBLISHED_PROJECT).order_by("name", "slug")
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return get_object_or_404(_projects(request), slug=slug)
+
+
+def _managed(request: HttpRequest, slug: str) -> Project:
+    project = _project(request, slug)
+    if not may_manage(request.user, project):
+        raise PermissionDenied
+    return project
+
+
+def _page(request: HttpRequest, project: Project, *, status: int = 200, **shown: Any) -> HttpResponse:
+    rank = Role.values.index
+    members = sorted(
+        project.memberships.select_related("user"), key=lambda each: (-rank(each.role), each.user.get_username())
+    )
+    manages = may_manage(request.user, project)
+    context = {
+        "place": "projects",
+        "project": project,
+        "members": members,
+        "roles": Role.choices,
+        "manages": manages,
+        "own_role": role_in(request.user, project),
+        "experiments": project.experiments.aggregate(
+            all=Count("pk"), mine=Count("pk", filter=Q(owner=request.user.pk))
+        ),
+    }
+    if manages:
+        context |= {
+            "invitations": project.invitations.open().select_related("invited_by").order_by("expires_at"),
+            "member_form": MemberForm(prefix="member"),
+            "invitation_form": InvitationForm(prefix="invitation"),
+        }
+    return render(request, "people/project.html", context | shown, status=status)
