@@ -85,6 +85,10 @@ def _scaled(rows: Sequence[ConfigurationRow], *, weak: bool) -> list[tuple[float
     return [(each.whole, each.computation) for each in scaled(sizes, weak=weak)]
 
 
+_STEPS: Final = ("", "deep-1", "deep-2", "deep-3")
+"""How a line of the tree is set in, by its depth."""
+
+
 def _metric_line(
     depth: int, metric: str, rows: Sequence[ConfigurationRow], cell: Callable[[Sequence[float]], dict[str, str]]
 ) -> dict[str, Any]:
@@ -93,7 +97,7 @@ def _metric_line(
 
 
 def _line(depth: int, label: str, definition: str, cells: Sequence[dict[str, str]]) -> dict[str, Any]:
-    return {"depth": depth, "label": label, "definition": definition, "cells": cells}
+    return {"step": _STEPS[depth], "label": label, "definition": definition, "cells": cells}
 
 
 def _cell(values: Sequence[float | None]) -> dict[str, str]:

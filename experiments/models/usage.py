@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import F, Q, Sum
 from django.utils import timezone
 
+from analysis.numbers import amount
 from experiments.models.project import Project
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Usage(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["project", "day"], name="one_usage_per_day")]
 
     def __str__(self) -> str:
-        return f"{self.machine_s:.0f} s of machines by {self.project} on {self.day}"
+        return f"{amount(self.machine_s, 's')} of machines by {self.project} on {self.day}"
 
     @classmethod
     def charge(cls, trial: Trial) -> None:

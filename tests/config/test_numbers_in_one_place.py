@@ -12,7 +12,7 @@ from config.services.lease import ROOT
 ROOMS = ("analysis", "experiments", "workers", "dashboard")
 FORMATTER = "analysis/numbers.py"
 ALLOWED = {
-    "analysis/commands.py": "the time column of a series, for programs",
+    "analysis/command_line/commands.py": "the time column of a series, for programs",
     "analysis/traffic/legacy.py": "figures as the script of 2011 printed them",
     "dashboard/charts/hosts.py": "points of a figure, cut to what can be seen",
     "dashboard/charts/marks.py": "places in a drawing",
