@@ -92,7 +92,7 @@ def test_it_names_what_varies_hosts_first() -> None:
 def test_it_tells_what_waits_and_what_runs(django_assert_num_queries: Any) -> None:
     first, second = factories.experiment(), factories.experiment()
     trial = factories.running()
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         waiting = selectors.waiting()
         (running,) = selectors.running_trials()
         assert (running.experiment.slug, running.configuration.hosts) == (first.slug, 1)
