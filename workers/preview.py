@@ -78,10 +78,18 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,
-        notes=[*rehearsal.notes, *_on_threads(design.threads_of(spec.workload, point.parameters), point.ranks)],
+        notes=[
+            *rehearsal.notes,
+            *_on_decks(design.decks(spec.workload, point.parameters, spec.cluster)),
+            *_on_threads(design.threads_of(spec.workload, point.parameters), point.ranks),
+        ],
         files={name: len(text.encode()) for name, text in texts.items()},
         recording=launcher.recording(),
     )
+
+
+def _on_decks(paths: Mapping[str, str]) -> list[str]:
+    return [f"{name} is read from {path} of the first host when the trial starts." for name, path in paths.items()]
 
 
 def _on_threads(threads: int, ranks: int) -> list[str]:

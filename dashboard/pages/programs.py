@@ -31,7 +31,7 @@ _GROUPS: Final = (
     (
         "What is run",
         "One program for each rank. {name} stands for a parameter, {ranks} for the number of ranks; no shell sees them.",
-        ("program", "placeholders", "inputs", "threads", "environment"),
+        ("program", "placeholders", "inputs", "decks", "threads", "environment"),
     ),
     (
         "Where it is",
@@ -55,6 +55,7 @@ _TITLES: Final = {
 _EXAMPLES: Final = {
     "placeholders": "steps: {type: integer, minimum: 1, default: 100}",
     "inputs": "in.deck: |\n  run {steps}",
+    "decks": "in.deck: /data/decks/{size}.deck",
     "environment": "MODE: fast",
     "clusters": "slurm-lab: {binary: /opt/solver/bin/solver, modules: [openmpi]}",
     "modules": "[openmpi/4.1, solver]",
@@ -63,7 +64,7 @@ _EXAMPLES: Final = {
     "keep": "['*.log']",
 }
 """Fields that are tables or lists: written as YAML."""
-_UPLOADS: Final = {"inputs": "decks"}
+_UPLOADS: Final = {"inputs": "uploads"}
 """Fields of which entries may be uploaded as files, under this name."""
 _MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
 _LONG: Final = ("program", "container", "success", "failure")

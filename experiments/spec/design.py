@@ -190,6 +190,18 @@ def input_files(workload: str, parameters: Mapping[str, Any]) -> Mapping[str, st
     return workloads.get(workload, parameters).files(own, ranks=ranks_of(parameters))
 
 
+def decks(workload: str, parameters: Mapping[str, Any], cluster: str) -> Mapping[str, str]:
+    """Return the paths of a configuration's further input files on the first host of a cluster, by name."""
+    own = workload_parameters(workload, parameters)
+    return workloads.get(workload, parameters).on(cluster).decks(own, ranks=ranks_of(parameters))
+
+
+def filled(workload: str, parameters: Mapping[str, Any], texts: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the texts of these as a configuration's run reads them. Raise Mismatch for a parameter that changes nothing."""
+    own = workload_parameters(workload, parameters)
+    return workloads.get(workload, parameters).filled(own, texts, ranks=ranks_of(parameters))
+
+
 def link_of(parameters: Mapping[str, Any]) -> Link:
     """Return the link that a configuration asks for. One from before a parameter existed has its default."""
     asked = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}

@@ -163,6 +163,14 @@ class Workload(ABC):
         """Return the input files by name."""
         return {}
 
+    def decks(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+        """Return the paths of further input files on the first host by the names that they get; their texts go to ``filled``."""
+        return {}
+
+    def filled(self, parameters: Any, texts: Mapping[str, str], *, ranks: int) -> Mapping[str, str]:
+        """Return the texts of the ``decks`` as a run reads them. Raise Mismatch for a parameter that changes nothing of it."""
+        return texts
+
     def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         """Return the variables that every rank's program has besides."""
         return {}

@@ -55,12 +55,15 @@ class Command(Workload):
         self._extractors: tuple[Extractor, ...] = ()
         self._success = self._failure = ""
         self._own_threads = False
+        self._left_to_decks: frozenset[str] = frozenset()
         if definition is None:
             return
         placeholders = {name: Placeholder.model_validate(each) for name, each in definition.placeholders.items()}
         self._own_threads = "threads" in placeholders
         self.parameters_type = with_placeholders(CommandParameters, placeholders)
-        self.unused = frozenset(placeholders).difference(_used(definition))
+        unused = frozenset(placeholders).difference(_used(definition))
+        # What a deck on a cluster uses is known when it is read: see `filled`.
+        self.unused, self._left_to_decks = (frozenset(), unused) if definition.decks else (unused, frozenset())
         self._read_as(definition)
 
     def _read_as(self, definition: CommandParameters) -> None:
@@ -81,7 +84,7 @@ class Command(Workload):
 
     @property
     def later_defaults(self) -> Mapping[str, Any]:
-        words = {"environment": {}, "modules": [], "container": "", "parts": []}
+        words = {"decks": {}, "environment": {}, "modules": [], "container": "", "parts": []}
         return words if self._own_threads else {**words, "threads": 1}
 
     def _definition(self, parameters: Any) -> Any:
@@ -101,6 +104,19 @@ class Command(Workload):
         values = self._values(parameters, ranks)
         return {name: fill_text(text, values) for name, text in self._definition(parameters).inputs.items()}
 
+    def decks(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
+        paths, values = self._definition(parameters).decks, self._values(parameters, ranks)
+        return dict(zip(paths, fill(list(paths.values()), values), strict=True))
+
+    def filled(self, parameters: Any, texts: Mapping[str, str], *, ranks: int) -> Mapping[str, str]:
+        used = set().union(*map(names_in_text, texts.values()))
+        if unused := sorted(self._left_to_decks - used):
+            raise Mismatch(
+                unused[0], f"{unused[0]} changes nothing: neither command nor input files have {{{unused[0]}}}"
+            )
+        values = self._values(parameters, ranks)
+        return {name: fill_text(text, values) for name, text in texts.items()}
+
     def environment(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         values = self._values(parameters, ranks)
         return {name: fill_text(text, values) for name, text in self._definition(parameters).environment.items()}
@@ -119,6 +135,7 @@ class Command(Workload):
         for field, programs in (
             ("program", [definition.program]),
             ("parts", [part["program"] for part in definition.parts]),
+            ("decks", [list(definition.decks.values())]),
         ):
             unknown = [name for argv in programs for item in argv for name in names_in(item) if name not in known]
             if unknown:
@@ -168,6 +185,7 @@ def _bound(kind: type[_Kind], definition: str) -> _Kind | None:
 def _used(definition: CommandParameters) -> set[str]:
     """The placeholders that reach the run."""
     items = [*definition.program, *(item for part in definition.parts for item in part["program"])]
+    items += definition.decks.values()
     texts = [*definition.inputs.values(), *definition.environment.values()]
     return {name for item in items for name in names_in(item)}.union(*map(names_in_text, texts))
 

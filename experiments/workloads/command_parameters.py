@@ -12,7 +12,7 @@ from experiments.workloads.base import Parameters
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.kept_files import FILE_NAME, is_pattern, is_reserved
 from experiments.workloads.patterns import compiled
-from experiments.workloads.template import MAX_ITEM, Definition
+from experiments.workloads.template import MAX_ITEM, Definition, names_in
 
 MAX_INPUT_CHARACTERS: Final = 200_000
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -57,6 +57,13 @@ class CommandParameters(Parameters):
         max_length=50,
         title="Input files",
         description="Texts by file name, written to the working directory; {name} of a placeholder is filled there too.",
+        json_schema_extra={"unit": ""},
+    )
+    decks: dict[str, str] = Field(
+        {},
+        max_length=50,
+        title="Input files by path",
+        description="Full paths on the first host by file name; read and filled when a trial starts.",
         json_schema_extra={"unit": ""},
     )
     threads: int = Field(
@@ -119,7 +126,8 @@ class CommandParameters(Parameters):
     )
 
     @field_validator(
-        *("program", "placeholders", "extract", "inputs", "environment", "modules", "parts", "keep"), mode="before"
+        *("program", "placeholders", "extract", "inputs", "decks", "environment", "modules", "parts", "keep"),
+        mode="before",
     )
     @classmethod
     def _from_text(cls, value: Any) -> Any:
@@ -166,6 +174,11 @@ class CommandParameters(Parameters):
             if len(text) > MAX_INPUT_CHARACTERS:
                 raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
         return inputs
+
+    @field_validator("decks")
+    @classmethod
+    def _are_decks(cls, decks: dict[str, str]) -> dict[str, str]:
+        return checked_decks(decks)
 
     @field_validator("environment")
     @classmethod
@@ -215,6 +228,17 @@ class CommandParameters(Parameters):
     def _is_expression(cls, pattern: str) -> str:
         compiled(pattern)
         return pattern
+
+
+def checked_decks(decks: dict[str, str]) -> dict[str, str]:
+    """Return names and paths of input files as they are. Raise ValueError for what cannot be one."""
+    for name, path in decks.items():
+        if not re.match(FILE_NAME, name) or is_reserved(name):
+            raise ValueError(f"{name!r} cannot be the name of an input file")
+        if not path.startswith("/") or len(path) > MAX_ITEM or not path.isprintable() or ".." in path.split("/"):
+            raise ValueError(f"{path!r} is no full path of a file")
+        names_in(path)
+    return decks
 
 
 def _judge(model: type[BaseModel], data: Any) -> None:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 
 from experiments.workloads.base import Parameters
 from experiments.workloads.command import Command
-from experiments.workloads.command_parameters import CommandParameters
+from experiments.workloads.command_parameters import CommandParameters, checked_decks
 from experiments.workloads.template import RANKS, Placeholder, names_in, with_placeholders
 
 NAME: Final = r"[a-z][a-z0-9-]{1,39}"
@@ -32,6 +32,7 @@ class OnCluster(BaseModel):
     environment: dict[str, str] = {}
     modules: list[str] | None = None
     container: str | None = None
+    decks: Annotated[dict[str, str], AfterValidator(checked_decks)] = {}
 
 
 class ProgramDefinition(CommandParameters):
@@ -67,7 +68,9 @@ class ProgramDefinition(CommandParameters):
                 f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
             )
         known = {*self.placeholders, RANKS}
-        words = [*self.program, *(word for part in self.parts for word in part["program"])]
+        elsewhere = (path for here in self.clusters.values() for path in here.decks.values())
+        paths = [*self.decks.values(), *elsewhere]
+        words = [*self.program, *paths, *(word for part in self.parts for word in part["program"])]
         if unknown := [name for word in words for name in names_in(word) if name not in known]:
             raise ValueError(f"program: {{{unknown[0]}}} is not defined under placeholders")
         workload = Command(self)
@@ -162,6 +165,7 @@ def _on_cluster(definition: ProgramDefinition, cluster: str) -> ProgramDefinitio
             "environment": {**definition.environment, **here.environment},
             "modules": definition.modules if here.modules is None else here.modules,
             "container": definition.container if here.container is None else here.container,
+            "decks": {**definition.decks, **here.decks},
         }
     )
 

@@ -110,7 +110,7 @@ class Definition(Parameters):
 
 RESERVED: Final = frozenset(
     (
-        *(RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs"),
+        *(RANKS, "hosts", "ranks_per_host", "link", "program", "placeholders", "extract", "inputs", "decks"),
         *("success", "failure", "environment", "modules", "container", "parts", "keep"),
     )
 )

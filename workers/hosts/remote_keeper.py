@@ -159,10 +159,12 @@ class RemoteKeeper(Keeper):
         size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
         return size
 
-    def read(self, path: str, offset: int = 0) -> Iterator[bytes]:
-        """The content of a file or memory on the host from `offset` to its present end. Raises OSError."""
-        while True:
-            _, part = self.ask("read", path=path, offset=offset, limit=CHUNK_BYTES)
+    def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
+        """The content of a file or memory on the host from `offset` to its present end, or `most` bytes of it. Raises OSError."""
+        end = None if most is None else offset + most
+        while end is None or offset < end:
+            limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)
+            _, part = self.ask("read", path=path, offset=offset, limit=limit)
             if not part:
                 return
             yield part

@@ -29,7 +29,7 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper.cell import TEMPORARY
-from workers.launchers.confinement import disk_use_bytes, open_path, outermost
+from workers.launchers.confinement import Confinement, disk_use_bytes, open_path, outermost, read_text
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
@@ -129,6 +129,10 @@ class Session(ABC):
     def architecture(self) -> str:
         """Of all hosts, as the kernel names it. Raises ProfileUnavailable where they differ."""
         return platform.machine()
+
+    @abstractmethod
+    def read_text(self, path: str, confinement: Confinement) -> str:
+        """A file of the first host that programs of trials may read there. Raises LaunchFailed."""
 
     def certify(self) -> Certificate | None:
         """What the link was measured to be, kept while the hosts are; None where there is nothing to certify."""
@@ -232,6 +236,12 @@ class MachineSession(Session):
         if reason := job.confinement.refusal(program):
             raise LaunchFailed(reason)
         return [program]
+
+    def read_text(self, path: str, confinement: Confinement) -> str:
+        try:
+            return confinement.read_text(path) if self.confined else read_text(path)
+        except OSError as error:
+            raise LaunchFailed(f"The input file {path} cannot be read on this machine: {error.strerror}.") from None
 
     def environment_variables(self) -> dict[str, str]:
         """What programs see: the same few variables whoever starts the worker, and nothing of its secrets."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ FULL = 0.9  # the kernel counts also processes of the keeper that have the same 
 KEPT_OF_HOME = (".conda", ".julia", ".local", ".openmpi", ".prte", ".pyenv", ".spack")
 """What programs are installed in or set up by; all other names that begin with a dot may hold keys and passwords."""
 MIB = 1 << 20
+MOST_TEXT_BYTES = 1 << 20
+"""Of an input file that is read where a trial runs."""
 BLOCK_BYTES = 512  # of stat(2)
 
 
@@ -71,6 +74,17 @@ class Confinement:
             return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
         return ""
 
+    def read_text(self, path: str) -> str:
+        """A file of this machine as programs of trials would read it. Raises OSError where they could not."""
+        return read_text(path, allowed=self._may_read)
+
+    def _may_read(self, descriptor: int) -> bool:
+        """By what was really opened, whatever links led there."""
+        file = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if {file, *file.parents} & {path.resolve() for path in (*self.hidden, Path(tempfile.gettempdir()))}:
+            return False
+        return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
+
     def file_too_long(self) -> str:
         """What SIGXFSZ means, as a sentence."""
         return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
@@ -87,6 +101,27 @@ class Confinement:
         if disk_bytes > self.disk_bytes:
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
         return ""
+
+
+def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:
+    """The text of a plain file, bounded. Raises OSError for anything else, and where its descriptor is not `allowed`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
+        if not allowed(descriptor):
+            raise OSError(errno.EACCES, "programs of trials may not read it")
+        return as_text(stream.read(MOST_TEXT_BYTES + 1))
+
+
+def as_text(content: bytes) -> str:
+    """Raises OSError for what is no text of a bearable length."""
+    if len(content) > MOST_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"it is longer than {size(MOST_TEXT_BYTES)}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise OSError(errno.EINVAL, "it is no text in UTF-8") from None
 
 
 def whole_mib(size_bytes: float) -> int:

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import os
 import re
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from workers.hosts.sampling import Sample
 from workers.keeper import machine, mpi_files
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
+from workers.launchers.confinement import MOST_TEXT_BYTES, Confinement, as_text
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 from workers.launchers.remote_job import RemoteJob
 
@@ -195,6 +195,14 @@ class RemoteSession(Session):
         where = {"path": path or self._path(), "directory": str(self.scratch / "work")}
         answer, _ = self.first.ask("find", program=program, **where)
         return None if answer["found"] else f"The program {program} is not installed on host {self.hosts[0]}."
+
+    def read_text(self, path: str, confinement: Confinement) -> str:
+        try:
+            return as_text(b"".join(self.first.read(path, most=MOST_TEXT_BYTES + 1)))
+        except OSError as error:
+            raise LaunchFailed(
+                f"The input file {path} cannot be read on host {self.hosts[0]}: {error.strerror}."
+            ) from None
 
     def capture(self, options: CaptureOptions = DEFAULT_CAPTURE) -> Capture:
         try:
@@ -380,10 +388,3 @@ class RemoteSession(Session):
             "link": {"bandwidth_bps": None, "mtu": None},
             **({"offloads_left_on": self.offloads_left} if self.offloads_left else {}),
         }
-
-
-def quoted_script(*lines: list[str]) -> str:
-    """A shell script that runs argv lists; the last one replaces the shell and gets the script's own arguments."""
-    commands = [shlex.join(line) for line in lines]
-    commands[-1] = f'exec {commands[-1]} "$@"'
-    return "\n".join(["#!/bin/sh", *commands, ""])

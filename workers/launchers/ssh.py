@@ -16,7 +16,7 @@ from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_keeper import RemoteKeeper, in_shell, start_argv
 from workers.launchers.base import Launcher, Link, Reached, Session, Tell, say_nothing
-from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession, quoted_script
+from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
 
 REACHED = "rankwire-reached"
@@ -97,3 +97,10 @@ class SshKeeper(RemoteKeeper):
 
     def obituary(self) -> str:
         return explain(self.host, self.last_words())
+
+
+def quoted_script(*lines: list[str]) -> str:
+    """A shell script that runs argv lists; the last one replaces the shell and gets the script's own arguments."""
+    commands = [shlex.join(line) for line in lines]
+    commands[-1] = f'exec {commands[-1]} "$@"'
+    return "\n".join(["#!/bin/sh", *commands, ""])

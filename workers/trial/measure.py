@@ -20,6 +20,7 @@ from experiments.models import Kind, Trial
 from experiments.spec import ExperimentSpec, design, restore
 from experiments.spec.parameters import Capture as CaptureSettings
 from experiments.spec.parameters import Link
+from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture, CaptureReport
 from workers.capture.kept import Recorded, keep
 from workers.capture.options import CaptureOptions
@@ -27,6 +28,7 @@ from workers.capture.ring import RingCapture
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
 from workers.launchers import Job, Process, Session
+from workers.launchers.confinement import Confinement
 from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
@@ -105,7 +107,8 @@ class TrialRun:
                 f"{self.workload.title} needs the package {' and '.join(missing)}, "
                 f"which is not installed on {socket.gethostname()}."
             )
-        inputs = self._write_inputs()
+        bounds = confinement()
+        inputs = self._write_inputs(session, bounds)
         link_reasons = self._certify(session)
         profile, no_profile = profile_for(self.spec.profile, session)
         asked = job_for(
@@ -113,7 +116,7 @@ class TrialRun:
             cluster=self.cluster_slug,
             hosts=session.hosts,
             directory=self.directory,
-            confinement=confinement(),
+            confinement=bounds,
             profile=profile,
         )
         job = session.prepared(asked)
@@ -220,11 +223,22 @@ class TrialRun:
         if problems := session.network_problems(thorough=thorough):
             raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
 
-    def _write_inputs(self) -> list[Path]:
+    def _write_inputs(self, session: Session, bounds: Confinement) -> list[Path]:
+        """The texts of the specification, and those that lie on the first host. Raise TrialFailed."""
         work = self.directory / "work"
         work.mkdir()
         written = []
-        for name, text in design.input_files(self.spec.workload, self.parameters).items():
+        workload = self.spec.workload
+        paths = design.decks(workload, self.parameters, self.cluster_slug)
+        decks = {name: session.read_text(path, bounds) for name, path in paths.items()}
+        try:
+            texts = {
+                **design.input_files(workload, self.parameters),
+                **design.filled(workload, self.parameters, decks),
+            }
+        except Mismatch as error:
+            raise TrialFailed(f"{error}.") from None
+        for name, text in texts.items():
             (work / name).write_text(text)
             written.append(work / name)
         return written

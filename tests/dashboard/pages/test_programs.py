@@ -86,7 +86,7 @@ def test_it_shows_errors_at_their_field_and_keeps_what_was_typed(maintainer, wro
 
 def test_input_files_can_be_uploaded(maintainer):
     deck = SimpleUploadedFile("in.deck", b"run {steps}\r\nend\n")
-    form = {**FORM, "decks": [deck, SimpleUploadedFile("notes", b"none")]}
+    form = {**FORM, "uploads": [deck, SimpleUploadedFile("notes", b"none")]}
     assert maintainer.post(reverse("program-new"), form).status_code == 302
     texts = {"control": "title = {steps} steps\n", "in.deck": "run {steps}\nend\n", "notes": "none"}
     assert Program.latest("solver").definition["inputs"] == texts
@@ -106,7 +106,7 @@ def test_input_files_can_be_uploaded(maintainer):
     ],
 )
 def test_what_cannot_be_an_input_file_is_told_at_the_field(maintainer, name, content, words):
-    response = maintainer.post(reverse("program-new"), {**FORM, "decks": SimpleUploadedFile(name, content)})
+    response = maintainer.post(reverse("program-new"), {**FORM, "uploads": SimpleUploadedFile(name, content)})
     assert response.status_code == 422
     assert words in unescape(response.content.decode())
 

@@ -107,6 +107,26 @@ def test_patterns_that_refuse_what_was_run_take_it_out_of_the_statistics(run_all
     assert (values["elapsed_s"], values["solver.rate"]) == (elapsed_s, 20.0)
 
 
+def test_decks_lie_on_the_cluster_and_are_filled(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    (open_path / "solve-20.sh").write_text(SOLVER["inputs"]["solve.sh"] + "; echo {extra}")
+    extra = {"type": "integer", "default": 7}
+    deck = str(open_path / "solve-{steps}.sh")
+    changes: dict[str, Any] = {"inputs": {}, "decks": {"solve.sh": deck}}
+    registered(**changes, placeholders={**SOLVER["placeholders"], "extra": extra})
+    there, missing = run_all(workload="solver", sweep={"steps": [20, 10]}, parameters={"hosts": 1})
+    assert missing.state == State.FAILED
+    assert f"The input file {open_path}/solve-10.sh cannot be read on this machine: No such file" in missing.message
+    assert there.state == State.FINISHED, there.message
+    assert there.artifacts.get(name="solve.sh").file.read_text().endswith("echo 7")
+    (open_path / "solve-20.sh").write_text("echo 'rate = 1 per s'")
+    (unused,) = run_all(workload="solver", parameters={"hosts": 1, "steps": 20, "extra": 8})
+    assert "extra changes nothing: neither command nor input files have {extra}" in unused.message
+    registered(inputs={}, decks={"solve.sh": "/etc/shadow"})
+    (stolen,) = run_all(workload="solver", parameters={"hosts": 1})
+    assert stolen.state == State.FAILED
+    assert "/etc/shadow cannot be read on this machine" in stolen.message
+
+
 def test_another_cluster_has_its_own_binary(run_all: Callable[..., list[Trial]]) -> None:
     registered(program=["/nowhere/sh", "solve.sh", "{steps}"], clusters={"testbed": {"binary": "/bin/sh"}})
     (trial,) = run_all(workload="solver", parameters={"hosts": 1})
@@ -168,7 +188,9 @@ def test_it_runs_on_real_hosts(
     hosts = request.getfixturevalue("ssh_hosts" if kind == "ssh" else "slurm")
     Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings())
     told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
-    binary = {f"real-{kind}": {"binary": str(sum_over_mpich(tmp_path))}}
+    (tmp_path / "a.deck").write_text("of {ranks} ranks")
+    here = {"binary": str(sum_over_mpich(tmp_path)), "decks": {"in.deck": str(tmp_path / "a.deck")}}
+    binary = {f"real-{kind}": here}
     registered(
         program=["sum"],
         placeholders={},
@@ -182,6 +204,7 @@ def test_it_runs_on_real_hosts(
     assert trial.state == State.FINISHED, trial.message
     assert trial.measurements.get(metric="solver.sum").value == 3.0
     assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.artifacts.get(name="in.deck").file.read_text() == "of 2 ranks"
 
 
 @pytest.mark.parametrize(
@@ -193,6 +216,10 @@ def test_it_runs_on_real_hosts(
         ({"placeholders": {"steps": {"default": 1}, "size": {"default": 1}}}, "placeholders", "'size' changes nothing"),
         ({"deciding": "pace"}, "deciding", "is none of the figures: rate"),
         ({"keep": ["../*"]}, "keep", "no pattern of names"),
+        ({"decks": {"in.deck": "deck"}}, "decks", "no full path"),
+        ({"decks": {"in.deck": "/data/../etc/x"}}, "decks", "no full path"),
+        ({"decks": {"work": "/data/x"}}, "decks", "cannot be the name of an input file"),
+        ({"decks": {"in.deck": "/data/{size}"}}, "program", "{size} is not defined"),
         ({"colour": "red"}, "colour", "not a known field"),
         ({"environment": {"OMP_NUM_THREADS": "2"}}, "environment", "cannot be a variable"),
     ],
