@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis import freed_memory
 from analysis.capture.tables import DecoderName, OneDecoder, Progress, tables_of, with_decoder
 from analysis.kernels.rates import ALL, MPI
 from analysis.numbers import SHARE, amount, grouped, plural
@@ -31,6 +32,8 @@ from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 _JOINED: Final = "offloads joined packets: the times of single ones are not known"
 MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
+_MANY_HOSTS: Final = 4096
+"""So many need memory for their results that others have used before."""
 _NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
 
 
@@ -117,7 +120,10 @@ def analyse(
         reading.read(file, chosen, progress, notes)
         return reading
 
+    freed_memory.keep()
     reading = with_decoder(path, decoder, read)
+    if reading.matrices.hosts > _MANY_HOSTS:
+        freed_memory.give_back()
     (everything, only_mpi), connected = side_by_side(
         functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
     )

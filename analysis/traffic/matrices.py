@@ -75,6 +75,11 @@ class MatrixAccumulator:
         """
         return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid)}
 
+    @property
+    def hosts(self) -> int:
+        """Addresses seen so far."""
+        return len(self._hosts)
+
     def notes(self) -> list[str]:
         """What bounded memory cost."""
         if not self._missed_bytes:

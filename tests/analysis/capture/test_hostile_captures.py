@@ -20,6 +20,9 @@ PACKETS = 400_000
 MOST_CPU_S = 10.0
 MOST_RESIDENT_BYTES, PER_CONNECTION, PER_PAIR = 250_000_000, 64, 32
 
+SCATTER = 1.05
+"""Which thread's heap a piece of memory is taken from differs from run to run by some MB."""
+
 MEASURE = """
 import json, sys, time
 from pathlib import Path
@@ -56,8 +59,9 @@ def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
     told = json.loads(done.stdout)
     assert told["packets"] == (5000 if name == "wrapped_without_end" else PACKETS)
     assert told["cpu_s"] < MOST_CPU_S
-    pairs = PACKETS if name in ("host_scan", "spoofed_hosts", "host_pairs") else 2
-    assert told["resident"] < MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"] + PER_PAIR * pairs
+    pairs = {"host_scan": 65_534, "spoofed_hosts": 65_534, "host_pairs": PACKETS}.get(name, 0)
+    most = MOST_RESIDENT_BYTES + PER_CONNECTION * told["connections"] + PER_PAIR * pairs
+    assert told["resident"] < SCATTER * most
     if name in ("port_scan", "host_pairs"):
         assert told["connections"] == PACKETS  # none of them is left out of a sum
     if name in ("host_scan", "spoofed_hosts", "connections_in_turn", "wrapped_without_end"):
