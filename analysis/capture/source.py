@@ -17,6 +17,10 @@ from analysis.capture import compressed
 from analysis.errors import CaptureError, UnreadableCapture
 
 STANDARD_INPUT: Final = "-"
+MOST_TIMES: Final = 16
+"""How much longer than its file a compressed capture may be,"""
+ALWAYS_BYTES: Final = 1 << 28
+"""and how long it may be whatever its file's size."""
 
 
 class ByteSource(Protocol):
@@ -25,10 +29,14 @@ class ByteSource(Protocol):
     compression: str
     size: int
     """Bytes of the file on disk."""
-    problem: str | None
-    """Why the bytes ended before they should, when they did."""
-    unverified: str | None
-    """Why damage could have passed unnoticed where there is no problem."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the bytes ended before they should, when they did."""
+
+    @property
+    def unverified(self) -> str | None:
+        """Why damage could have passed unnoticed where there is no problem."""
 
     def readinto(self, target: memoryview) -> int: ...
 
@@ -55,6 +63,46 @@ class PlainSource:
 
     def close(self) -> None:
         self._file.close()
+
+
+class BoundedSource:
+    """A compressed source that ends, with a problem, where it has become many times larger than its file.
+
+    Packets shrink to a third or a tenth; a hundred megabytes that hold a terabyte of zeros were made to keep a processor busy.
+    """
+
+    def __init__(self, source: ByteSource, *, most_times: int = MOST_TIMES, always: int = ALWAYS_BYTES) -> None:
+        self._source = source
+        self.compression, self.size = source.compression, source.size
+        self._most = max(most_times * source.size, always)
+        self._given = 0
+        self._stopped: str | None = None
+
+    @property
+    def problem(self) -> str | None:
+        return self._stopped or self._source.problem
+
+    @property
+    def unverified(self) -> str | None:
+        return self._source.unverified
+
+    def readinto(self, target: memoryview) -> int:
+        if self._stopped is not None:
+            return 0
+        count = self._source.readinto(target)
+        self._given += count
+        if self._given > self._most:
+            times = self._most // max(self.size, 1)
+            self._stopped = (
+                f"the {self.compression} stream is more than {times} times as long as its file, and was not read on"
+            )
+        return count
+
+    def position(self) -> int:
+        return self._source.position()
+
+    def close(self) -> None:
+        self._source.close()
 
 
 _BY_MAGIC: Final[tuple[tuple[bytes, Callable[[BinaryIO, int], ByteSource]], ...]] = (
@@ -86,7 +134,7 @@ def open_source(path: str | Path) -> ByteSource:
         raise UnreadableCapture(f"{path}: {error.strerror or error}") from error
     for begin, source in _BY_MAGIC:
         if magic.startswith(begin):
-            return source(file, size)
+            return BoundedSource(source(file, size))
     return PlainSource(file, size)
 
 

@@ -64,8 +64,8 @@ class TcpAccumulator:
     """Follows every TCP connection through successive tables whose ``flow`` numbers mean the same (see capture.stream).
 
     Memory is bounded: ``max_connections`` connections are followed at the same time; when there are more, the half with fewest
-    bytes is set aside (summed up, and remembered in 48 bytes so that it may go on) or, without ``set_aside``, further ones are
-    left out. Each direction remembers at most ``max_outstanding``
+    bytes is set aside (summed up, and remembered in 48 bytes so that it may go on), ``most_times`` at most; then, and
+    without ``set_aside``, further ones are left out. Each direction remembers at most ``max_outstanding``
     unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes. ``max_samples`` round
     trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of them,
     chosen by ordinal. Whatever was forgotten is counted in ``FlowSet.limits``. Splitting the packets into other chunks
@@ -81,8 +81,9 @@ class TcpAccumulator:
         max_nodes: int = 1 << 19,
         max_samples: int = 1 << 20,
         set_aside: bool = True,
+        most_times: int = 96,
     ) -> None:
-        self._sets_aside = set_aside and max_connections > 1
+        self._times_left = most_times if set_aside and max_connections > 1 else 0
         self._aside: tuple[Aside, Aside] | None = None
         self._rests = np.zeros(0, set_aside_kernel.REST)
         self._rests_used = 0
@@ -129,7 +130,8 @@ class TcpAccumulator:
             noted = row
             if row == len(table):
                 return connection_of
-            if self._is_full() and self._sets_aside:
+            if self._is_full() and self._times_left:
+                self._times_left -= 1
                 self._set_aside(member if member is not None else np.zeros(0, np.bool_))
             self._make_room()
 
@@ -270,7 +272,7 @@ class TcpAccumulator:
             _enlarge(self._nodes, limits["nodes"])
         self._samples.make_room(store)
         store["connection_room"] = len(self._connections)
-        store["connections_full"] = len(self._connections) >= limits["connections"] and not self._sets_aside
+        store["connections_full"] = len(self._connections) >= limits["connections"] and not self._times_left
         store["nodes"], store["node_room"] = self._nodes.ctypes.data, len(self._nodes)
         store["nodes_full"] = len(self._nodes) >= limits["nodes"]
 

@@ -15,6 +15,8 @@ import pytest
 import zstandard
 
 import analysis
+from analysis.capture.compressed import ZstdSource
+from analysis.capture.source import BoundedSource
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
@@ -104,3 +106,23 @@ def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Pat
     (tmp_path / "given").write_bytes(given)
     expected = analysis.analyse(tmp_path / "given").metrics["packets"]
     assert analysis.analyse(path).metrics["packets"] >= expected > 0
+
+
+def test_a_stream_far_longer_than_its_file_ends_with_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "zeros"
+    path.write_bytes(zstd_with_both(bytes(10_000_000)))
+    size, target = path.stat().st_size, bytearray(1 << 16)
+    for always, told in ((1_000_000, True), (20_000_000, False)):
+        with path.open("rb") as file:
+            source = BoundedSource(ZstdSource(file, size), most_times=16, always=always)
+            given = sum(iter(lambda source=source: source.readinto(memoryview(target)), 0))
+        assert (given < 1_200_000) == told
+        assert (source.problem is not None and "not read on" in source.problem) == told
+
+
+def test_no_capture_is_read_on_beyond_many_times_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BoundedSource.__init__, "__kwdefaults__", {"most_times": 1, "always": 100_000})
+    result = analysed(tmp_path, zstd_with_both(files.pcap(200 * FRAMES[:100])))
+    assert result.trust.verdict == "degraded"
+    assert any("as long as its file" in reason for reason in result.trust.reasons)
+    assert 0 < result.metrics["packets"] < 20_000

@@ -108,6 +108,11 @@ def test_a_syn_on_used_ports_is_another_connection() -> None:
     assert followed(segments, max_connections=8).connections == CONNECTIONS + 1
 
 
+def test_connections_that_take_turns_without_end_are_left_out_in_the_end() -> None:
+    limits = followed(in_turn(8), max_connections=8, most_times=5).limits
+    assert (limits.set_aside, limits.untracked_packets > 0) == (20, True)
+
+
 def test_without_setting_aside_further_connections_are_left_out() -> None:
     flows = followed(in_turn(1), max_connections=8, set_aside=False)
     assert len(flows) == 8
