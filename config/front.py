@@ -33,6 +33,7 @@ HEAD_S: Final = 15.0
 BODY_S: Final = 120.0
 IDLE_S: Final = 60
 STATEMENT_MS: Final = 30_000
+ACCEPTED_AT_ONCE: Final = 100
 MOST_CONNECTIONS: Final = 1000
 """Of one process. Beyond it those go that have waited longest for their own next byte."""
 MOST_BUFFERED_BYTES: Final = 1 << 30
@@ -84,6 +85,14 @@ class _Server:
     """Questions for the health have a thread of their own: they are answered while all others are busy."""
 
     channel_class = Channel
+
+    def handle_accept(self) -> None:
+        """Take all that wait for a connection, not one in each turn of the loop: a crowd must not keep whoever comes after it."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            before = len(self.active_channels)  # type: ignore[attr-defined]
+            super().handle_accept()  # type: ignore[misc]
+            if len(self.active_channels) == before:  # type: ignore[attr-defined]
+                return
 
     def add_task(self, channel: Channel) -> None:
         dispatcher = self.health if channel.requests[0].path == HEALTH else self.task_dispatcher  # type: ignore[attr-defined]
