@@ -122,11 +122,12 @@ def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str
     return [project for project in projects if may_submit(user, project, workload, parameters)]
 
 
-def may_run_more(user: Any, experiment: Experiment) -> bool:
+def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     """Return whether ``user`` may have trials of an experiment run again or more of them: who may change it, and may today start
-    its workload. Whoever once was a maintainer may not repeat a command that only maintainers start.
+    its workload. Whoever once was a maintainer may not repeat a command that only maintainers start. ``role`` is theirs where it is
+    known already.
     """
-    role = role_in(user, experiment.project)
+    role = role or role_in(user, experiment.project)
     is_own = role == Role.SUBMITTER and experiment.owner_id == user.pk
     constants = experiment.specification.get("parameters")
     return role == Role.MAINTAINER or (is_own and not _is_restricted(experiment.workload, constants))

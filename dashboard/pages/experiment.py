@@ -22,9 +22,9 @@ from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
 from dashboard.parts import SHORT_TITLES
 from experiments import workloads
-from experiments.access import may_cancel, may_prioritise, may_run_more, visible_experiments
+from experiments.access import may_cancel, may_run_more, role_in, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
-from experiments.models import Experiment, Priority, State
+from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
 from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
@@ -101,16 +101,15 @@ def _repeatable(configurations: int) -> dict[str, Any]:
 
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
-    # Maintainers may do the rest too: one question to the database less.
-    leads = not experiment.published and may_prioritise(user, experiment)
-    may_change = leads or (not experiment.published and may_run_more(user, experiment))
+    role = None if experiment.published else role_in(user, experiment.project)
+    may_change = role is not None and may_run_more(user, experiment, role)
     return {
         "may_change": may_change,
         # Whoever may have more of it run may also cancel it: one question to the database less.
         "may_cancel": not experiment.published
         and not progress.is_over
         and (may_change or may_cancel(user, experiment)),
-        "priorities": Priority.choices[::-1] if leads else [],
+        "priorities": Priority.choices[::-1] if role == Membership.Role.MAINTAINER else [],
         "without_result": progress.failed + progress.cancelled,
     }
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import Q, Window
+from django.db.models.functions import RowNumber
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -147,7 +148,11 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
 
 
 def _views(request: HttpRequest) -> list[dict[str, Any]]:
-    saved = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))[:MOST_VIEWS]
+    """Own views first, then those that others share, of each person in turn: nobody's many hide another's one."""
+    turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
+    seen = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))
+    ordered = seen.annotate(mine=Q(owner=request.user), turn=turn).order_by("-mine", "turn", "name", "pk")
+    saved = ordered[:MOST_VIEWS]
     here = _without_page(request.GET)
     return [{"view": view, "on": view.query == here, "mine": view.owner_id == request.user.pk} for view in saved]
 

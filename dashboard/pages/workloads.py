@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 from pydantic.fields import FieldInfo
 
 from experiments import workloads as registry
-from experiments.access import may_register_programs
+from experiments.access import may_register_programs, visible_experiments
 from experiments.models import Experiment
 from experiments.workloads.program import Program
 
@@ -20,7 +20,7 @@ from experiments.workloads.program import Program
 def workloads(request: HttpRequest) -> HttpResponse:
     """Every workload of the registry."""
     used = dict(
-        Experiment.objects.filter(published=False)
+        visible_experiments(request.user, Experiment.objects.filter(published=False))
         .order_by()
         .values_list("workload")
         .annotate(count=Count("pk"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 
@@ -62,10 +63,16 @@ def trial_square(mark: dict[str, str], point: str) -> SafeString:
     )
 
 
+_FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
+
+
 @register.filter
 def figure(value: dict[str, Any]) -> SafeString:
-    """A figure as JSON that cannot end its script element."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    """A figure as JSON that cannot end its script element, in which names are text.
+
+    Plotly takes tags in any text for markup, links with their addresses too: only those that our charts write are left.
+    """
+    text = _FOREIGN_TAG.sub("&lt;", json.dumps(value, separators=(",", ":"), allow_nan=False))
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
         text = text.replace(character, escaped)
     return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)

@@ -198,3 +198,8 @@ def test_it_adds_the_line_to_errors_in_yaml(text: str, path: str, line: int) -> 
     with pytest.raises(InvalidSpec) as caught:
         parse_yaml(text)
     assert [(e.path, e.line) for e in caught.value.errors] == [(path, line)]
+
+
+@pytest.mark.parametrize("rates", [{"a": 1}, {"a": {"b": 1}}, [{}], [[1]]])
+def test_it_refuses_rates_that_are_none_at_their_field(rates: Any) -> None:
+    assert set(errors_of(link={"rates": rates})) == {"link.rates"}

@@ -1,0 +1,46 @@
+"""What others have or write neither shows through nor acts: counts, views, names in charts."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.urls import reverse
+
+from dashboard.templatetags.rankwire import figure
+from experiments.models import Experiment, Project, SavedView
+from experiments.spec import parse
+from tests.dashboard.conftest import specification
+from tests.experiments import factories
+
+
+def test_the_page_of_workloads_counts_only_what_its_reader_may_see(page, submit) -> None:
+    submit()
+    hidden = Project.objects.create(slug="hidden", name="Hidden")
+    Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
+    rows = page.get(reverse("workloads")).context["rows"]
+    assert {row["workload"].slug: row["experiments"] for row in rows if row["experiments"]} == {"water": 1}
+
+
+def test_the_many_shared_views_of_one_person_hide_no_others(page, person) -> None:
+    for name, count in (("ada", 20), ("bo", 1)):
+        owner = factories.person(name)
+        SavedView.objects.bulk_create(
+            SavedView(name=f"{name} {number:02}", owner=owner, shared=True) for number in range(count)
+        )
+    SavedView.objects.create(name="zz mine", owner=person)
+    shown = [each["view"].name for each in page.get("/explore/").context["views"]]
+    assert shown[:3] == ["zz mine", "ada 00", "bo 00"]
+    assert len(shown) == 12
+
+
+@pytest.mark.parametrize(
+    "name", ["<b>bold</b>", '<a href="https://example.org">here</a>', "<br>", "a < b", "</script><script>"]
+)
+def test_a_name_in_a_chart_is_text(name: str) -> None:
+    written = figure({"data": [{"name": name, "hovertemplate": f"%{{y}}<extra>{name}</extra>"}], "layout": {}})
+    assert "<" not in written
+    [trace] = json.loads(written)["data"]
+    assert trace["name"] == name.replace("<", "&lt;")
+    assert re.findall(r"<[^>]*>", trace["hovertemplate"]) == ["<extra>", "</extra>"]
