@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.lookup import asked, find_trial
+from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.metric_rows import metric_rows
 from dashboard.trial.siblings import environment_beside, observer_of
@@ -56,6 +57,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "has_packets": any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts),
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
+        "inside": inside_mpi(trial) if trial.is_over else None,
         **_parameters(trial),
         **_output(trial),
         **_environment(trial),

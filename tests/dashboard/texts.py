@@ -20,5 +20,9 @@ def text_of(response: Any) -> str:
 
 def words_of(page: Client, experiment: Experiment, **asked: str) -> str:
     """The text of an experiment's parts, without markup."""
-    text = text_of(page.get(reverse("experiment-parts", args=[experiment.slug]), asked))
-    return " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", text, flags=re.DOTALL).split())
+    return plain_text(text_of(page.get(reverse("experiment-parts", args=[experiment.slug]), asked)))
+
+
+def plain_text(markup: str) -> str:
+    """A page without markup and scripts."""
+    return " ".join(re.sub(r"<script.*?</script>|<[^>]+>", " ", markup, flags=re.DOTALL).split())

@@ -1,0 +1,75 @@
+"""Figures of the ranks of one trial: where the time of each went, and how large its messages were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from analysis import numbers
+from dashboard.charts.parts import Figure, Scale, axis_title, hover
+
+_PARTS: Final = (
+    ("computing_s", "Computing", "--s1"),
+    ("no_core_s", "Outside of MPI without a core", "--s4"),
+    ("on_cpu_s", "In MPI, working or polling", "--s3"),
+    ("blocked_s", "In MPI, off the processor", "--s2"),
+)
+"""From the bottom up: the four add up to the window."""
+_SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
+
+
+def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
+    """Stacked bars, one per rank, of seconds between MPI_Init and MPI_Finalize."""
+    scale = Scale.of([rank["window_s"] for rank in ranks], "s")
+    names = [str(rank["rank"]) for rank in ranks]
+    data = [
+        {
+            "type": "bar",
+            "name": label,
+            "x": names,
+            "y": [scale(rank[part]) for rank in ranks],
+            "customdata": [rank["host"] for rank in ranks],
+            "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
+            "hovertemplate": f"%{{customdata}}: {hover('y', scale.unit)}<extra>{label}</extra>",
+        }
+        for part, label, colour in _PARTS
+    ]
+    return {
+        "data": data,
+        "layout": {
+            "barmode": "stack",
+            "xaxis": {"title": axis_title("Rank", ""), "type": "category"},
+            "yaxis": {"title": axis_title("Time in MPI's window", scale.unit)},
+        },
+    }
+
+
+def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
+    """Messages and calls of collectives by size, in classes that double."""
+    used = [place for place in range(66) if any(counts[place] for counts in sizes.values())]
+    if not used:
+        return {"data": [], "layout": {}}
+    shown = range(used[0], used[-1] + 1)
+    labels = [_class(place) for place in shown]
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "name": label,
+                "x": labels,
+                "y": [sizes[name][place] for place in shown],
+                "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
+                "hovertemplate": f"%{{x}}: %{{y}}<extra>{label}</extra>",
+            }
+            for name, label, colour in _SIZES
+        ],
+        "layout": {
+            "barmode": "group",
+            "xaxis": {"title": axis_title("Size, from", ""), "type": "category"},
+            "yaxis": {"title": axis_title("Messages, calls", "")},
+        },
+    }
+
+
+def _class(place: int) -> str:
+    return "0 B" if place == 0 else numbers.size(1 << (place - 1))
