@@ -17,6 +17,10 @@ from experiments.selectors import ConfigurationRow
 
 TIME: Final = "elapsed_s"
 CPU: Final = "cpu_mean_rank_s"
+INSIDE_MPI: Final = {
+    "window": "mpi_window_s",
+    **{name: f"mpi_{name}_share" for name in ("useful", "no_core", "on_cpu", "blocked")},
+}
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
 """Names of models where the space is a legend's."""
@@ -165,12 +169,8 @@ class ScalingCharts:
         """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
         labels = self._labels(rows)
-        cpu = [row.median(CPU) for row in rows]
-        off = [max(0.0, (row.median(TIME) or 0.0) - (c or 0.0)) for row, c in zip(rows, cpu, strict=True)]
-        own: dict[str, Sequence[float | None]] = {
-            "On the CPU, mean of the ranks": cpu,
-            "Off the CPU: waiting, sending": off,
-        }
+        profiled = bool(rows) and all(row.values.get(INSIDE_MPI["window"]) for row in rows)
+        own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
         views = [("Seconds", time_parts(labels, own)), ("Share", time_parts(labels, own, shares=True))]
         printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):
@@ -182,6 +182,24 @@ class ScalingCharts:
             return [value_words("hosts", row.hosts) for row in rows]
         of = {row.pk: name for name, members in self.groups.items() for row in members}
         return [f"{row.hosts}, {of[row.pk]}" for row in rows]
+
+
+def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+    cpu = [row.median(CPU) for row in rows]
+    off = [max(0.0, (row.median(TIME) or 0.0) - (c or 0.0)) for row, c in zip(rows, cpu, strict=True)]
+    return {"On the CPU, mean of the ranks": cpu, "Off the CPU: waiting, sending": off}
+
+
+def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+    """The four shares of the window in seconds, and what of the elapsed time lies outside of it."""
+    window = [row.median(INSIDE_MPI["window"]) or 0.0 for row in rows]
+    parts: dict[str, Sequence[float | None]] = {
+        find(metric).label: [(row.median(metric) or 0.0) * s for row, s in zip(rows, window, strict=True)]
+        for name, metric in INSIDE_MPI.items()
+        if name != "window"
+    }
+    outside = [max(0.0, (row.median(TIME) or 0.0) - s) for row, s in zip(rows, window, strict=True)]
+    return {**parts, "Before MPI_Init, after MPI_Finalize": outside}
 
 
 def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:

@@ -1,0 +1,33 @@
+"""Where the time goes: by what ranks measured inside of them, by CPU time where nothing was."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.experiment.scaling import ScalingCharts
+from experiments.selectors import ConfigurationRow
+
+PROFILE = {
+    "mpi_window_s": 8.0, "mpi_useful_share": 0.5, "mpi_no_core_share": 0.125, "mpi_on_cpu_share": 0.25, "mpi_blocked_share": 0.125,
+}  # fmt: skip
+
+
+def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
+    rows = [
+        ConfigurationRow(hosts, str(hosts), hosts, hosts, {"hosts": hosts}, values={k: [v] for k, v in values.items()})
+        for hosts, values in enumerate(({"elapsed_s": 10.0, "cpu_mean_rank_s": 9.5, **each} for each in profiles), 1)
+    ]
+    views = ScalingCharts(rows, ["hosts"], name="Measured", weak=False, diagnosis=None, published={}).time_views(())
+    return {bar["name"]: bar["y"] for bar in views[0][1]["data"]}
+
+
+def test_it_stacks_the_four_shares_and_what_lies_outside_of_them() -> None:
+    parts = parts_of(PROFILE, PROFILE)
+    assert parts["Computing"] == [4.0, 4.0]
+    assert parts["In MPI, working or polling"] == [2.0, 2.0]
+    assert parts["Before MPI_Init, after MPI_Finalize"] == [2.0, 2.0]
+    assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
+
+
+def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:
+    assert list(parts_of(PROFILE, {})) == ["On the CPU, mean of the ranks", "Off the CPU: waiting, sending"]
