@@ -55,7 +55,12 @@ def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> 
     return ", ".join(parts)
 
 
-_ROLES = {"measured": "repetition", "warmup": "warm-up", "control": "control without capture"}
+_ROLES = {
+    "measured": "repetition",
+    "warmup": "warm-up",
+    "control": "control without capture",
+    "ideal": "twin on an ideal network",
+}
 
 
 def trial_role(kind: str, repetition: int) -> str:

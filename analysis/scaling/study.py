@@ -17,7 +17,7 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 """CPU time in order of preference: per rank, or the sum over the ranks."""
 
 
-_NEVER_COUNTED: Final = ("warm", "control", "without capture")
+_NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network")
 
 
 @dataclass(frozen=True, slots=True)

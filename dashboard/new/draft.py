@@ -20,7 +20,7 @@ from experiments.spec.ranges import expand_values
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
-    *("certificate", "order", "time_limit_s"),
+    *("certificate", "profile", "order", "time_limit_s"),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
@@ -34,6 +34,7 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
         _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
     _put(draft, "tags", [tag.strip() for tag in post.get("tags", "").split(",") if tag.strip()], [])
     _put(draft, "control", "control" in post, False)
+    _put(draft, "ideal", "ideal" in post, False)
     draft.setdefault("name", "")
     sweep = _sweep_from_post(post)
     _put(draft, "parameters", _parameters_from_post(post, draft.get("workload", ""), sweep), {})

@@ -111,6 +111,16 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "time_limit_s": ("Time limit", "Of one trial.", ()),
     "retries": ("Retries", "", ()),
     "control": ("Control", "", ()),
+    "ideal": ("Ideal network", "", ()),
+    "profile": (
+        "Inside MPI",
+        "",
+        (
+            ("summary", "Count time, calls and messages of every rank"),
+            ("trace", "Keep the last calls too"),
+            ("none", "Load nothing into the ranks"),
+        ),
+    ),
 }
 _USUAL_LINK = LINK_PARAMETERS[:5]
 _LINK_CHOICES: dict[str, Choices] = {
@@ -306,7 +316,7 @@ class Form:
         """Every place for an error on the form with what to say there, for the out-of-band swap after each change."""
         fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
         for each in [*fields, self.capture["snap_length"]]:
-            if each.path != "control":
+            if each.path not in ("control", "ideal"):
                 yield each.error_place, each.errors
         for name in _GROUPS:
             yield f"err-{name}", self.group_errors.get(name, ())

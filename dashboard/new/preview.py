@@ -36,6 +36,7 @@ class Preview:
     trials: int
     warmups: int
     controls: int
+    twins: int
     most_ranks: int
     seconds: float
     capture_bytes: float | None
@@ -51,7 +52,7 @@ class Preview:
 
     @property
     def everything(self) -> int:
-        return self.trials + self.warmups + self.controls
+        return self.trials + self.warmups + self.controls + self.twins
 
     @property
     def hidden_rows(self) -> int:
@@ -82,6 +83,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         trials=kinds.count("measured"),
         warmups=kinds.count("warmup"),
         controls=kinds.count("control"),
+        twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
         capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,

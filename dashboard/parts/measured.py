@@ -13,6 +13,7 @@ from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.selectors.ideal import against_twins, ideal_windows
 from experiments.workloads import Workload
 
 
@@ -92,7 +93,10 @@ def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
 
 def _rows(experiment: Experiment) -> list[ConfigurationRow]:
     metrics = Measurement.objects.filter(trial__experiment=experiment, scope="all").values_list("metric", flat=True)
-    return configuration_rows(experiment, sorted(set(metrics.distinct())))
+    rows, twins = configuration_rows(experiment, sorted(set(metrics.distinct()))), ideal_windows(experiment)
+    for row in rows:
+        row.values |= against_twins(row.values, twins.get(row.pk))
+    return rows
 
 
 def _workload(experiment: Experiment) -> Workload | None:

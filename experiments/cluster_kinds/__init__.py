@@ -60,5 +60,13 @@ def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> d
     }
 
 
+def refused_twins(kind: ClusterKind) -> str:
+    """Return why ``kind`` cannot run twins on an ideal network; empty where it can."""
+    needed = ("bandwidth", "delay")
+    if kind.emulates.issuperset(needed):
+        return ""
+    return f"only {_able(needed)} can make an ideal network; that of {kind.noun} is taken as it is"
+
+
 def _able(wanted: Collection[str]) -> str:
     return " and ".join(other.noun for other in registry() if other.emulates.issuperset(wanted))

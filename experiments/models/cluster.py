@@ -124,8 +124,10 @@ class Cluster(models.Model):
             raise InvalidSpec([FieldError("time_limit_s", words)])
 
     def require_link(self, spec: ExperimentSpec) -> None:
-        """Raise InvalidSpec at every setting of the link that cannot be made here."""
+        """Raise InvalidSpec at every setting of the link that cannot be made here, and at twins that need another one."""
         refused = cluster_kinds.refused_settings(self.traits, spec.link, spec.sweep)
+        if spec.ideal and (reason := cluster_kinds.refused_twins(self.traits)):
+            refused["ideal"] = reason
         if refused:
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
 

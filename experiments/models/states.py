@@ -64,6 +64,7 @@ class Kind(models.TextChoices):
     MEASURED = "measured", "Measured"
     WARMUP = "warmup", "Warm-up"
     CONTROL = "control", "Without capture"
+    IDEAL = "ideal", "On an ideal network"
 
 
 def measured(trial: str = "", *kinds: Kind) -> Q:

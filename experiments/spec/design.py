@@ -21,7 +21,7 @@ from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX
 ETHERNET_HEADER_BYTES = 14
 MOST_WORK: Final = 2_000_000
 """Nodes of a condition that are evaluated before a specification is judged too large: about a second."""
-Kind = Literal["warmup", "measured", "control"]
+Kind = Literal["warmup", "measured", "control", "ideal"]
 
 _FIRST_LINK_PARAMETERS: Final = frozenset(("bandwidth", "delay", "jitter", "loss", "mtu"))
 # Those that came when configurations were already stored: at its default each means the network that ran before it existed.
@@ -76,7 +76,7 @@ def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return what is wrong with the configurations: too many, none left, or values that do not go together."""
-    per_configuration = spec.repetitions + spec.warmups + spec.control
+    per_configuration = spec.repetitions + spec.warmups + spec.control + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
     )
@@ -313,11 +313,13 @@ def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
 
 
 def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
-    """Yield the trials in running order. In rounds the control runs come right after the first, to meet the same conditions."""
+    """Yield the trials in running order. In rounds control runs and twins come right after the first, to meet the same conditions."""
     kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
     kinds.append(("measured", 1))
     if spec.control:
         kinds.append(("control", 1))
+    if spec.ideal:
+        kinds.append(("ideal", 1))
     kinds += [("measured", k) for k in range(2, spec.repetitions + 1)]
     indices = list(range(configurations))
     if spec.order == "sequential":

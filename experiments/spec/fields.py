@@ -60,6 +60,10 @@ class ExperimentSpec(Part):
     control: bool = Field(
         False, description="One repetition without capture per configuration, to measure the observer effect."
     )
+    ideal: bool = Field(
+        False,
+        description="One twin per configuration on an unlimited link without delay, to measure what transfer and serialisation cost.",
+    )
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
     seed: Count = Field(2007, ge=0, le=2**31 - 1)
     time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0

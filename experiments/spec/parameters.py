@@ -113,6 +113,11 @@ class Link(Part):
         "auto", description="What makes delay and loss; auto: netem where the kernel has it, else what is available."
     )
 
+    def ideal(self) -> Link:
+        """Return the same hosts on a network that costs nothing; frames and TCP stay as they are."""
+        free = {"bandwidth": None, "delay": 0.0, "jitter": 0.0, "loss": 0.0, "loss_burst": 1.0, "queue": None}
+        return self.model_copy(update={**free, "topology": "one site", "rates": "", "emulator": "auto"})
+
     # That jitter needs at least as much delay is checked per configuration (design.problems), not here: either may be swept.
 
     @property

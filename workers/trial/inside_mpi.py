@@ -20,7 +20,7 @@ from workers.trial.rank_usage import RankUsage
 FILE_LIMIT_BYTES: Final = 64 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
 _FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
-_NO_TWIN: Final = "needs twins of the trial on an ideal network (ideal: true, on the test-bed)"
+_NO_TWIN: Final = "of a configuration, not of one trial: from twins on an ideal network (ideal: true, on the test-bed)"
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
 
 

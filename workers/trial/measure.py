@@ -85,7 +85,8 @@ class TrialRun:
         self.spec: ExperimentSpec = restore(trial.experiment.specification)
         self.parameters = trial.configuration.parameters
         self.workload = workloads.get(self.spec.workload, self.parameters)
-        self.link: Link = design.link_of(self.parameters)
+        asked = design.link_of(self.parameters)
+        self.link: Link = asked.ideal() if trial.kind == Kind.IDEAL else asked
         self.launcher_kind: str = trial.cluster.kind
         self.cluster_slug: str = trial.cluster.slug
         self.cluster_settings: dict[str, Any] = trial.cluster.settings

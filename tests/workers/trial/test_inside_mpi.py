@@ -8,7 +8,8 @@ import pytest
 
 from analysis.catalogue import METRICS
 from experiments.files import read_mpi_profile
-from experiments.models import State, Trial
+from experiments.models import Kind, State, Trial
+from experiments.selectors.study import study_of
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
 
@@ -37,3 +38,16 @@ def test_a_trial_that_wants_no_profile_runs_as_before(run_all: Callable[..., lis
     assert not values(trial)
     assert "profile: none" in trial.not_available["mpi_load_balance"]
     assert not any(word.startswith("--mpi-profile") for word in trial.command)
+
+
+def test_a_twin_runs_on_an_unlimited_link_and_tells_what_the_network_costs(run_all: Callable[..., list[Trial]]) -> None:
+    slow = {"link": {"bandwidth": "20 Mbit/s", "delay": "2 ms"}, "certificate": "skip", "ideal": True}
+    trial, twin = run_all(**WATER, **slow)
+    assert (trial.kind, twin.kind) == (Kind.MEASURED, Kind.IDEAL)
+    assert values(twin)["mpi_window_s"] < values(trial)["mpi_window_s"]
+    (point,) = study_of(trial.experiment, with_traffic=False).points
+    transfer, serialisation = (point.median(f"mpi_{name}_efficiency") for name in ("transfer", "serialisation"))
+    assert transfer is not None
+    assert serialisation is not None
+    assert transfer * serialisation == pytest.approx(values(trial)["mpi_communication_efficiency"])
+    assert transfer < 0.9
