@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from experiments.errors import NotPlain
 from workers.errors import ProfileUnavailable
 from workers.launchers import Profile, Session
 from workers.profile.library import library, library_path
-from workers.trial.rank_usage import RankUsage
+from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
@@ -69,6 +70,23 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
         return absent(str(error))
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
     return InsideMpi(metrics, tables, dict.fromkeys(_FROM_TWINS, _NO_TWIN))
+
+
+def left_behind(report_dir: Path) -> dict[str, Any] | None:
+    """Return the tables of those ranks of a failed run whose files can be read: in which call each was ended. None without any."""
+    usages: dict[int, RankUsage] = {}
+    with contextlib.suppress(NotPlain, ValueError, TypeError, OSError):
+        usages = {usage.rank: usage for usage in read_rank_usage(report_dir)}
+    profiles = []
+    for file in sorted(report_dir.glob("rank-*.mpi")):
+        rank = file.stem.removeprefix("rank-")
+        usage = usages.get(int(rank)) if rank.isdecimal() else None
+        with contextlib.suppress(NotPlain, NotAProfile, OSError), plain_files.opened(file) as stream:
+            profiles.append(read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns if usage else None))
+    if not profiles:
+        return None
+    profiles.sort(key=lambda profile: profile.rank)
+    return mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages.values()}, "")
 
 
 def _file(report_dir: Path, rank: int) -> Path:

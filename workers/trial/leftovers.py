@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 
 from experiments import plain_files
 from experiments.errors import NotPlain
-from experiments.files import trial_directory
+from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
+from workers.trial.inside_mpi import left_behind
 
 _KEPT: Final = {
     "stdout.txt": Artifact.Kind.STDOUT,
     "stderr.txt": Artifact.Kind.STDERR,
     "capture*.pcapng.zst": Artifact.Kind.CAPTURE,
+    MPI_PROFILE_NAME: Artifact.Kind.OTHER,
 }
 SCRATCH: Final = ("work", "ranks")
 """Directories that only the running trial needs."""
@@ -25,6 +28,7 @@ SCRATCH: Final = ("work", "ranks")
 def describe(trial: Trial) -> list[Artifact]:
     """Return unsaved rows for the plain files of an unfinished trial that are worth keeping; long output is shortened."""
     directory = trial_directory(trial)
+    _keep_profile(directory)
     rows = []
     for pattern, kind in _KEPT.items():
         for file in sorted(directory.glob(pattern)):
@@ -33,6 +37,13 @@ def describe(trial: Trial) -> list[Artifact]:
                     plain_files.shorten(file, limit_bytes=settings.OUTPUT_LIMIT_BYTES)
                 rows.append(Artifact.describe(trial.pk, kind, file))
     return rows
+
+
+def _keep_profile(directory: Path) -> None:
+    """What ranks had counted until they were ended: in which call each of them was."""
+    tables = left_behind(directory / "ranks")
+    if tables is not None:
+        write_analysis(directory / MPI_PROFILE_NAME, tables)
 
 
 def remove_scratch(trial: Trial) -> None:

@@ -40,6 +40,31 @@ def test_a_trial_that_wants_no_profile_runs_as_before(run_all: Callable[..., lis
     assert not any(word.startswith("--mpi-profile") for word in trial.command)
 
 
+HANG = """\
+from mpi4py import MPI
+import os, signal, time
+world = MPI.COMM_WORLD
+world.Barrier()
+if world.rank:
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+world.recv(source=1)
+"""
+
+
+def test_it_keeps_the_call_in_which_a_rank_of_a_failed_trial_was(
+    run_all: Callable[..., list[Trial]], script_workload: object
+) -> None:
+    (trial,) = run_all(workload="script", parameters={"script": HANG, "hosts": 2}, capture={"enabled": False})
+    assert trial.state == State.FAILED
+    kept = read_mpi_profile(trial)
+    assert kept is not None
+    assert {row["rank"]: (row["end"], row["inside"]) for row in kept["ranks"]} == {
+        0: ("killed", "Mprobe"),
+        1: ("killed", ""),
+    }
+
+
 def test_a_twin_runs_on_an_unlimited_link_and_tells_what_the_network_costs(run_all: Callable[..., list[Trial]]) -> None:
     slow = {"link": {"bandwidth": "20 Mbit/s", "delay": "2 ms"}, "certificate": "skip", "ideal": True}
     trial, twin = run_all(**WATER, **slow)
