@@ -152,6 +152,7 @@
     }
   });
   addEventListener("rankwire:redraw", drawAll);
+  document.addEventListener("rankwire:figure", e => redraw(e.target)); // one plot whose figure changed
   document.addEventListener("htmx:afterSettle", drawAll);
   document.fonts.ready.then(drawAll); // measured text is wrong until the fonts are there
 })();

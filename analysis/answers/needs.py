@@ -11,6 +11,7 @@ import numpy as np
 from analysis import sensitivity
 from analysis.answers.answer import Figure
 from analysis.answers.asked import Asked, Factor
+from analysis.answers.grid import ordinal
 from analysis.answers.wording import factor_words, place
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, plural, rounded
@@ -21,7 +22,7 @@ DELAY: Final = "link.delay"
 RATE: Final = "link.bandwidth"
 LOSS: Final = "link.loss"
 _MODELLED: Final = frozenset({DELAY, RATE, LOSS})
-_FEWEST_LEVELS: Final = 4
+FEWEST_LEVELS: Final = 4
 """Of delay or rate: with fewer, factors between them are told, not slopes and bends."""
 _TOLD: Final = 1.25
 """What could hide an effect larger than this is not called none."""
@@ -37,6 +38,38 @@ class Told:
     figures: tuple[Figure, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The model of one combination of the other factors."""
+
+    at: str
+    """The combination in words; empty where there is only one."""
+    where: dict[str, object]
+    fit: Fit
+    here: Link
+    """The mildest link that was measured: the one that the program runs on today."""
+    points: tuple[Point, ...]
+
+
+def fits_of(asked: Asked) -> list[Fitted]:
+    """Return the models that the trials bear, by ascending levels of the other factors."""
+    others = [f for f in asked.factors if f.role != "network"]
+    parts: dict[tuple[object, ...], list[Point]] = {}
+    for point in asked.measured():
+        parts.setdefault(tuple(point.parameters.get(f.name) for f in others), []).append(point)
+    ordered = sorted(parts.items(), key=lambda part: [(ordinal(level), str(level)) for level in part[0]])
+    return [
+        Fitted(
+            place(others, points[0].parameters) if len(parts) > 1 else "",
+            dict(zip((f.name for f in others), levels, strict=True)),
+            *fitted,
+            tuple(points),
+        )
+        for levels, points in ordered
+        if (fitted := fit_of(asked, points)) is not None
+    ]
+
+
 def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
     """Return the model of these points and the mildest link among them; None where the design or the trials do not bear one."""
     if asked.published or asked.deciding.unit != "s" or asked.deciding.higher_is_better:
@@ -44,7 +77,7 @@ def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
     network = {f.name for f in asked.of_role("network")}
     if not network & {DELAY, RATE} or network - _MODELLED:
         return None
-    if max(len({p.parameters.get(name) for p in points}) for name in (DELAY, RATE)) < _FEWEST_LEVELS:
+    if max(len({p.parameters.get(name) for p in points}) for name in (DELAY, RATE)) < FEWEST_LEVELS:
         return None
     measured = [(link, point) for point in points if (link := link_of(point)) is not None]
     runs = [Run(link, float(seconds)) for link, point in measured for seconds in asked.values(point)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from analysis.sensitivity import Link
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.spec import parse
+from tests.analysis.sensitivity.programs import Program
 
 READERS: dict[str, Any] = {
     "name": "Readers",
@@ -78,3 +81,21 @@ def stage(parameters: Mapping[str, Any]) -> dict[str, float]:
 
 def solve(parameters: Mapping[str, Any]) -> dict[str, float]:
     return {"elapsed_s": 5.0, "hpl.gflops": parameters["ns"] / 1000 * (1.5 if parameters["nb"] == 160 else 1.0)}
+
+
+NETWORK: dict[str, Any] = {
+    "name": "Needs",
+    "workload": "water",
+    "parameters": {"molecules": 216, "steps": 50, "hosts": 2},
+    "study": "network",
+    "link": {"bandwidth": "1 Gbit/s"},
+    "repetitions": 2,
+}
+NEEDY: Final = Program(messages=2000.0, bits=40e6)
+"""Three seconds of computing, 2000 messages in a row, 40 Mbit while nothing else proceeds."""
+_SCATTER: Final = itertools.cycle((0.99, 1.01, 1.005, 0.995))
+
+
+def needing(parameters: Mapping[str, Any]) -> dict[str, float]:
+    link = Link(parameters["link.delay"], parameters["link.bandwidth"])
+    return {"elapsed_s": NEEDY.elapsed(link) * parameters["hosts"] / 2 * next(_SCATTER)}

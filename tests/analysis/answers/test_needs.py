@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.answers import Answer, Factor
-from analysis.answers.needs import link_of
+from analysis.answers.needs import fits_of, link_of
 from analysis.scaling import Point
 from tests.analysis.answers.designs import DELAY, RATE, asks, checked, values
 from tests.analysis.sensitivity.programs import STAR, Program
@@ -92,3 +92,14 @@ def test_links_are_taken_as_they_were_measured() -> None:
     assert measured is not None
     assert (measured.delay_s, measured.rate_bps, measured.loss) == (31e-6, 4.99e8, 0.01)
     assert link_of(Point({"link.delay": 0.0, "link.bandwidth": None}, {})) is None
+
+
+def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None:
+    hosts = Factor("hosts", "hosts", "scale", "", "hosts")
+    program = Program(messages=4300, bits=250e6)
+    typical = {(link.delay_s, link.rate_bps, n): n * program.elapsed(link) for link in STAR for n in (2, 4)}
+    fits = fits_of(asks([DELAY, RATE, hosts], typical))
+    assert [(each.at, each.where, each.here) for each in fits] == [
+        ("2 hosts", {"hosts": 2}, STAR[0]),
+        ("4 hosts", {"hosts": 4}, STAR[0]),
+    ]

@@ -56,3 +56,11 @@ def test_the_map_grows_with_delay_and_with_a_slower_link() -> None:
     assert times.shape == (2, 3)
     assert (np.diff(times, axis=1) > 0).all()
     assert (times[1] > times[0]).all()
+
+
+def test_some_of_the_draws_stand_for_all() -> None:
+    fitted = fit(Program().runs(0.03))
+    fewer = fitted.draws.first(400)
+    assert len(fewer) == 400
+    assert np.median(fewer.trial(HERE)) == pytest.approx(np.median(fitted.draws.trial(HERE)), rel=0.01)
+    assert fewer.trial(HERE) == pytest.approx(fewer.elapsed(HERE) * fewer.of_a_trial)

@@ -164,6 +164,8 @@ TABLE: Final = {
     "GET history/": "siiiiii",
     "GET history/<configuration>/<cluster>/": "shiiiii",
     "POST history/<configuration>/<cluster>/mark/": "shniiii",
+    "GET network/": "siiiiii",
+    "GET network/<slug>/": "shiiiii",
     "GET studies/": "siiiiii",
     "POST studies/<stem>/run/": "snniiii",
     "GET clusters/": "siiiiii",

@@ -45,6 +45,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "explore/export/": {"form": "csv"},
         "explore/views/": {"pk": view.pk},
         "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
+        "network/": {"slug": experiment.slug},
         "studies/": {"stem": "water-quick"},
         "clusters/": {"slug": "testbed"},
         "workloads/": {"name": "solver", "slug": "water"},

@@ -1,0 +1,189 @@
+"""What a program needs from its network: elapsed time over delay, which static/network.js moves, and the map over delay and rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from analysis import numbers
+from analysis.sensitivity import Fit, Link, relative_times
+from dashboard.charts.parts import Figure, Line, Scale, axis_title, spread
+
+CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
+"""(elapsed time / that here, dash of its line)."""
+_CELLS: Final = 40
+_LEAST_DELAY_S: Final = 1e-6
+_MARGIN: Final = 1.5
+"""The map ends this factor beyond what is drawn in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A network drawn into the map."""
+
+    name: str
+    link: Link
+
+
+def over_delay(here: Sequence[tuple[float, Sequence[float]]], others: Sequence[tuple[float, Sequence[float]]],
+               rate: str, x: Scale, y: Scale) -> Figure:  # fmt: skip
+    """Elapsed times (s) of the trials by delay (s), at the rate here and at others; curve, band and marker are the page's own.
+
+    The traces that static/network.js fills are named by their ``meta``.
+    """
+    edge: Figure = {"type": "scatter", "mode": "lines", "x": [], "y": [], "line": {"width": 0}, "hoverinfo": "skip",
+                    "showlegend": False}  # fmt: skip
+    told = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
+    data: list[Figure] = [
+        {**edge, "meta": "low", "name": "low"},
+        {**edge, "meta": "high", "name": "high", "fill": "tonexty", "fillcolor": "--s3/0.18"},
+        {
+            **edge,
+            "meta": "fit",
+            "name": "Fit, with the band of 90 % of the trials",
+            "line": {"color": "--s3", "width": 2, "dash": "dash"},
+            "hoverinfo": "all",
+            "hovertemplate": f"{told}<extra>Fit</extra>",
+            "showlegend": True,
+        },
+    ]
+    for index, (name, rows) in enumerate(((f"Measured at {rate}", here), ("Measured at other rates", others))):
+        if rows:
+            line = Line(name, [x(delay) for delay, _ in rows], [values for _, values in rows])
+            dots, medians = spread(line, y, index)
+            data += [dots, {**medians, "mode": "markers"}]
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "meta": "yours",
+            "name": "Your network",
+            "x": [],
+            "y": [],
+            "marker": {"size": 13, "color": "--mark", "line": {"color": "--ink", "width": 1.5}},
+            "hovertemplate": f"{told}<extra>Your network</extra>",
+        }
+    )
+    return {
+        "data": data,
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": {"title": axis_title("One-way delay", x.unit), "rangemode": "tozero"},
+            "yaxis": {"title": axis_title("Elapsed time", y.unit), "rangemode": "tozero"},
+        },
+    }
+
+
+def network_map(fit: Fit, here: Link, named: Sequence[Named] = ()) -> Figure:
+    """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks."""
+    measured_delays = np.maximum(fit.runs.delay, _LEAST_DELAY_S)
+    measured_rates = 1 / fit.runs.inverse_rate
+    delays = _axis([*measured_delays, *(max(n.link.delay_s, _LEAST_DELAY_S) for n in named)])
+    rates = _axis([*measured_rates, *(n.link.rate_bps for n in named)])
+    ratios = relative_times(fit, here, delays.tolist(), rates.tolist())
+    x = [numbers.rounded(1e3 * delay, 4) for delay in delays.tolist()]
+    y = [numbers.rounded(1e-9 * rate, 4) for rate in rates.tolist()]
+    box = [(f(measured_delays) * 1e3, g(measured_rates) * 1e-9) for f, g in _CORNERS]
+    data = [_heat(x, y, ratios), *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
+    if named:
+        data.append(_networks(named))
+    log: Figure = {"type": "log", "showgrid": False}
+    return {
+        "data": data,
+        "layout": {
+            "hovermode": "closest",
+            "showlegend": False,
+            "margin": {"l": 58, "r": 8, "t": 6, "b": 40},
+            "xaxis": {**log, "title": axis_title("One-way delay", "ms"), "range": _range(x)},
+            "yaxis": {**log, "title": axis_title("Rate", "Gbit/s"), "range": _range(y)},
+        },
+    }
+
+
+_CORNERS: Final = ((np.min, np.min), (np.max, np.min), (np.max, np.max), (np.min, np.max), (np.min, np.min))
+
+
+def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
+    return np.geomspace(min(values) / _MARGIN, max(values) * _MARGIN, _CELLS)
+
+
+def _range(values: Sequence[float]) -> list[float]:
+    return [float(np.log10(values[0])), float(np.log10(values[-1]))]
+
+
+def _heat(x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.float64]) -> Figure:
+    ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= ratios.max()]
+    return {
+        "type": "heatmap",
+        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time, times that here",
+        "x": x,
+        "y": y,
+        "z": [[round(float(np.log10(ratio)), 3) for ratio in row] for row in ratios],
+        "text": [[numbers.times(float(ratio)) for ratio in row] for row in ratios],
+        "colorscale": "--seq",
+        "zmin": 0,
+        "zmax": max(0.3, round(float(np.log10(ratios.max())), 3)),
+        "hovertemplate": "%{text}<extra></extra>",
+        "colorbar": {
+            "title": {"text": "times", "side": "top", "font": {"size": 12, "color": "--ink-2"}},
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickvals": [float(np.log10(tick)) for tick in ticks],
+            "ticktext": [numbers.significant(tick) for tick in ticks],
+            "tickfont": {"size": 12, "color": "--ink-2"},
+        },
+    }
+
+
+def _contour(
+    x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.float64], level: float, dash: str
+) -> Figure:
+    return {
+        "type": "contour",
+        "name": numbers.percent_change(level),
+        "x": x,
+        "y": y,
+        "z": [[round(float(ratio), 4) for ratio in row] for row in ratios],
+        "showscale": False,
+        "hoverinfo": "skip",
+        "line": {"color": "--ink", "width": 1.5, "dash": dash, "smoothing": 0},
+        "contours": {
+            "start": level,
+            "end": level,
+            "size": 1,
+            "coloring": "none",
+            "showlabels": True,
+            "labelfont": {"size": 12, "color": "--ink"},
+        },
+    }
+
+
+def _box(corners: Sequence[tuple[float, float]]) -> Figure:
+    """The measured range; a trace, because shapes on logarithmic axes are placed by other rules."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "Measured",
+        "x": [float(x) for x, _ in corners],
+        "y": [float(y) for _, y in corners],
+        "line": {"color": "--ink-2", "width": 1.25, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
+
+
+def _networks(named: Sequence[Named]) -> Figure:
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "name": "Networks",
+        "x": [max(each.link.delay_s, _LEAST_DELAY_S) * 1e3 for each in named],
+        "y": [each.link.rate_bps * 1e-9 for each in named],
+        "text": [each.name for each in named],
+        "textposition": "top center",
+        "textfont": {"size": 12, "color": "--ink"},
+        "marker": {"symbol": "diamond", "size": 10, "color": "--mark", "line": {"color": "--ink", "width": 1.25}},
+        "hovertemplate": "%{text}<extra></extra>",
+    }

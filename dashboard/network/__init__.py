@@ -1,0 +1,1 @@
+"""Network what-if: what another network would give a program, from the model that its trials bear."""

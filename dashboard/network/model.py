@@ -1,0 +1,113 @@
+"""The fitted model as static/network.js computes with it, and what other networks give by the same numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log10
+from typing import Any, Final
+
+import numpy as np
+
+from analysis import numbers, sensitivity
+from analysis.answers.needs import Fitted
+from analysis.sensitivity import Fit, Link
+
+DRAWS: Final = 400
+"""Parameter sets that a page carries: 5 % of them are enough for the ends of an interval, and they are computed within a frame."""
+_DIGITS: Final = 8
+"""Of the numbers in the page: more than any reader is shown."""
+_GIGABIT: Final = 1e9
+_SLIDER: Final = (1e-6, 20e-3, 10e6, 100e9)
+"""Least and most one-way delay (s) and rate (bit/s) of the sliders, where the trials reach no further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Another link in words: the delay times ``delay``, and a rate of ``rate`` bit/s or the rate times ``rate_times``."""
+
+    words: str
+    delay: float = 1.0
+    rate_times: float = 1.0
+    rate: float | None = None
+
+    def of(self, link: Link) -> Link:
+        return replace(link, delay_s=link.delay_s * self.delay, rate_bps=self.rate or link.rate_bps * self.rate_times)
+
+
+CHANGES: Final = (
+    Change("Half the delay", delay=0.5),
+    Change("A tenth of the delay", delay=0.1),
+    Change("No delay at all", delay=0.0),
+    Change("Twice the rate", rate_times=2),
+    Change("10 Gbit/s", rate=10 * _GIGABIT),
+    Change("10 Gbit/s and half the delay", delay=0.5, rate=10 * _GIGABIT),
+    Change("A tenth of the rate", rate_times=0.1),
+    Change("Ten times the delay", delay=10),
+)
+
+
+def carried(fit: Fit) -> Fit:
+    """The fit as pages and stored numbers use it: with so many of its parameter sets as a page carries."""
+    return replace(fit, draws=fit.draws.first(DRAWS))
+
+
+def bought(fit: Fit, link: Link) -> list[dict[str, Any]]:
+    """What each change of ``link`` gives, in words."""
+    gains = [(change, sensitivity.gain(fit, link, change.of(link))) for change in CHANGES]
+    return [
+        {
+            "words": change.words,
+            "link": link_words(each.link),
+            "elapsed": numbers.amount(each.elapsed.value, "s", 3),
+            "faster": numbers.times(each.speedup.value),
+            "interval": numbers.interval(each.speedup.interval),
+            "basis": "measured" if each.measured else "extended",
+        }
+        for change, each in gains
+    ]
+
+
+def link_words(link: Link) -> str:
+    return f"{numbers.amount(link.delay_s, 's', 3)}, {numbers.amount(link.rate_bps, 'bit/s', 3)}"
+
+
+def as_json(fitted: Fitted) -> dict[str, Any]:
+    """Return the model of one combination, JSON-ready; times in seconds, rates as seconds per bit where they are columns."""
+    runs, draws = fitted.fit.runs, fitted.fit.draws
+    columns = {
+        "base": draws.base,
+        "messages": draws.messages,
+        "hidden_delay": draws.hidden_delay,
+        "bits": draws.bits,
+        "hidden_inverse_rate": draws.hidden_inverse_rate,
+        "loss_timeouts": draws.loss_timeouts,
+        "loss_round_trips": draws.loss_round_trips,
+        "of_a_trial": draws.of_a_trial,
+    }
+    return {
+        "at": fitted.at,
+        "here": {"delay": fitted.here.delay_s, "rate": fitted.here.rate_bps, "loss": fitted.here.loss},
+        "draws": {name: [numbers.rounded(value, _DIGITS) for value in column] for name, column in columns.items()},
+        "measured": {
+            name: [float(column.min()), float(column.max())]
+            for name, column in (("delay", runs.delay), ("inverse_rate", runs.inverse_rate), ("loss", runs.loss))
+        },
+    }
+
+
+def sliders(fitted: list[Fitted]) -> dict[str, float]:
+    """Ends of the sliders as powers of ten, where the first model's link stands on them, and the most loss (0: none was swept)."""
+    delays = np.concatenate([each.fit.runs.delay for each in fitted])
+    rates = np.concatenate([1 / each.fit.runs.inverse_rate for each in fitted])
+    least_delay, most_delay, least_rate, most_rate = _SLIDER
+    here = fitted[0].here
+    return {
+        "least_delay": log10(least_delay),
+        "most_delay": log10(max(most_delay, 2 * delays.max())),
+        "delay": round(log10(max(here.delay_s, least_delay)), 3),
+        "least_rate": log10(min(least_rate, 0.5 * rates.min())),
+        "most_rate": log10(max(most_rate, rates.max())),
+        "rate": round(log10(here.rate_bps), 3),
+        "loss": here.loss,
+        "most_loss": max(float(each.fit.runs.loss.max()) for each in fitted),
+    }

@@ -1,0 +1,49 @@
+"""Network what-if: the experiments that have the data, and the page of one of them."""
+
+from __future__ import annotations
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.labels import workload_title
+from dashboard.lookup import find_experiment
+from dashboard.network.what_if import what_if
+from experiments.selectors.diagnosis import answers_of
+from experiments.selectors.experiments import progress_of
+from experiments.selectors.network import network_studies, network_study_of
+
+PER_PAGE = 20
+
+
+@require_GET
+def index(request: HttpRequest) -> HttpResponse:
+    """The experiments over enough links, newest first, each with its answer."""
+    page = Paginator(network_studies(request.user), PER_PAGE).get_page(request.GET.get("page"))
+    experiments = list(page.object_list)
+    answers, progress = answers_of(experiments), progress_of(experiments)
+    rows = [
+        {
+            "experiment": each,
+            "workload": workload_title(each.workload),
+            "answer": answers.get(each.pk),
+            "progress": progress[each.pk],
+        }
+        for each in experiments
+    ]
+    return render(request, "network/index.html", {"place": "network", "page": page, "rows": rows})
+
+
+@require_GET
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the trials of one experiment say about other networks, or how to get those that do."""
+    experiment = find_experiment(request, slug)
+    context = {
+        "place": "network",
+        "experiment": experiment,
+        "workload": workload_title(experiment.workload),
+        "progress": progress_of([experiment])[experiment.pk],
+        **what_if(network_study_of(experiment)),
+    }
+    return render(request, "network/page.html", context)

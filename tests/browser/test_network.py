@@ -1,0 +1,67 @@
+"""Network what-if in a real browser: sliders predict without the server, by the numbers of analysis."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from analysis import numbers, sensitivity
+from analysis.sensitivity import Link
+from dashboard.network.model import bought, carried
+from experiments.library import DEFAULT_PROJECT
+from experiments.models import Experiment, Project
+from experiments.selectors.network import network_study_of
+from tests.dashboard.studies_measured import NETWORK, measured, needing
+
+MOVE = """([id, value]) => {
+    const slider = document.getElementById(id), begun = performance.now();
+    slider.value = value;
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    return [Number(slider.value), performance.now() - begun];
+}"""
+
+
+@pytest.fixture
+def study(person) -> Experiment:
+    return measured(Project.objects.get(slug=DEFAULT_PROJECT), NETWORK, needing)
+
+
+def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
+    page: Page, study: Experiment, complaints: list[str]
+) -> None:
+    fitted = network_study_of(study).fits[0]
+    fit, here = carried(fitted.fit), fitted.here
+    page.goto(f"/network/{study.slug}/")
+    expect(page.locator("#c-curve .plot .main-svg").first).to_be_visible()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    for delay, rate in ((-3.5, 8.3), (-2, 10.0), (-6, 9.0)):
+        delay, _ = page.evaluate(MOVE, ["delay", delay])
+        rate, took_ms = page.evaluate(MOVE, ["rate", rate])
+        link = Link(10**delay, 10**rate)
+        foretold = sensitivity.predict(fit, link)
+        against = sensitivity.gain(fit, link, here).speedup
+        expect(page.locator("#elapsed")).to_have_text(numbers.amount(foretold.elapsed.value, "s", 3))
+        expect(page.locator("#elapsed-interval")).to_have_text(numbers.interval(foretold.elapsed.interval, "s"))
+        expect(page.locator("#against")).to_have_text(numbers.times(against.value))
+        expect(page.locator("#against-interval")).to_have_text(numbers.interval(against.interval))
+        assert page.locator("#beyond").is_visible() is not foretold.measured
+        for row, told in zip(page.locator("#bought tbody tr").all(), bought(fit, link), strict=True):
+            cells = {name: row.locator(f"[data-of={name}]").inner_text() for name in told if name != "words"}
+            assert cells == {name: words for name, words in told.items() if name != "words"}
+        assert took_ms < 50
+        full = sensitivity.predict(fitted.fit, link).elapsed
+        assert foretold.elapsed.value == pytest.approx(full.value, rel=0.01)
+    assert not [url for url in requests if "/pulse/" not in url]
+    assert complaints == []
+
+
+def test_the_chart_follows_the_sliders(page: Page, study: Experiment, complaints: list[str]) -> None:
+    page.goto(f"/network/{study.slug}/")
+    yours = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0]"
+    page.wait_for_function(f"{yours} === 0")
+    page.evaluate(MOVE, ["delay", -3.0])
+    page.wait_for_function(f"Math.abs({yours} - 1) < 1e-6")
+    page.locator("#c-map [data-table]").click()
+    expect(page.locator("#c-map table")).to_contain_text("×")
+    assert complaints == []

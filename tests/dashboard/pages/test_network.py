@@ -1,0 +1,75 @@
+"""Network what-if: the list of experiments that have the data, and what the page of one says of other networks."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from analysis.sensitivity import Link
+from experiments.models import Experiment, Project
+from experiments.selectors.network import network_study_of
+from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing
+
+
+@pytest.fixture
+def study(library: Project) -> Experiment:
+    return measured(library, NETWORK, needing)
+
+
+def test_it_lists_what_has_the_data_and_says_how_to_get_it(page: Client, submit: Any, library: Project) -> None:
+    submit()
+    assert "Measure water on ten links" in page.get("/network/").text
+    study = measured(library, NETWORK, needing)
+    listed = page.get("/network/").text
+    assert f"/network/{study.slug}/" in listed
+    assert "It stays within 10" in listed
+    assert "Water in miniature" not in listed
+
+
+def test_it_shows_answer_prediction_and_what_other_links_buy(page: Client, study: Experiment) -> None:
+    shown = page.get(f"/network/{study.slug}/")
+    here = NEEDY.elapsed(Link(0.0, 1e9))
+    assert shown.context["answer"].sentence.startswith("It stays within 10")
+    assert shown.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
+    rows = {row["words"]: row for row in shown.context["bought"]}
+    slower = float(rows["A tenth of the rate"]["faster"].removesuffix("×"))
+    assert slower == pytest.approx(here / NEEDY.elapsed(Link(0.0, 1e8)), rel=0.02)
+    assert rows["A tenth of the rate"]["basis"] == "measured"
+    assert rows["10 Gbit/s"]["basis"] == "extended"
+
+
+def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Experiment) -> None:
+    text = page.get(f"/network/{study.slug}/").text
+    model, drawn = _carried(text, "network-model"), _carried(text, "figure-map-0")
+    assert len(model["fits"][0]["draws"]["base"]) == 400
+    assert model["fits"][0]["here"] == {"delay": 0.0, "rate": 1e9, "loss": 0.0}
+    contours = [trace["contours"]["start"] for trace in drawn["data"] if trace["type"] == "contour"]
+    assert contours == [1.05, 1.1, 1.25, 1.5]
+    box = next(trace for trace in drawn["data"] if trace["name"] == "Measured")
+    assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
+
+
+def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
+    parameters = {"molecules": 216, "steps": 50}
+    changes = {"parameters": parameters, "sweep": {"hosts": [2, 4]}}
+    study = network_study_of(measured(library, {**NETWORK, **changes}, needing))
+    assert [each.at for each in study.fits] == ["2 hosts", "4 hosts"]
+    assert study.fits[1].fit.draws.base.mean() == pytest.approx(2 * study.fits[0].fit.draws.base.mean(), rel=0.05)
+
+
+def test_an_experiment_without_links_says_what_it_takes(page: Client, submit: Any, run: Any) -> None:
+    experiment = submit()
+    run()
+    shown = page.get(f"/network/{experiment.slug}/")
+    assert "These trials do not tell it." in re.sub(r"\s+", " ", shown.text)
+    assert shown.context["fits"] == []
+
+
+def _carried(text: str, element: str) -> Any:
+    match = re.search(rf'id="{element}"[^>]*>(.*?)</script>', text, re.DOTALL)
+    assert match
+    return json.loads(match[1])
