@@ -7,9 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from dashboard.charts.network import Named
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
 from dashboard.network.what_if import what_if
+from experiments.models import Network
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import progress_of
 from experiments.selectors.network import network_studies, network_study_of
@@ -44,6 +46,6 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "experiment": experiment,
         "workload": workload_title(experiment.workload),
         "progress": progress_of([experiment])[experiment.pk],
-        **what_if(network_study_of(experiment)),
+        **what_if(network_study_of(experiment), [Named(each.name, each.link) for each in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)

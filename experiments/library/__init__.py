@@ -9,7 +9,7 @@ from django.db import transaction
 
 from experiments import cluster_kinds
 from experiments.library.studies import PublishedStudy, published_studies
-from experiments.models import Cluster, Configuration, Experiment, Measurement, Project, State, Trial
+from experiments.models import Cluster, Configuration, Experiment, Measurement, Network, Project, State, Trial
 from experiments.spec.design import configuration_hash
 
 LIBRARY = Path(__file__).parent
@@ -23,11 +23,12 @@ def built_in() -> list[Path]:
 
 
 def load_defaults() -> Project:
-    """Make the default project and the clusters that every machine has; return the project. Idempotent."""
+    """Make the default project, the clusters that every machine has and the usual networks; return the project. Idempotent."""
     project, _ = Project.objects.get_or_create(slug=DEFAULT_PROJECT, defaults={"name": "Laboratory"})
     for kind in cluster_kinds.registry():
         if kind.exists_everywhere:
             Cluster.objects.get_or_create(slug=kind.name, defaults={"name": kind.title, "kind": kind.name})
+    Network.load_defaults()
     return project
 
 

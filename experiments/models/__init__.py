@@ -9,6 +9,7 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.invitation import Invitation
 from experiments.models.measurement import Measurement
+from experiments.models.network import Network
 from experiments.models.program import Program
 from experiments.models.project import Membership, Project
 from experiments.models.share import ShareLink
@@ -37,6 +38,7 @@ __all__ = [
     "Lease",
     "Measurement",
     "Membership",
+    "Network",
     "Priority",
     "Program",
     "Project",

@@ -164,6 +164,8 @@ TABLE: Final = {
     "GET history/": "siiiiii",
     "GET history/<configuration>/<cluster>/": "shiiiii",
     "POST history/<configuration>/<cluster>/mark/": "shniiii",
+    "GET networks/": "siiiiii",
+    "POST networks/": "snnnnii",
     "GET network/": "siiiiii",
     "GET network/<slug>/": "shiiiii",
     "GET studies/": "siiiiii",

@@ -1,0 +1,77 @@
+"""The table of named networks as it is edited: a row for each, and one more for a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from experiments.models import Network
+from experiments.quantities import BANDWIDTH, DURATION
+
+MOST: Final = 20
+"""Networks that a map can name."""
+_LONGEST_DELAY_S: Final = 10.0
+_RATES: Final = (1e3, 1e13)
+_LONGEST_NAME: Final = 40
+
+
+@dataclass(slots=True)
+class Row:
+    """One network as it is written, with what is wrong about it."""
+
+    name: str = ""
+    delay: str = ""
+    rate: str = ""
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it shall be no network: without a name it is left out."""
+        return not self.name
+
+    def read(self) -> Network | None:
+        """The network; None with ``errors`` where it is none."""
+        delay, rate = self._quantity(DURATION, self.delay), self._quantity(BANDWIDTH, self.rate)
+        if delay is not None and not 0 <= delay <= _LONGEST_DELAY_S:
+            self.errors.append("the delay must be from 0 to 10 s")
+        if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
+            self.errors.append("the rate must be from 1 kbit/s to 10 Tbit/s")
+        if len(self.name) > _LONGEST_NAME:
+            self.errors.append("the name must be at most 40 letters long")
+        if self.errors or delay is None or rate is None:
+            return None
+        return Network(name=self.name, delay_s=delay, rate_bps=rate)
+
+    def _quantity(self, dimension: Any, text: str) -> float | None:
+        try:
+            value: float = dimension.parse(text)
+        except ValueError as error:
+            self.errors.append(str(error))
+            return None
+        return value
+
+
+def rows_of(networks: Iterable[Network]) -> list[Row]:
+    """The stored networks and an empty row."""
+    stored = [Row(each.name, DURATION.format(each.delay_s), BANDWIDTH.format(each.rate_bps)) for each in networks]
+    return [*stored, Row()]
+
+
+def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str]) -> list[Row]:
+    """The rows of a form that was sent; lists of unlike lengths are cut to the shortest."""
+    sent = list(zip(names, delays, rates, strict=False))[:MOST]
+    return [Row(name.strip(), delay.strip(), rate.strip()) for name, delay, rate in sent]
+
+
+def read(rows: Sequence[Row]) -> list[Network] | None:
+    """The networks of all rows with a name; None with errors at their rows where one is wrong."""
+    kept = [row for row in rows if not row.is_blank]
+    names = [row.name.casefold() for row in kept]
+    networks = [row.read() for row in kept]
+    for row, name in zip(kept, names, strict=True):
+        if names.count(name) > 1:
+            row.errors.append("the name stands twice")
+    if any(row.errors for row in kept):
+        return None
+    return [network for network in networks if network is not None]

@@ -1,0 +1,69 @@
+"""The named networks: defaults, who edits them, what is refused, and that the map of an experiment draws them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from experiments.library import load_defaults
+from experiments.models import Membership, Network, Project
+from tests.dashboard.studies_measured import NETWORK, measured, needing
+
+
+@pytest.fixture
+def maintainer(page: Client, person: Any, library: Project) -> Client:
+    library.memberships.filter(user=person).update(role=Membership.Role.MAINTAINER)
+    return page
+
+
+def sent(*rows: tuple[str, str, str]) -> dict[str, list[str]]:
+    names, delays, rates = zip(*rows, strict=True)
+    return {"name": list(names), "delay": list(delays), "rate": list(rates)}
+
+
+def test_it_has_the_usual_networks_once_and_leaves_edited_ones(library: Project) -> None:
+    assert Network.objects.count() == 6
+    Network.replace_all([Network(name="Ours", delay_s=20e-6, rate_bps=40e9)])
+    load_defaults()
+    assert [each.name for each in Network.objects.all()] == ["Ours"]
+
+
+def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer: Client) -> None:
+    assert "100 Gbit/s Ethernet" in maintainer.get("/networks/").text
+    answer = maintainer.post("/networks/", sent(("Ours", "20 us", "40 Gbit/s"), ("", "1 ms", "1 Gbit/s")))
+    assert answer.status_code == 302
+    assert list(Network.objects.values_list("name", "delay_s", "rate_bps")) == [("Ours", 20e-6, 40e9)]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (("Ours", "soon", "1 Gbit/s"), "write for example"),
+        (("Ours", "-1 ms", "1 Gbit/s"), "The delay must be"),
+        (("Ours", "1 ms", "0 bit/s"), "The rate must be"),
+        (("ALIKE", "1 ms", "1 Gbit/s"), "The name stands twice"),
+    ],
+)
+def test_it_refuses_what_is_no_network_and_keeps_the_others(
+    maintainer: Client, row: tuple[str, str, str], why: str
+) -> None:
+    answer = maintainer.post("/networks/", sent(("Alike", "1 ms", "1 Gbit/s"), row))
+    assert answer.status_code == 422
+    assert why in answer.text
+    assert Network.objects.count() == 6
+
+
+def test_others_see_the_table_without_fields(page: Client) -> None:
+    text = page.get("/networks/").text
+    assert "Wide area" in text
+    assert 'name="delay"' not in text
+    assert page.post("/networks/", sent(("Ours", "1 ms", "1 Gbit/s"))).status_code == 403
+
+
+def test_the_map_draws_them(page: Client, library: Project) -> None:
+    study = measured(library, NETWORK, needing)
+    drawn = page.get(f"/network/{study.slug}/").context["maps"][0]["data"][-1]
+    assert drawn["text"][0] == "1 Gbit/s Ethernet"
+    assert (drawn["x"][0], drawn["y"][0]) == (pytest.approx(0.03), pytest.approx(1.0))
