@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
+from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.experiment.diagnosis import panels_of, shown
 from dashboard.experiment.list_rows import chip_state, chip_words
@@ -20,6 +21,7 @@ from dashboard.experiment.running import running_entry
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
+from dashboard.new.network_draft import asks_of_network
 from dashboard.parts import SHORT_TITLES
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, role_in, visible_experiments
@@ -48,6 +50,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     }
     context |= _tabs(asked(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
+    context["network"] = _network(experiment, context["results"])
     context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
 
@@ -91,6 +94,14 @@ def _tabs(chosen: str, results: Results) -> dict[str, Any]:
         "setup": "Setup and provenance",
     }
     return {"tabs": list(tabs.items()), "tab": chosen if chosen in tabs else "answer"}
+
+
+def _network(experiment: Experiment, results: Results) -> str:
+    """Where the page leads to: "what-if" where its links tell slopes, "study" where such an experiment can follow; else ''."""
+    levels = (len({row.parameters.get(name) for row in results.rows}) for name in (DELAY, RATE))
+    if not experiment.published and max(levels) >= FEWEST_LEVELS:
+        return "what-if"
+    return "study" if asks_of_network(experiment, results.rows) else ""
 
 
 def _repeatable(configurations: int) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from dashboard.charts.network import Named
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
 from dashboard.network.what_if import what_if
+from dashboard.new.network_draft import asks_of_network
 from experiments.models import Network
 from experiments.selectors.diagnosis import answers_of
-from experiments.selectors.experiments import progress_of
+from experiments.selectors.experiments import configuration_rows, progress_of
 from experiments.selectors.network import network_studies, network_study_of
 
 PER_PAGE = 20
@@ -41,7 +42,9 @@ def index(request: HttpRequest) -> HttpResponse:
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """What the trials of one experiment say about other networks, or how to get those that do."""
     experiment = find_experiment(request, slug)
+    rows = configuration_rows(experiment, ())
     context = {
+        "may_follow": asks_of_network(experiment, rows),
         "place": "network",
         "experiment": experiment,
         "workload": workload_title(experiment.workload),

@@ -16,6 +16,7 @@ from dashboard.experiment.not_counted import Stale, stale_points
 from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post, without_foreign_figures
 from dashboard.new.form import Form
+from dashboard.new.network_draft import network_draft
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
 from experiments import workloads
@@ -35,7 +36,7 @@ from workers import queue
 def new(request: HttpRequest) -> HttpResponse:
     """Show the form; on POST start the experiment, or show the errors at their fields with status 422."""
     if request.method != "POST":
-        return _page(request, _starting_draft(request))
+        return _about_network(request) if asked(request, "network") else _page(request, _starting_draft(request))
     draft = draft_from_post(request.POST)
     try:
         _require_role(request.user)
@@ -115,6 +116,17 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
             raise Http404(f"no built-in experiment {name}")
         return _plain(file.read_text())
     return starting_draft(_clusters(), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
+
+
+def _about_network(request: HttpRequest) -> HttpResponse:
+    """The form filled with the study of what an experiment's program needs from the network; back where none can follow."""
+    experiment = get_object_or_404(visible_experiments(request.user), slug=asked(request, "network"), published=False)
+    try:
+        draft = network_draft(experiment)
+    except (InvalidSpec, ValueError) as error:
+        messages.error(request, f"No study of the network can follow: {error}.", extra_tags="bad")
+        return redirect(experiment)
+    return _page(request, draft)
 
 
 def _clusters() -> list[Cluster]:

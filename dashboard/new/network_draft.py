@@ -1,0 +1,76 @@
+"""From an experiment to the one that tells what its program needs from the network, at the size that somebody would run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from analysis.numbers import rounded
+from analysis.sensitivity import Known, Link, Range
+from experiments.models import Experiment
+from experiments.quantities import BANDWIDTH, DURATION
+from experiments.selectors import ConfigurationRow, configuration_rows
+from experiments.spec.network_study import KIND, expanded
+
+_LEFT_OUT: Final = ("sweep", "zip", "where", "scaling", "grows_with_hosts", "warmups", "control", "seed")
+"""What belongs to the sweep that there was."""
+_NAME: Final = 120
+_UNASKED_BPS: Final = 1e9
+"""The rate of a link that was asked for without a limit: a study starts from some rate."""
+
+
+def asks_of_network(experiment: Experiment, rows: Sequence[ConfigurationRow]) -> bool:
+    """Whether a study of the network can follow: the cluster makes its links, and some size sends over them."""
+    makes = experiment.cluster is not None and {"delay", "bandwidth"} <= experiment.cluster.traits.emulates
+    return makes and not experiment.published and any(row.hosts > 1 for row in rows)
+
+
+def network_draft(experiment: Experiment) -> dict[str, Any]:
+    """Return the draft of the study, at the fastest measured size of several hosts, else at the largest.
+
+    Its range is where the effects become as large as the program's own time, by what the trials of that size tell.
+    ValueError without such a size, InvalidSpec where no range is left on the far side of the link.
+    """
+    rows = configuration_rows(experiment, ("elapsed_s", "chain_messages", "chain_volume_s"))
+    row = _worth_asking(rows)
+    written = experiment.specification
+    link = {**written.get("link", {}), **_swept(row, experiment, links=True)}
+    here = Link(
+        float(link.get("delay") or 0.0), float(link.get("bandwidth") or _UNASKED_BPS), float(link.get("loss") or 0)
+    )
+    to = Range.around(here, _known(row, here))
+    return expanded(
+        {
+            **{name: value for name, value in written.items() if name not in _LEFT_OUT},
+            "name": f"{experiment.name}, what it needs from the network"[:_NAME],
+            "parameters": {**written.get("parameters", {}), **_swept(row, experiment, links=False)},
+            "link": {**link, "bandwidth": here.rate_bps},
+            "study": {
+                "kind": KIND,
+                "delay": DURATION.format(rounded(to.most_delay_s, 2)),
+                "bandwidth": BANDWIDTH.format(rounded(to.least_rate_bps, 2)),
+            },
+            "repetitions": max(2, int(written.get("repetitions", 1))),
+            "order": "sequential",  # repetitions share their fabric and its certificate
+        }
+    )
+
+
+def _worth_asking(rows: Sequence[ConfigurationRow]) -> ConfigurationRow:
+    able = [row for row in rows if row.hosts > 1]
+    if not able:
+        raise ValueError("no size of this experiment has several hosts")
+    timed = [(seconds, row.pk, row) for row in able if (seconds := row.median("elapsed_s")) is not None]
+    return min(timed)[2] if timed else max(able, key=lambda row: row.hosts)
+
+
+def _swept(row: ConfigurationRow, experiment: Experiment, *, links: bool) -> dict[str, Any]:
+    """The levels of this size, of the link (without its prefix) or of everything else."""
+    names = [name for name in experiment.specification.get("sweep", {}) if name.startswith("link.") is links]
+    return {name.removeprefix("link."): row.parameters[name] for name in names if name in row.parameters}
+
+
+def _known(row: ConfigurationRow, here: Link) -> Known:
+    volume = row.median("chain_volume_s")
+    bits = None if volume is None else volume * here.rate_bps
+    return Known(row.median("elapsed_s"), row.median("chain_messages"), bits)
