@@ -32,7 +32,8 @@ def _token(user: Any) -> ApiToken | None:
     return getattr(user, "token", None)
 
 
-def _sees_everything(user: Any) -> bool:
+def sees_everything(user: Any) -> bool:
+    """Return whether ``user`` is a superuser who calls without a token, or with one for all projects."""
     token = _token(user)
     return bool(user.is_superuser) and (token is None or token.project_id is None)
 
@@ -53,7 +54,7 @@ def visible_projects(user: Any) -> QuerySet[Project]:
 def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) -> QuerySet[Experiment]:
     """Return the experiments that ``user`` may see."""
     experiments = Experiment.objects.all() if among is None else among
-    if _sees_everything(user):
+    if sees_everything(user):
         return experiments
     # A subquery, because a join to the members would repeat rows.
     return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)))
@@ -62,7 +63,7 @@ def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) ->
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
     """Return the trials of the experiments that ``user`` may see."""
     trials = Trial.objects.all() if among is None else among
-    if _sees_everything(user):
+    if sees_everything(user):
         return trials
     return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from auditlog.context import auditlog_value
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.exceptions import AuthenticationFailed
@@ -27,6 +28,8 @@ class TokenAuthentication(BaseAuthentication):
         token = ApiToken.find(key.strip().decode("latin-1"))
         if token is None:
             raise AuthenticationFailed("This token is unknown, is over, was ended, or belongs to an inactive user.")
+        if (context := auditlog_value.get(None)) is not None:
+            context["actor"] = token.user  # the log of changes looked for a session only
         return bear(token.user, token), token
 
     def authenticate_header(self, request: Request) -> str:

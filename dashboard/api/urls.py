@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.changes import ChangeViewSet
 from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
@@ -41,6 +42,7 @@ router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
+router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
 router.register("tokens", TokenViewSet, basename="token")
 

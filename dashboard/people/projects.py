@@ -66,7 +66,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def add(request: HttpRequest, slug: str) -> HttpResponse:
     """Make somebody who has an account a member."""
-    project, form = _managed(request, slug), MemberForm(request.POST, prefix="member")
+    project, form = managed(request, slug), MemberForm(request.POST, prefix="member")
     if not form.is_valid():
         return _page(request, project, status=422, member_form=form)
     return _changed(request, project, form.cleaned_data["name"], form.cleaned_data["role"])
@@ -90,7 +90,7 @@ def member(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @sensitive_variables("key")
 def invite(request: HttpRequest, slug: str) -> HttpResponse:
     """Make an invitation. Its link stands in this one answer and nowhere else, which is why no redirect follows."""
-    project, form = _managed(request, slug), InvitationForm(request.POST, prefix="invitation")
+    project, form = managed(request, slug), InvitationForm(request.POST, prefix="invitation")
     if not form.is_valid():
         return _page(request, project, status=422, invitation_form=form)
     wanted = form.cleaned_data
@@ -104,7 +104,7 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """End an invitation that nobody has taken."""
-    project = _managed(request, slug)
+    project = managed(request, slug)
     get_object_or_404(project.invitations.open(), pk=pk).delete()
     messages.success(request, "The invitation is withdrawn.", extra_tags="ok")
     return redirect("project", project.slug)
@@ -134,7 +134,8 @@ def _project(request: HttpRequest, slug: str) -> Project:
     return get_object_or_404(_projects(request), slug=slug)
 
 
-def _managed(request: HttpRequest, slug: str) -> Project:
+def managed(request: HttpRequest, slug: str) -> Project:
+    """The project under this address, where the reader is a maintainer of it."""
     project = _project(request, slug)
     if not may_manage(request.user, project):
         raise PermissionDenied

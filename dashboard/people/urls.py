@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, invitations, projects
+from dashboard.people import account, changes, invitations, projects
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -20,6 +20,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("invitation/<str:key>/", invitations.come, name="invitation-come"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.page, name="project"),
+    path("projects/<slug:slug>/changes/", changes.of_project, name="project-changes"),
+    path("changes/", changes.everything, name="changes"),
     path("projects/<slug:slug>/members/", projects.add, name="project-add"),
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),

@@ -14,6 +14,7 @@ from django.utils.text import slugify
 
 from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
+from experiments.models.changes import note
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Project
@@ -76,6 +77,9 @@ class Experiment(models.Model):
 
     def get_absolute_url(self) -> str:
         return f"/experiments/{self.slug}/"
+
+    def get_additional_data(self) -> dict[str, int]:
+        return {"project": self.project_id}
 
     @property
     def spec(self) -> ExperimentSpec:
@@ -204,7 +208,9 @@ class Experiment(models.Model):
         with transaction.atomic():
             self.wait_for_others()
             self.let_go()
-            return self.trials.without_result().order_by("position").queue_attempts()
+            queued = self.trials.without_result().order_by("position").queue_attempts()
+            note(self, "trials run again", str(queued))
+            return queued
 
     def prioritise(self, priority: Priority) -> None:
         """Let the waiting trials start before or after those of other experiments of the project."""
@@ -342,7 +348,9 @@ class Experiment(models.Model):
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
         self.require_editable()
         self.let_go()
-        return self.trials.unfinished().cancel()
+        cancelled = self.trials.unfinished().cancel()
+        note(self, "cancelled trials", str(cancelled))
+        return cancelled
 
 
 def free_slug(wanted: str) -> str:

@@ -42,6 +42,9 @@ class Invitation(models.Model):
     def __str__(self) -> str:
         return f"{self.role} of {self.project}, for {self.whom or 'anybody with the link'}"
 
+    def get_additional_data(self) -> dict[str, int]:
+        return {"project": self.project_id}
+
     @classmethod
     def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:
         """Make an invitation; return its row and the key of its link, which nobody can read again."""

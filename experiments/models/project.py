@@ -30,6 +30,10 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_additional_data(self) -> dict[str, int]:
+        """What the log of changes keeps beside a change: whose maintainers see it."""
+        return {"project": self.pk}
+
     def admit(self, user: Any, role: str) -> None:
         """Make ``user`` a member with this role; a greater one that there is stays."""
         member, _ = self.memberships.get_or_create(user=user, defaults={"role": role})
@@ -83,3 +87,6 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.project}"
+
+    def get_additional_data(self) -> dict[str, int]:
+        return {"project": self.project_id}

@@ -53,6 +53,7 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/move/": {"post"},
     "/api/v1/experiments/{slug}/result/": {"get"},
     "/api/v1/quotas/": {"get"},
+    "/api/v1/changes/": {"get"},
     "/api/v1/projects/": {"get"},
     "/api/v1/projects/{slug}/": {"get"},
     "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},

@@ -185,4 +185,7 @@ TABLE: Final = {
     "GET workloads/<name>/edit/": "snnnnii",
     "POST workloads/<name>/edit/": "snnnnii",
     "GET workloads/": "siiiiii",
+    "GET api/v1/changes/": "snnnnni",
+    "GET projects/<slug>/changes/": "shnnnii",
+    "GET changes/": "snnnnni",
 }

@@ -1,0 +1,38 @@
+"""The log of changes, for maintainers of their project and superusers of everything."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from dashboard.people.projects import managed
+from experiments.models import Project
+from experiments.models.changes import changes
+
+PAGE: Final = 100
+
+
+@require_GET
+def of_project(request: HttpRequest, slug: str) -> HttpResponse:
+    """What was changed in one project."""
+    return _page(request, managed(request, slug))
+
+
+@require_GET
+def everything(request: HttpRequest) -> HttpResponse:
+    """What was changed in the installation."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    return _page(request, None)
+
+
+def _page(request: HttpRequest, project: Project | None) -> HttpResponse:
+    page = Paginator(changes(project), PAGE).get_page(request.GET.get("page"))
+    rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
+    shown = {"place": "projects", "project": project, "rows": rows, "page": page}
+    return render(request, "people/changes.html", shown)

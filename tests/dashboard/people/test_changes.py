@@ -1,0 +1,72 @@
+"""Who changed what: for maintainers of their project, and superusers of everything; never what trials do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from auditlog.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import ApiToken, Experiment, Project
+from tests.dashboard.api.clients import client_of
+from tests.experiments import factories
+
+CHANGES = "/api/v1/changes/"
+
+
+def told(api: Client, **asked: str) -> list[tuple[Any, ...]]:
+    rows = api.get(CHANGES, asked).json()["results"]
+    return [(row["who"], row["kind"], row["action"], row["changes"]) for row in rows]
+
+
+@pytest.fixture
+def maintainer(library: Project) -> Any:
+    return factories.person("mia", "maintainer")
+
+
+def test_a_change_of_a_role_is_told_with_its_author(maintainer: Any, person: User, library: Project) -> None:
+    browser = Client()
+    browser.force_login(maintainer)
+    member = person.memberships.get()
+    browser.post(f"/projects/{library.slug}/members/{member.pk}/", {"role": "viewer"})
+    row = told(client_of(maintainer), project=library.slug)[0]
+    assert row == ("mia", "membership", "changed", {"role": ["submitter", "viewer"]})
+    text = browser.get(f"/projects/{library.slug}/changes/").content.decode()
+    assert "mia" in text
+    assert "okafor" in text
+
+
+def test_what_a_token_does_is_told_of_its_owner(maintainer: Any, submit: Callable[..., Experiment]) -> None:
+    experiment = submit()
+    api = client_of(maintainer)
+    api.post(f"/api/v1/experiments/{experiment.slug}/cancel/")
+    assert told(api, project="default")[0] == ("mia", "experiment", "changed", {"cancelled trials": ["", "6"]})
+
+
+def test_trials_and_their_results_are_not_told(submit: Callable[..., Experiment], run: Callable[..., None]) -> None:
+    submit()
+    before = LogEntry.objects.count()
+    run()
+    assert LogEntry.objects.count() == before
+
+
+def test_another_project_is_not_ones_own(maintainer: Any, submit: Callable[..., Experiment]) -> None:
+    Project.objects.create(slug="optics", name="Optics")
+    api = client_of(maintainer)
+    assert api.get(CHANGES).status_code == 403
+    assert api.get(CHANGES, {"project": "optics"}).status_code == 404
+    assert client_of(factories.person("sam", "submitter")).get(CHANGES, {"project": "default"}).status_code == 403
+
+
+def test_a_superuser_sees_everything_but_no_secret(db: None) -> None:
+    admin = factories.person("root", is_superuser=True)
+    token, key = ApiToken.issue(admin, "laptop")
+    admin.set_password("another")
+    admin.save()
+    answer = client_of(admin).get(CHANGES).content.decode()
+    assert '"password":["hidden","hidden"]' in answer.replace(" ", "")
+    for secret in (token.digest, admin.password, key):
+        assert secret not in answer
