@@ -5,6 +5,7 @@
   any of them, may submit workloads that say themselves what is executed, and state the facts of clusters.
 - Clusters are set up by superusers and by staff with Django's permissions to add and change them.
 - Superusers may do everything in every project.
+- Whoever came by a share link sees the experiments that it opens.
 - Whoever calls with an API token (``user.token``) may do no more than its scope says, in no other project than its own.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from experiments import workloads
@@ -20,6 +22,31 @@ from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT
 from experiments.models import ApiToken, Experiment, Membership, Project, Trial
 
 Role = Membership.Role
+
+
+class Visitor(AnonymousUser):
+    """Who has no account and came by a share link: sees the experiments of these numbers, and nothing that is published besides.
+
+    Counts as signed in where this is set, which `VisitorMiddleware` does for reading the pages of those experiments alone.
+    """
+
+    is_visitor = True
+
+    def __init__(self, shared: frozenset[int]) -> None:
+        self.shared = shared
+
+    @property
+    def is_authenticated(self) -> bool:  # type: ignore[override]
+        return True
+
+
+def lend(user: Any, shared: frozenset[int]) -> None:
+    """Let ``user``, who is signed in, see these experiments too for the rest of the request."""
+    user.shared = shared
+
+
+def _is_visitor(user: Any) -> bool:
+    return isinstance(user, Visitor)
 
 
 def bear(user: Any, token: ApiToken) -> Any:
@@ -39,13 +66,17 @@ def sees_everything(user: Any) -> bool:
 
 
 def _is_held_back(user: Any) -> bool:
-    """Return whether a token keeps ``user`` from what concerns all projects."""
+    """Return whether a token keeps ``user`` from what concerns all projects, as it is kept from visitors."""
     token = _token(user)
-    return token is not None and (token.project_id is not None or token.most_role != Role.MAINTAINER)
+    return _is_visitor(user) or (
+        token is not None and (token.project_id is not None or token.most_role != Role.MAINTAINER)
+    )
 
 
 def visible_projects(user: Any) -> QuerySet[Project]:
     """Return the projects that ``user`` is a member of; all of them for a superuser."""
+    if _is_visitor(user):
+        return Project.objects.none()
     projects = Project.objects.all() if user.is_superuser else Project.objects.filter(memberships__user=user)
     token = _token(user)
     return projects if token is None or token.project_id is None else projects.filter(pk=token.project_id)
@@ -56,8 +87,11 @@ def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) ->
     experiments = Experiment.objects.all() if among is None else among
     if sees_everything(user):
         return experiments
+    shared = Q(pk__in=getattr(user, "shared", ()))
+    if _is_visitor(user):
+        return experiments.filter(shared)
     # A subquery, because a join to the members would repeat rows.
-    return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)))
+    return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)) | shared)
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
@@ -65,13 +99,16 @@ def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[
     trials = Trial.objects.all() if among is None else among
     if sees_everything(user):
         return trials
-    return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)))
+    shared = Q(experiment__in=getattr(user, "shared", ()))
+    if _is_visitor(user):
+        return trials.filter(shared)
+    return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)) | shared)
 
 
 def role_in(user: Any, project: Project) -> str | None:
     """Return the role of ``user`` in a project; superusers are maintainers everywhere, others may have none."""
     token = _token(user)
-    if token is not None and token.project_id not in (None, project.pk):
+    if _is_visitor(user) or (token is not None and token.project_id not in (None, project.pk)):
         return None
     if user.is_superuser:
         role: str | None = Role.MAINTAINER
@@ -114,6 +151,11 @@ def may_manage(user: Any, project: Project) -> bool:
 def may_move(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may take an experiment out of its project: who may change it today."""
     return not experiment.published and may_run_more(user, experiment)
+
+
+def may_share(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may let others read an experiment by a link: submitters and maintainers; anybody what is published."""
+    return experiment.published or role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
 
 
 def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str, Any] | None = None) -> list[Project]:

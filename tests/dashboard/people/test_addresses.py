@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from experiments.models import ApiToken, Artifact, Experiment, Program, SavedView, Trial
+from experiments.models import ApiToken, Artifact, Experiment, Program, SavedView, ShareLink, Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.dashboard.people.addresses import addresses, filled, methods, outcome
@@ -38,6 +38,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     view = SavedView.objects.create(name="mine", owner=person)
     token, _ = ApiToken.issue(person, "laptop")
     member = person.memberships.get()
+    link, _ = ShareLink.issue([experiment], by=person, days=7)
     return {
         "experiments/": {"slug": experiment.slug},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
@@ -52,6 +53,8 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "programs/": {"slug": "solver"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
+        "shared/": {"key": "wrong"},
+        "shares/": {"pk": link.pk},
         "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},
         "account/password/reset/": {"uidb36": "1", "key": "wrong"},
         "account/second-factor/webauthn/keys/": {"pk": 1},
@@ -61,7 +64,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
 
 
 @pytest.fixture
-def clients(person: User) -> dict[str, Client]:
+def clients(person: User, experiment: Experiment) -> dict[str, Client]:
     """One signed-in client for each kind of person; the owner is a submitter, as another submitter is."""
     people = {
         "stranger": factories.person("eve"),
@@ -74,6 +77,8 @@ def clients(person: User) -> dict[str, Client]:
     clients = {kind: Client(raise_request_exception=False) for kind in KINDS}
     for kind, user in people.items():
         clients[kind].force_login(user)
+    _, key = ShareLink.issue([experiment], by=person, days=7)
+    clients["visitor"].get(f"/shared/{key}/")
     return clients
 
 

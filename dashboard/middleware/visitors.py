@@ -1,0 +1,55 @@
+"""People who come by a share link: what it opens, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from experiments.access import Visitor, lend
+from experiments.models import Experiment, ShareLink
+
+OPENED: Final = "shares"
+"""In the session: the numbers of the links that this browser came by."""
+_OF_EXPERIMENTS: Final = frozenset(
+    {
+        *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
+        *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-environment", "artifact"),
+    }
+)
+"""Names of the addresses that the link of an experiment opens, for reading. A new address is closed until it is named here."""
+_OF_COMPARISONS: Final = frozenset({"compare"})
+
+
+class VisitorMiddleware:
+    """Lets readers with a link in, before the others are asked to sign in, and keeps what they see out of search engines."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if getattr(request, "is_shared", False) or request.path.startswith("/shared/"):
+            response.headers["X-Robots-Tag"] = "noindex, nofollow"
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        reads = request.method in ("GET", "HEAD") and name in _OF_EXPERIMENTS | _OF_COMPARISONS
+        if not reads or not (opened := request.session.get(OPENED)):
+            return
+        query = request.GET.urlencode() if name in _OF_COMPARISONS else ""
+        if name in _OF_COMPARISONS and not query:
+            return
+        links = ShareLink.objects.filter(pk__in=opened, query=query)
+        lasting = links.filter(expires_at__gt=timezone.now(), made_by__is_active=True)
+        shared = frozenset(Experiment.objects.filter(share_links__in=lasting).values_list("pk", flat=True))
+        if not shared:
+            return
+        request.is_shared = True  # type: ignore[attr-defined]
+        if request.user.is_authenticated:
+            lend(request.user, shared)
+        else:
+            request.user = Visitor(shared)

@@ -1,0 +1,114 @@
+"""A share link opens exactly one experiment or comparison, for reading, until it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from experiments.models import Experiment, ShareLink
+from tests.experiments import factories
+
+
+@pytest.fixture
+def experiment(submit: Callable[..., Experiment], run: Callable[..., None]) -> Experiment:
+    experiment = submit()
+    run()
+    return experiment
+
+
+def link_on(page: Client, address: str, days: str = "7") -> str:
+    answer = page.post(address, {"days": days})
+    link = re.search(r"http://testserver(/shared/[\w-]{20,}/)", answer.content.decode())
+    assert link is not None
+    return link[1]
+
+
+@pytest.fixture
+def link(page: Client, experiment: Experiment) -> str:
+    return link_on(page, f"/experiments/{experiment.slug}/share/")
+
+
+def test_it_shows_the_experiment_and_its_trials_to_whoever_has_it(link: str, experiment: Experiment) -> None:
+    visitor = Client()
+    answer = visitor.get(link, follow=True)
+    assert answer.redirect_chain[-1][0] == experiment.get_absolute_url()
+    assert experiment.name in answer.content.decode()
+    assert answer["X-Robots-Tag"] == "noindex, nofollow"
+    for offered in ("Sign out", "Clone", "experiment-edit", 'id="repeat-dialog"'):
+        assert offered not in answer.content.decode()
+    trial = experiment.trials.latest("pk")
+    for part in (f"/experiments/{experiment.slug}/parts/", f"/trials/{trial.pk}/", f"/trials/{trial.pk}/environment/"):
+        assert visitor.get(part).status_code == 200, part
+
+
+def test_it_opens_nothing_else(link: str, experiment: Experiment, submit: Callable[..., Experiment]) -> None:
+    another, published = submit(name="Another"), Experiment.objects.filter(published=True).latest("pk")
+    visitor = Client()
+    visitor.get(link)
+    assert visitor.get(another.get_absolute_url()).status_code == 404
+    assert visitor.get(published.get_absolute_url()).status_code == 404
+    assert visitor.get(f"/trials/{another.trials.latest('pk').pk}/").status_code == 404
+    for closed in ("/", "/experiments/", "/explore/", f"/compare/?of=e:{experiment.slug}", "/account/"):
+        assert visitor.get(closed).status_code == 302, closed
+    assert visitor.get(f"/api/v1/experiments/{experiment.slug}/").status_code == 401
+    assert visitor.post(f"/experiments/{experiment.slug}/cancel/").status_code == 302
+
+
+@pytest.mark.parametrize("way", ["over", "ended", "maker gone"])
+def test_it_opens_nothing_after_its_end_even_to_who_came_before(
+    page: Client, link: str, experiment: Experiment, person: User, way: str
+) -> None:
+    visitor = Client()
+    visitor.get(link)
+    if way == "over":
+        ShareLink.objects.update(expires_at=timezone.now())
+    elif way == "ended":
+        page.post(f"/shares/{ShareLink.objects.get().pk}/end/")
+    else:
+        person.is_active = False
+        person.save()
+    assert visitor.get(experiment.get_absolute_url()).status_code == 302
+    assert Client().get(link).status_code == 404
+
+
+def test_somebody_who_is_signed_in_sees_what_it_opens_too(link: str, experiment: Experiment) -> None:
+    stranger = Client()
+    stranger.force_login(factories.person("eve"))
+    assert stranger.get(experiment.get_absolute_url()).status_code == 404
+    stranger.get(link)
+    assert stranger.get(experiment.get_absolute_url()).status_code == 200
+    assert stranger.get(f"/experiments/{experiment.slug}/edit/").status_code == 404
+    assert experiment.name not in stranger.get("/experiments/").content.decode()
+
+
+def test_viewers_make_none_and_only_makers_and_maintainers_end_them(
+    page: Client, link: str, experiment: Experiment, person: User
+) -> None:
+    end = f"/shares/{ShareLink.objects.get().pk}/end/"
+    others: dict[str, Any] = {}
+    for role in ("viewer", "submitter", "maintainer"):
+        others[role] = Client()
+        others[role].force_login(factories.person(role, role))
+    assert others["viewer"].post(f"/experiments/{experiment.slug}/share/", {"days": "7"}).status_code == 403
+    assert [others[role].post(end).status_code for role in others] == [404, 404, 302]
+    assert not ShareLink.objects.exists()
+
+
+def test_it_shows_a_comparison_exactly_as_it_was_shared(
+    page: Client, experiment: Experiment, submit: Callable[..., Experiment], run: Callable[..., None]
+) -> None:
+    another = submit(name="Another")
+    run()
+    query = f"of=e%3A{experiment.slug}%2Ce%3A{another.slug}"
+    visitor = Client()
+    answer = visitor.get(link_on(page, f"/compare/share/?{query}"), follow=True)
+    assert answer.status_code == 200
+    assert "Another" in answer.content.decode()
+    assert visitor.get(experiment.get_absolute_url()).status_code == 302
+    assert visitor.get(f"/compare/?{query}&at=1").status_code == 302
