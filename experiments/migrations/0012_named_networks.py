@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0010_people"),
+        ("experiments", "0011_twins_on_an_ideal_network"),
     ]
 
     operations = [
