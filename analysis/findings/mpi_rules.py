@@ -15,6 +15,7 @@ from analysis.scaling.breakdown import is_profiled
 _IMBALANCED: Final = 0.9
 _NO_CORE: Final = 0.05
 _CHART: Final = "inside-mpi"
+_TAKE_TURNS: Final = "Ranks share cores: while one computes, another waits for a core inside MPI, and the ideal network takes processor time too."
 
 
 @rule
@@ -111,14 +112,16 @@ def serialisation_costs(reading: Reading) -> Iterator[Finding]:
     worst = _lowest(reading, "mpi_serialisation_efficiency")
     if worst is None or worst.median >= ATTENTION:
         return
+    shared = worst.point.outnumbers(reading.study.cores)
     yield Finding(
         "serialisation_costs",
         "time",
         f"On an ideal network too, ranks wait for each other for {percent(1 - worst.median)} of the run{reading.at(worst.point)}.",
-        _strength(reading, worst, "mpi_serialisation_efficiency"),
+        "weak" if shared else _strength(reading, worst, "mpi_serialisation_efficiency"),
         _evidence(reading, "Serialisation efficiency", "mpi_serialisation_efficiency"),
         _CHART,
         "Look for ranks that work one after another; a faster network will not help there.",
+        _TAKE_TURNS if shared else "",
         explains=min(1.0, 1 - worst.median),
     )
 

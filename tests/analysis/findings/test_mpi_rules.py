@@ -78,3 +78,9 @@ def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:
     partly = _study()
     del partly.points[0].values["mpi_parallel_efficiency"]
     assert not any(each.profiled for each in time_breakdown(partly))
+
+
+def test_serialisation_on_shared_cores_is_weak_evidence() -> None:
+    (finding,) = _found(_study(cores=2, mpi_serialisation_efficiency=0.5), "serialisation_costs")
+    assert finding.strength == "weak"
+    assert "share cores" in finding.caveat
