@@ -16,7 +16,7 @@ CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot
 """(elapsed time / that here, dash of its line)."""
 _CELLS: Final = 40
 _LEAST_DELAY_S: Final = 1e-6
-_MARGIN: Final = 1.5
+_MARGIN: Final = 2.0
 """The map ends this factor beyond what is drawn in it."""
 
 
@@ -89,7 +89,7 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = ()) -> Figure:
     box = [(f(measured_delays) * 1e3, g(measured_rates) * 1e-9) for f, g in _CORNERS]
     data = [_heat(x, y, ratios), *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
     if named:
-        data.append(_networks(named))
+        data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}
     return {
         "data": data,
@@ -174,7 +174,8 @@ def _box(corners: Sequence[tuple[float, float]]) -> Figure:
     }
 
 
-def _networks(named: Sequence[Named]) -> Figure:
+def _networks(named: Sequence[Named], *, middle: float) -> Figure:
+    """Names reach towards the ``middle`` delay (s), so that none is cut off at an edge."""
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -182,7 +183,7 @@ def _networks(named: Sequence[Named]) -> Figure:
         "x": [max(each.link.delay_s, _LEAST_DELAY_S) * 1e3 for each in named],
         "y": [each.link.rate_bps * 1e-9 for each in named],
         "text": [each.name for each in named],
-        "textposition": "top center",
+        "textposition": ["top right" if each.link.delay_s < middle else "top left" for each in named],
         "textfont": {"size": 12, "color": "--ink"},
         "marker": {"symbol": "diamond", "size": 10, "color": "--mark", "line": {"color": "--ink", "width": 1.25}},
         "hovertemplate": "%{text}<extra></extra>",
