@@ -2,6 +2,7 @@
 
 from analysis.sensitivity.design import Known, Range, propose
 from analysis.sensitivity.fit import Fit, fit
+from analysis.sensitivity.held_out import Outcome, held_out
 from analysis.sensitivity.links import Link, Run, Runs
 from analysis.sensitivity.model import Draws, Quantity, quantity
 from analysis.sensitivity.needs import Gain, Needs, Prediction, gain, needs, predict, relative_times, within
@@ -13,6 +14,7 @@ __all__ = [
     "Known",
     "Link",
     "Needs",
+    "Outcome",
     "Prediction",
     "Quantity",
     "Range",
@@ -20,6 +22,7 @@ __all__ = [
     "Runs",
     "fit",
     "gain",
+    "held_out",
     "needs",
     "predict",
     "propose",

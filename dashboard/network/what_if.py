@@ -13,6 +13,7 @@ from analysis.numbers import amount, between, times
 from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, network_map, over_delay
 from dashboard.experiment.diagnosis import STRENGTH
+from dashboard.network.belief import belief
 from dashboard.network.model import CHANGES, as_json, bought, carried, link_words, sliders
 from experiments.selectors.network import NetworkStudy
 
@@ -43,6 +44,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "here": link_words(fits[0].here),
         "prediction": _prediction(fits[0]),
         "bought": bought(fits[0].fit, fits[0].here),
+        "held_out": belief(fits[0]),
         "sliders": sliders(fits),
         "others": _others(fits),
         "last": len(fits) - 1,

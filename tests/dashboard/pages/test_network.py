@@ -53,6 +53,17 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
 
 
+def test_it_tells_how_each_measured_link_was_foretold_from_the_others(page: Client, study: Experiment) -> None:
+    shown = page.get(f"/network/{study.slug}/")
+    held_out = shown.context["held_out"]
+    assert (len(held_out["rows"]), held_out["trials"]) == (10, 20)
+    assert held_out["inside"] >= 16
+    error, unit = held_out["error"].split("\u202f")
+    assert unit == "%"
+    assert float(error) < 2
+    assert "inside their 90 % interval" in " ".join(shown.text.split())
+
+
 def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
     parameters = {"molecules": 216, "steps": 50}
     changes = {"parameters": parameters, "sweep": {"hosts": [2, 4]}}

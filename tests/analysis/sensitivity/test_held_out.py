@@ -1,0 +1,34 @@
+"""Every measured link foretold from the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.sensitivity import Run, Runs, held_out
+from tests.analysis.sensitivity.programs import HERE, STAR, Program
+
+
+def test_a_program_that_follows_the_model_is_foretold_within_its_intervals() -> None:
+    outcomes = held_out(Program().runs(0.03, repetitions=3))
+    assert [each.prediction.link.delay_s for each in outcomes] == pytest.approx(sorted(link.delay_s for link in STAR))
+    inside, trials = sum(each.inside for each in outcomes), sum(len(each.seconds) for each in outcomes)
+    assert trials == 3 * len(STAR)
+    assert 0.8 <= inside / trials <= 1
+    assert max(abs(each.error) for each in outcomes) < 0.15
+
+
+def test_a_link_that_does_not_follow_is_outside_with_its_error() -> None:
+    program = Program()
+    odd = STAR[2]
+    runs = [
+        Run(link, program.elapsed(link) * (2 if link == odd else 1) * scatter)
+        for link in STAR
+        for scatter in (0.99, 1.01)
+    ]
+    outcome = next(each for each in held_out(Runs.of(runs)) if each.prediction.link.delay_s == odd.delay_s)
+    assert outcome.inside == 0
+    assert outcome.error == pytest.approx(-0.5, abs=0.05)
+
+
+def test_links_that_the_others_say_nothing_of_are_left_out() -> None:
+    assert held_out(Runs.of([Run(HERE, 3.0 + 0.01 * number) for number in range(6)])) == []
