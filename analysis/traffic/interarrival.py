@@ -20,8 +20,8 @@ QUANTILES: Final[dict[str, float]] = {
     "interarrival_p95_s": 0.95,
     "interarrival_p99_s": 0.99,
 }
-MOST_GAPS: Final = 1 << 21
-"""Gaps are kept one by one up to 8 MiB; longer captures keep them grouped by 0.1 %, and say so."""
+MOST_GAPS: Final = 1 << 20
+"""Gaps are kept one by one up to 4 MiB; longer captures keep them grouped by 0.1 %, and say so."""
 _CURVE_POINTS: Final = 200
 
 

@@ -79,7 +79,7 @@ class TcpAccumulator:
         max_outstanding: int = 4096,
         max_gaps: int = 1024,
         max_nodes: int = 1 << 19,
-        max_samples: int = 1 << 20,
+        max_samples: int = 1 << 19,
         set_aside: bool = True,
         most_times: int = 96,
     ) -> None:

@@ -1,10 +1,12 @@
 """How fast captures are analysed, beside the tools that people use: one command prints the table.
 
-    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...]
+    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...] [--short]
 
 Without a capture it records one: LAMMPS on four ranks over the loopback of a namespace, about 300 000 packets, snap
 length 128. Every tool reads the same file from a warm cache; the best of several runs counts. ``--large`` generates
-captures of that many packets to show time and memory as they grow.
+captures of that many packets to show time and memory as they grow. ``--short`` takes less than two minutes: ours and tcptrace in
+turn with CPU time beside wall time, which other programs on the machine disturb less, the cold start, and the memory of
+hostile captures.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import resource
+import os
 import shutil
 import struct
 import subprocess
@@ -28,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import analysis
 from analysis.capture.stream import CaptureReader
+from tests.analysis.capture import hostile
 from tests.analysis.conftest import MPI_COMMAND, WATER
 from tests.analysis.oracles import capture as oracle
 from tests.analysis.recordings.recording import record
@@ -115,6 +118,71 @@ def plain_python(path: Path) -> float:
     return best(lambda: [oracle.packet(one) for one in records], 1)
 
 
+def in_turn(path: Path, runs: int = 30) -> list[str]:
+    """Ours and tcptrace one after the other, so that both meet the same load: least and median, wall and CPU time in ms."""
+    times: dict[str, list[tuple[float, float]]] = {"analysis.analyse": [], "tcptrace -n -l -W -r": []}
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: analysis.analyse(path),
+        tool("tcptrace", "-n", "-l", "-W", "-r", str(path)),
+    )
+    analysis.analyse(path)
+    for _ in range(runs):
+        for name, call in zip(times, calls, strict=True):
+            before, begin = sum(os.times()[:4]), time.perf_counter()
+            call()
+            times[name].append((time.perf_counter() - begin, sum(os.times()[:4]) - before))
+    lines = []
+    for name, pairs in times.items():
+        wall, cpu = (sorted(1e3 * pair[column] for pair in pairs) for column in range(2))
+        middle = runs // 2
+        lines.append(f"{name:24} wall {wall[0]:6.1f} {wall[middle]:6.1f}  CPU {cpu[0]:6.1f} {cpu[middle]:6.1f}")
+    ratios = sorted(theirs[0] / ours[0] for ours, theirs in zip(*times.values(), strict=True))
+    return [
+        *lines,
+        f"times faster, pair by pair: median {ratios[runs // 2]:.2f}, best quarter {ratios[-runs // 4]:.2f}",
+    ]
+
+
+_RESIDENT = """
+import sys
+from pathlib import Path
+from analysis.command_line.cli import _commands
+_commands()  # imports numba as the command line does
+import analysis
+analysis.analyse(sys.argv[1])
+status = Path("/proc/self/status").read_text()
+print(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")))
+"""
+
+
+def most_resident_mb(path: Path) -> float:
+    """Of a process that analyses ``path``: not what getrusage tells, which begins with its parent's."""
+    done = subprocess.run([sys.executable, "-c", _RESIDENT, str(path)], capture_output=True, check=True)
+    return int(done.stdout) * 1024 / 1e6
+
+
+def memory_of_hostile_captures(place: Path, packets: int = 1_000_000) -> list[str]:
+    """The most that a process was resident with, in MB."""
+    lines = []
+    for name in ("port_scan", "host_pairs", "host_scan", "connections_in_turn"):
+        path = place / "hostile.pcap"
+        path.write_bytes(hostile.GENERATORS[name](packets))
+        lines.append(f"{name:24} {most_resident_mb(path):6.0f} MB resident")
+    return lines
+
+
+def short(path: Path, place: Path) -> list[str]:
+    packets = int(analysis.analyse(path).metrics["packets"])
+    return [
+        f"{packets:,} packets, {path.stat().st_size / 1e6:.0f} MB; least and median of 30, ms",
+        *in_turn(path),
+        f"decoding alone          {packets / best(lambda: decode_alone(path), 15) / 1e6:6.1f} million packets/s",
+        f"command line, cold      {cold_start(path):6.2f} s",
+        *growth(path, place, [2_000_000]),
+        *memory_of_hostile_captures(place),
+    ]
+
+
 def rows_of(path: Path, place: Path) -> list[Row]:
     """Ours first, then everything that is installed."""
     packets = int(analysis.analyse(path).metrics["packets"])
@@ -154,11 +222,11 @@ def generate(path: Path, model: Path, packets: int) -> None:
             turn += 1
 
 
-def _measure(path: Path, answer: multiprocessing.Queue[tuple[float, int]]) -> None:
+def _measure(path: Path, answer: multiprocessing.Queue[float]) -> None:
     decode_alone(path)  # the file is in the cache as far as it fits
     begin = time.perf_counter()
     analysis.analyse(path)
-    answer.put((time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024))
+    answer.put(time.perf_counter() - begin)
 
 
 def growth(model: Path, place: Path, sizes: list[int]) -> list[str]:
@@ -168,16 +236,17 @@ def growth(model: Path, place: Path, sizes: list[int]) -> list[str]:
         path = place / "large.pcap"
         generate(path, model, packets)
         context = multiprocessing.get_context("spawn")
-        answer: multiprocessing.Queue[tuple[float, int]] = context.Queue()
+        answer: multiprocessing.Queue[float] = context.Queue()
         process = context.Process(target=_measure, args=(path, answer))
         process.start()
-        seconds, resident = answer.get(timeout=3600)
+        seconds = answer.get(timeout=3600)
         process.join()
+        resident_mb = most_resident_mb(path)
         size = path.stat().st_size
         path.unlink()
         lines.append(
             f"{packets:>12,} packets  {size / 1e9:6.2f} GB  {seconds:8.2f} s  {seconds / packets * 1e9:6.0f} ns/packet"
-            f"  {resident / 1e6:6.0f} MB resident"
+            f"  {resident_mb:6.0f} MB resident"
         )
     return lines
 
@@ -187,10 +256,14 @@ def main() -> None:
     parser.add_argument("--capture", type=Path, help="a savefile (pcap); one is recorded when it is not given")
     parser.add_argument("--large", type=int, nargs="*", default=[])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--short", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
         path = options.capture or recorded(place)
+        if options.short:
+            print("\n".join(short(path, place)))
+            return
         rows = rows_of(path, place)
         ours = rows[0].ns_per_packet
         print(f"{rows[0].packets:,} packets, {path.stat().st_size / 1e6:.0f} MB")
