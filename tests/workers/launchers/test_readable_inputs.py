@@ -1,0 +1,64 @@
+"""Input files by path are read by the rights of a trial's programs, not by those of the worker."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from workers.launchers import confinement
+from workers.launchers.confinement import Confinement
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory as of people, open to others, with one below it that trials must not see."""
+    monkeypatch.setattr(tempfile, "tempdir", "/no-such-place")
+    monkeypatch.setattr(confinement, "_open_to_others", lambda _: True)
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "secret-key").write_text("secret")
+    (tmp_path / "in.deck").write_text("run {steps}")
+    return tmp_path
+
+
+def read(place: Path, name: str) -> str:
+    return Confinement(hidden=(place / "var",)).read_text(str(place / name))
+
+
+def test_it_reads_what_everybody_may_read(place: Path) -> None:
+    assert read(place, "in.deck") == "run {steps}"
+
+
+def test_it_reads_nothing_that_is_hidden_whatever_leads_there(place: Path) -> None:
+    (place / "link").symlink_to(place / "var" / "secret-key")
+    (place / "folder").symlink_to(place / "var")
+    for name in ("var/secret-key", "link", "folder/secret-key"):
+        with pytest.raises(OSError, match="programs of trials may not read it"):
+            read(place, name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="else the worker's rights are those of its trials")
+def test_it_reads_nothing_that_is_closed_to_others(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "in.deck").chmod(0o640)
+    with pytest.raises(OSError, match="programs of trials may not read it"):
+        read(place, "in.deck")
+    (place / "in.deck").chmod(0o644)
+    monkeypatch.setattr(confinement, "_open_to_others", lambda _: False)
+    with pytest.raises(OSError, match="programs of trials may not read it"):
+        read(place, "in.deck")
+
+
+def test_it_reads_plain_texts_only(place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    (place / "image").write_bytes(b"\xff\xd8")
+    (place / "long").write_bytes(b"x" * (confinement.MOST_TEXT_BYTES + 1))
+    for name, words in (
+        ("pipe", "no plain file"),
+        ("var", "irectory|no plain file"),
+        ("image", "UTF-8"),
+        ("long", "longer"),
+    ):
+        with pytest.raises(OSError, match=words):
+            read(place, name)
