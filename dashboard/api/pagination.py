@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 
@@ -16,6 +17,18 @@ class Pagination(LimitOffsetPagination):
     default_limit = 50
     max_limit = 500
 
+    def get_limit(self, request: Request) -> int | None:
+        _require_whole(request, "limit")
+        return super().get_limit(request)
+
     def get_offset(self, request: Request) -> int:
+        _require_whole(request, "offset")
         # PostgreSQL refuses an offset beyond 64 bits, where an empty page is meant.
         return min(super().get_offset(request), _LAST_OFFSET)
+
+
+def _require_whole(request: Request, name: str) -> None:
+    """Raise ValidationError for what is no whole number: a misspelt one would answer with another page than was meant."""
+    text = request.query_params.get(name, "").strip()
+    if text and not (text.isascii() and text.lstrip("+-").isdecimal()):
+        raise ValidationError({name: [f"must be a whole number, not {text[:40]!r}"]})

@@ -240,3 +240,10 @@ def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
     pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
     told = [trial["id"] for page in pages for trial in page]
     assert told == sorted(Trial.objects.values_list("pk", flat=True))
+
+
+@pytest.mark.parametrize(("name", "text"), [("limit", "ten"), ("offset", "1.5"), ("limit", "\u0663")])
+def test_it_refuses_a_place_in_a_list_that_is_no_whole_number(client: Client, name: str, text: str) -> None:
+    answer = client.get(EXPERIMENTS, {name: text})
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [name]

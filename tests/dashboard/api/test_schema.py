@@ -13,9 +13,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import (
+    allow_header_conformance,
     content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
+    unsupported_method,
 )
 
 from experiments.models import ApiToken
@@ -27,6 +32,11 @@ CHECKS = [
     status_code_conformance,
     content_type_conformance,
     response_schema_conformance,
+    response_headers_conformance,
+    allow_header_conformance,
+    unsupported_method,
+    ignored_auth,
+    negative_data_rejection,
 ]
 ADDRESSES = {
     "/api/v1/clusters/": {"get"},
