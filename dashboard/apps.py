@@ -1,5 +1,10 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
 class DashboardConfig(AppConfig):
     name = "dashboard"
+
+    def ready(self) -> None:
+        import_module("dashboard.people.groups")  # which listens to sign-ins

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in
 from django.db import transaction
+from django.dispatch import receiver
 
 from experiments.models import Membership, Project
 
@@ -29,3 +31,11 @@ def give_roles(user: Any, groups: Iterable[str]) -> None:
             if not is_new and member.by_group and member.role != role:
                 member.role = role
                 member.save(update_fields=["role"])
+
+
+@receiver(user_logged_in)
+def give_roles_of_directory(user: Any, **_: Any) -> None:
+    """Bring roles up to date for somebody whom the directory has just let in (django-auth-ldap leaves its entry on the user)."""
+    entry = getattr(user, "ldap_user", None)
+    if entry is not None and hasattr(settings, "AUTH_LDAP_GROUP_SEARCH"):
+        give_roles(user, entry.group_names)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from dashboard.people.groups import give_roles
 from experiments.models import Project
@@ -38,3 +40,18 @@ def test_what_somebody_gave_by_hand_stays() -> None:
     for groups in (["heads"], []):
         give_roles(user, groups)
         assert user.memberships.get().role == "viewer"
+
+
+@pytest.mark.usefixtures("roles")
+@pytest.mark.parametrize("searched", [True, False])
+def test_groups_of_a_directory_count_at_sign_in_where_they_are_searched(
+    client: Client, settings: Any, searched: bool
+) -> None:
+    if searched:
+        settings.AUTH_LDAP_GROUP_SEARCH = "as configured"
+    user = factories.person("ada")
+    user.ldap_user = SimpleNamespace(
+        group_names={"physics"}
+    )  # as django-auth-ldap leaves it; it is compiled, and optional
+    client.force_login(user)
+    assert [member.role for member in user.memberships.all()] == (["submitter"] if searched else [])
