@@ -15,7 +15,10 @@ from analysis.scaling.breakdown import is_profiled
 _IMBALANCED: Final = 0.9
 _NO_CORE: Final = 0.05
 _CHART: Final = "inside-mpi"
-_TAKE_TURNS: Final = "Ranks share cores: while one computes, another waits for a core inside MPI, and the ideal network takes processor time too."
+_TAKE_TURNS: Final = (
+    "Ranks share cores: while one computes, another waits for a core inside MPI, "
+    "and the ideal network takes processor time too."
+)
 
 
 @rule
