@@ -18,6 +18,8 @@ BUSIEST: Final = "mpi_useful_max_rank_s"
 
 def ideal_windows(experiment: Experiment) -> Mapping[int, float]:
     """Return the time between MPI_Init and MPI_Finalize of the twins by configuration, in one query."""
+    if not experiment.specification.get("ideal"):
+        return {}
     rows = Measurement.objects.counted(Kind.IDEAL).filter(trial__experiment=experiment, metric=WINDOW, scope="all")
     windows: dict[int, list[float]] = defaultdict(list)
     for configuration, value in rows.values_list("trial__configuration_id", "value"):

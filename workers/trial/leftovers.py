@@ -43,7 +43,8 @@ def _keep_profile(directory: Path) -> None:
     """What ranks had counted until they were ended: in which call each of them was."""
     tables = left_behind(directory / "ranks")
     if tables is not None:
-        write_analysis(directory / MPI_PROFILE_NAME, tables)
+        with contextlib.suppress(OSError):  # a full disk may be why the trial ended: its own reason counts
+            write_analysis(directory / MPI_PROFILE_NAME, tables)
 
 
 def remove_scratch(trial: Trial) -> None:

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from experiments.models import Cluster, Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
 from tests.worker_process import CeleryWorker
-from tests.workers.faults.stepped_clock import STEPS, SteppedClock, reap_with_clock
+from tests.workers.faults.stepped_clock import STEPS, SteppedClock, library, reap_with_clock
 from workers import queue, reaper
 from workers.worker_identity import identity
 
@@ -65,7 +65,9 @@ def computing(worker: CeleryWorker) -> dict[str, psutil.Process]:
 def require_true_clock(programs: dict[str, psutil.Process]) -> None:
     """What a trial runs has an environment made for it, and nothing in it of the worker's clock."""
     for name in ("mpirun", "lmp", "recorder"):
-        assert not {"LD_PRELOAD", "STEPPED_CLOCK"} & programs[name].environ().keys()
+        environment = programs[name].environ()
+        assert "STEPPED_CLOCK" not in environment
+        assert str(library()) not in environment.get("LD_PRELOAD", "")
 
 
 @pytest.mark.timeout(120)  # eight seconds each, but the first trial of a session compiles the analysis
