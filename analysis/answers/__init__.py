@@ -23,6 +23,7 @@ from analysis.answers.text import FOLDS, render
 from analysis.answers.treatments import answer_treatment
 from analysis.answers.trends import answer_growth, answer_messages
 from analysis.answers.wording import place
+from analysis.numbers import plural
 from analysis.scaling import Point
 
 __all__ = [
@@ -79,8 +80,19 @@ def answer(asked: Asked) -> Answer:
         asked = replace(asked, prior=scatter_of_residuals(asked))
     own = _own(asked, kind)
     if 0 < len(own) < len(asked.factors) and asked.against is None:
-        return _of_slices(asked, kind, own)
-    return _ANSWERS[kind](asked)
+        return _less_sure(asked, _of_slices(asked, kind, own))
+    return _less_sure(asked, _ANSWERS[kind](asked))
+
+
+def _less_sure(asked: Asked, told: Answer) -> Answer:
+    """Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make that look certain."""
+    measured = asked.measured()
+    if not any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed):
+        return told
+    trials = sum(len(asked.values(point)) for point in measured)
+    words = f"Other load slowed {sum(point.disturbed for point in measured)} of {plural(trials, 'trial')}: measure again on idle machines."
+    strength: Strength = "moderate" if told.strength == "firm" else told.strength
+    return replace(told, sentence=f"{told.sentence} {words}", strength=strength)
 
 
 def _own(asked: Asked, kind: Question) -> list[Factor]:

@@ -38,6 +38,8 @@ class Point:
     trust: Mapping[str, int] = field(default_factory=dict)
     """Captures by TrustLevel."""
     trust_reasons: Sequence[str] = ()
+    disturbed: int = 0
+    """Counted trials that something else on their machines slowed: other programs, swapping, throttled processors."""
     link_warnings: Sequence[str] = ()
     """What the link's certificate found outside of its tolerance."""
     link: Mapping[str, float] = field(default_factory=dict)

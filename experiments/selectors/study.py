@@ -95,6 +95,7 @@ def _point(
         excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
+        disturbed=sum(bool(t.conditions.get("disturbances")) for t in counted),
         link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
         link=achieved_link(t.certificate for t in counted if t.certificate),
         flows=traffic.get("flows", ()),

@@ -96,6 +96,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             **_world(run, measured, packets),
             **({"joined": measured.joined.to_dict()} if measured.joined else {}),
             **({"not_recorded": list(measured.not_recorded)} if measured.not_recorded else {}),
+            **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),
         },
         artifacts=_keep_files(run, measured),
         tables=parsed.tables,
