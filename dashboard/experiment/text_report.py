@@ -8,14 +8,16 @@ from rich.table import Table
 
 from analysis.numbers import NOTHING, Scale, between, plural, significant
 from dashboard.labels import value_words
-from experiments.metrics import HEADLINE, find
+from experiments.metrics import HEADLINE, decided_by, find
 from experiments.models import Experiment, State
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
 
 
 def configurations_table(experiment: Experiment) -> Table:
-    """Return one row per configuration: swept parameters, headline metrics (median and range of the counted trials)."""
-    rows = configuration_rows(experiment, HEADLINE)
+    """Return one row per configuration: swept parameters, what decides, headline metrics (median and range of the counted trials)."""
+    decides = decided_by(experiment.workload, experiment.specification)
+    metrics = HEADLINE if not decides or decides in HEADLINE else (decides, *HEADLINE)
+    rows = configuration_rows(experiment, metrics)
     swept = swept_parameters(rows) or ["hosts"]
     table = Table(
         title="Median and, below it, the range of the finished trials",
@@ -26,9 +28,10 @@ def configurations_table(experiment: Experiment) -> Table:
     )
     for name in swept:
         table.add_column(name, justify="right", no_wrap=True)
-    scales = {identifier: _scale(rows, identifier) for identifier in HEADLINE}
+    described = {identifier: find(identifier, experiment.specification) for identifier in metrics}
+    scales = {identifier: _scale(rows, identifier, told.unit) for identifier, told in described.items()}
     for identifier, scale in scales.items():
-        table.add_column(f"{find(identifier).label}\n{scale.unit}", justify="right", no_wrap=True)
+        table.add_column(f"{described[identifier].label}\n{scale.unit}", justify="right", no_wrap=True)
     table.add_column("finished\ntrials", justify="right", no_wrap=True)
     for row in rows:
         finished = sum(trial.state == State.FINISHED for trial in row.trials)
@@ -57,8 +60,8 @@ def failures(experiment: Experiment) -> list[str]:
     ]
 
 
-def _scale(rows: Sequence[ConfigurationRow], metric: str) -> Scale:
-    return Scale.of([value for row in rows if (value := row.median(metric))], find(metric).unit)
+def _scale(rows: Sequence[ConfigurationRow], metric: str, unit: str) -> Scale:
+    return Scale.of([value for row in rows if (value := row.median(metric))], unit)
 
 
 def _cell(row: ConfigurationRow, metric: str, scale: Scale) -> str:
