@@ -52,11 +52,17 @@ ONE_BY_ONE = tuple(str(settings.BASE_DIR / "tests" / room) for room in ("workers
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where two processes share the suite, what takes the machine runs in one of them, a test at a time; all else in the other."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where two processes share the suite, what takes the machine runs in one of them, a test at a time; all else in the other.
+
+    It comes first, since it takes longest: the other process begins with the rest.
+    """
+    group = pytest.mark.xdist_group("machine")
     for item in items:
         if str(item.path).startswith(ONE_BY_ONE) or "celery_worker" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("machine"))
+            item.add_marker(group)
+    if config.getoption("numprocesses", None):
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
 def pytest_sessionfinish() -> None:

@@ -104,10 +104,13 @@ def test_it_tells_a_wrong_filter_instead_of_answering_with_everything(
     assert [error["path"] for error in answer.json()["errors"]] == [path]
 
 
-@pytest.mark.parametrize("query", [{"offset": "9" * 40}, {"offset": "-1"}, {"limit": "0"}, {"limit": "x"}])
-def test_it_survives_odd_pages(client: Client, query: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [({"offset": "9" * 40}, 200), ({"offset": "-1"}, 200), ({"limit": "0"}, 200), ({"limit": "x"}, 400)],
+)
+def test_it_survives_odd_pages(client: Client, query: dict[str, str], status: int) -> None:
     factories.experiment()
-    assert client.get(TRIALS, query).status_code == 200
+    assert client.get(TRIALS, query).status_code == status
 
 
 def test_it_hands_out_at_most_500_rows_at_a_time(client: Client) -> None:

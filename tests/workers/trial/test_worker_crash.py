@@ -81,5 +81,6 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     assert (again.state, again.attempt) == (State.QUEUED, 2)
     assert not Lease.objects.exists()
     assert not Measurement.objects.filter(trial=lost).exists()
-    assert {path.name for path in trial_directory(lost).glob("*")} <= {"stdout.txt", "stderr.txt", "capture.pcapng.zst"}
+    kept = {path.name for path in trial_directory(lost).glob("*")}
+    assert kept <= {"stdout.txt", "stderr.txt", "capture.pcapng.zst", "mpi-profile.json.zst"}
     Trial.objects.cancel()
