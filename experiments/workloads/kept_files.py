@@ -11,10 +11,12 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 FILE_NAME: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$"
-"""Of a file in the working directory itself, and of each part of a path: no slash, and no dot at its beginning."""
+"""Of an input file: no slash, and no dot at its beginning."""
+_WRITTEN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:,=@~-]{0,99}")
+"""Of each part of the path of a file that a program writes. Programs choose these names: CoMD puts the time of day into its own."""
 MOST_PARTS: Final = 8
 _LONGEST: Final = 120
-_PATTERN: Final = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+*?\[\]-]{0,99}")
+_PATTERN: Final = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}")
 _RESERVED: Final = re.compile(
     r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile)\.json\.zst|work|ranks|kept|capture.*"
 )
@@ -31,7 +33,7 @@ def is_kept_name(name: str) -> bool:
     return (
         len(parts) <= MOST_PARTS
         and len(name) <= _LONGEST
-        and all(re.fullmatch(FILE_NAME, part) for part in parts)
+        and all(_WRITTEN_NAME.fullmatch(part) for part in parts)
         and not is_reserved(name)
     )
 

@@ -58,6 +58,17 @@ def test_it_runs_by_its_name(run_all: Callable[..., list[Trial]]) -> None:
     assert two.experiment.specification["parameters"]["version"] == 1
 
 
+def test_files_may_have_the_time_of_day_in_their_names(run_all: Callable[..., list[Trial]]) -> None:
+    writes = "echo rate: 7 > run.2026:11:22-16:43:01.yaml; mkdir -p n=4,m=2; echo 8 > n=4,m=2/a@b~; echo per s"
+    rate = {"name": "rate", "regex": r"rate: (\d+)", "file": "run.*-*:*.yaml"}
+    registered(inputs={"solve.sh": writes + "; : {steps}"}, extract=[rate], keep=["n=*,m=2/*", "run.*:01.yaml"])
+    (trial,) = run_all(workload="solver", parameters={"hosts": 1})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.measurements.get(metric="solver.rate").value == 7.0
+    kept = [artifact.name for artifact in trial.artifacts.filter(kind="other")]
+    assert kept == ["n=4,m=2/a@b~", "ranks.json", "run.2026:11:22-16:43:01.yaml"]
+
+
 def test_what_is_run_begins_a_new_version_and_experiments_keep_theirs(run_all: Callable[..., list[Trial]]) -> None:
     registered()
     (trial,) = run_all(workload="solver", parameters={"hosts": 1})
