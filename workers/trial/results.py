@@ -27,6 +27,7 @@ from workers.trial import written
 from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
+from workers.trial.unseen_messages import why_unseen
 
 _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
@@ -153,15 +154,9 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         )
         level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
-    if not measured.world.checked and run.hosts > 1 and not _mpi_packets(measured, result):
+    if doubts := _doubts(run, measured, result):
         level = worst(level, TrustLevel.DEGRADED)
-        reasons.append(_SILENT_WORLD)
-    seen_from = run.trial.conditions.get("captured_hosts")
-    if seen_from and run.hosts > 2 and measured.joined is None:
-        level = worst(level, TrustLevel.DEGRADED)
-        reasons.append(
-            f"analysed from host {measured.seen_from or seen_from[0]} alone: packets between the other hosts are not counted"
-        )
+        reasons += doubts
     if run.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
@@ -170,6 +165,28 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         *(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons)),
         _mpi_packets(measured, result),
     )
+
+
+def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> list[str]:
+    """Why what was recorded may not be all that the ranks said to each other."""
+    if run.hosts < 2:
+        return []
+    doubts = [] if measured.world.checked or _mpi_packets(measured, result) else [_SILENT_WORLD]
+    seen_from = run.trial.conditions.get("captured_hosts")
+    if seen_from and run.hosts > 2 and measured.joined is None:
+        only = measured.seen_from or seen_from[0]
+        doubts.append(f"analysed from host {only} alone: packets between the other hosts are not counted")
+    elif _is_whole(measured):
+        unseen = why_unseen(measured.inside.tables, result.metrics.get("payload_bytes", 0.0))
+        doubts += [unseen] if unseen else []
+    return doubts
+
+
+def _is_whole(measured: Measured) -> bool:
+    """Whether the recording was to hold every packet between the hosts, and nothing is known to have cut it."""
+    report = measured.capture
+    cut = report is None or report.died or report.limit_reached or report.dropped
+    return not cut and len(measured.not_recorded) < 2
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:

@@ -1,19 +1,23 @@
-"""What counts as n ranks was n ranks of one world: seen in the programs that ran, whatever script started them."""
+"""What counts as n ranks was n ranks of one world: seen in the programs that ran, whatever script started them, and in their messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.models import State, Trial
-from tests.workers.clusters.mpi_programs import hidden_in_script, mpi_program
+from experiments.models import Cluster, State, Trial
+from tests.workers.clusters.mpi_programs import exchange_over_mpich, hidden_in_script, mpi_program
+from tests.workers.clusters.real_hosts import SshHosts
 from workers.trial.mpi_family import World, world_of
 from workers.trial.rank_usage import RankUsage
+from workers.trial.unseen_messages import sent_between_hosts, why_unseen
 
 OPEN = "mpirun (Open MPI) 4.1.4"
 LIBMPI, LIBMPICH, LIBPMIX = "libmpi.so.40.30.4", "libmpich.so.12.2.2", "libpmix.so.2.6.3"
+PAIRS = [[0, 1, 10, 4_000_000], [1, 0, 10, 2_000_000], [0, 2, 10, 900_000]]
 
 
 def world(
@@ -101,3 +105,49 @@ def test_a_program_without_mpi_on_two_hosts_is_not_trusted(run_all: Callable[...
     assert trial.trust in ("degraded", "unusable")
     assert "each may have run alone" in " ".join(trial.trust_reasons)
     assert trial.conditions["world"].startswith("not checked: no MPI library was seen in any of 2 ranks")
+
+
+def tables(*hosts: str, pairs: list[list[int]] = PAIRS) -> dict[str, Any]:
+    return {"ranks": [{"rank": rank, "host": host} for rank, host in enumerate(hosts)], "pairs": pairs}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "sent"), [(("n1", "n2", "n1"), 6_000_000), (("n1", "n1", "n2"), 900_000), (("n1", "n1", "n1"), 0)]
+)
+def test_it_counts_what_ranks_on_different_hosts_sent(hosts: tuple[str, ...], sent: int) -> None:
+    assert sent_between_hosts(tables(*hosts)) == sent
+
+
+def test_it_says_how_much_was_not_seen() -> None:
+    reason = why_unseen(tables("n1", "n2", "n1"), 36_000)
+    assert reason is not None
+    assert "sent each other 6 MB, and 36 kB were seen" in reason.replace("\u202f", " ")
+
+
+@pytest.mark.parametrize(("sent", "payload"), [(6_000_000, 6_100_000), (6_000_000, 5_400_000), (99_999, 0), (0, 0)])
+def test_it_says_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
+    assert why_unseen(tables("n1", "n2", pairs=[[0, 1, 1, sent]]), payload) is None
+
+
+def test_it_says_nothing_without_a_profile() -> None:
+    assert why_unseen(None, 0) is None
+
+
+def test_messages_through_memory_that_hosts_share_are_told(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
+) -> None:
+    """Virtual hosts share a kernel, which MPICH finds out by itself where nobody forbids it."""
+    Cluster.objects.create(slug="real-ssh", name="Real", kind="ssh", settings=ssh_hosts.settings())
+    program = [str(exchange_over_mpich(tmp_path))]
+    (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})
+    assert trial.state == State.FINISHED, trial.message
+    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.trust == "degraded", trial.trust_reasons
+    assert "their messages went another way" in " ".join(trial.trust_reasons)
+    (seen,) = run_all(
+        name="all over TCP",
+        workload="command",
+        cluster="real-ssh",
+        parameters={"hosts": 2, "program": program, "environment": {"UCX_TLS": "tcp,self"}},
+    )
+    assert "their messages went another way" not in " ".join(seen.trust_reasons)
