@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import psutil
 import pytest
 from django.conf import settings
 from django.db import connections
+from xdist.scheduler import LoadScopeScheduling
 
 from config.celery import app as celery_app
 from config.services.postgres import Postgres
@@ -47,22 +49,20 @@ class Services:
     redis: Redis
 
 
-ONE_BY_ONE = tuple(str(settings.BASE_DIR / "tests" / room) for room in ("workers", "script", "config"))
-"""Rooms whose tests start servers, MPI programs and networks."""
+ONE_BY_ONE = ("tests/workers/", "tests/script/", "tests/config/", "tests/browser/test_new.py")
+"""Tests that start servers, MPI programs and networks."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where two processes share the suite, what takes the machine runs in one of them, a test at a time; all else in the other.
+class TwoHalves(LoadScopeScheduling):
+    """With ``-n 2``: what takes the machine runs in one process, a test at a time; all else in the other."""
 
-    It comes first, since it takes longest: the other process begins with the rest.
-    """
-    group = pytest.mark.xdist_group("machine")
-    for item in items:
-        if str(item.path).startswith(ONE_BY_ONE) or "celery_worker" in getattr(item, "fixturenames", ()):
-            item.add_marker(group)
-    if config.getoption("numprocesses", None):
-        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    def _split_scope(self, nodeid: str) -> str:
+        return "machine" if nodeid.startswith(ONE_BY_ONE) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoHalves:
+    return TwoHalves(config, log)
 
 
 def pytest_sessionfinish() -> None:

@@ -11,14 +11,16 @@ from dashboard.network.model import bought, carried
 from experiments.library import DEFAULT_PROJECT
 from experiments.models import Experiment, Project
 from experiments.selectors.network import network_study_of
+from tests.config.processes import wait_for
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 MOVE = """([id, value]) => {
-    const slider = document.getElementById(id), begun = performance.now();
+    const slider = document.getElementById(id);
     slider.value = value;
     slider.dispatchEvent(new Event("input", { bubbles: true }));
-    return [Number(slider.value), performance.now() - begun];
+    return Number(slider.value);
 }"""
+YOURS = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0] ?? null"
 
 
 @pytest.fixture
@@ -36,8 +38,8 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     for delay, rate in ((-3.5, 8.3), (-2, 10.0), (-6, 9.0)):
-        delay, _ = page.evaluate(MOVE, ["delay", delay])
-        rate, took_ms = page.evaluate(MOVE, ["rate", rate])
+        delay = page.evaluate(MOVE, ["delay", delay])
+        rate = page.evaluate(MOVE, ["rate", rate])
         link = Link(10**delay, 10**rate)
         foretold = sensitivity.predict(fit, link)
         against = sensitivity.gain(fit, link, here).speedup
@@ -49,7 +51,6 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
         for row, told in zip(page.locator("#bought tbody tr").all(), bought(fit, link), strict=True):
             cells = {name: row.locator(f"[data-of={name}]").inner_text() for name in told if name != "words"}
             assert cells == {name: words for name, words in told.items() if name != "words"}
-        assert took_ms < 50
         full = sensitivity.predict(fitted.fit, link).elapsed
         assert foretold.elapsed.value == pytest.approx(full.value, rel=0.01)
     assert not [url for url in requests if "/pulse/" not in url]
@@ -58,10 +59,10 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
 
 def test_the_chart_follows_the_sliders(page: Page, study: Experiment, complaints: list[str]) -> None:
     page.goto(f"/network/{study.slug}/")
-    yours = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0]"
-    page.wait_for_function(f"{yours} === 0")
+    expect(page.locator("#c-curve .plot .main-svg").first).to_be_visible()
+    wait_for(lambda: page.evaluate(YOURS) == 0)
     page.evaluate(MOVE, ["delay", -3.0])
-    page.wait_for_function(f"Math.abs({yours} - 1) < 1e-6")
+    wait_for(lambda: page.evaluate(YOURS) == pytest.approx(1))  # milliseconds
     page.locator("#c-map [data-table]").click()
     expect(page.locator("#c-map table")).to_contain_text("×")
     assert complaints == []

@@ -73,6 +73,7 @@ def test_it_says_nothing_of_what_fits_or_is_not_known() -> None:
     assert why_singletons({"mpi": None, "program": None}, program="x", ranks=2, setting=False) is None
 
 
+@pytest.mark.timeout(120)
 def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
     """Each is launched by its own library, in one world across the hosts, and its messages are on the wire."""
     told = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
