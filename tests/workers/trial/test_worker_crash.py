@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -23,6 +24,9 @@ LONG_WATER = {
 }
 
 
+RUNNING = {"mpirun", "lmp", "recorder"}
+
+
 def wait_until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
@@ -33,6 +37,14 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 def family(worker: CeleryWorker) -> list[psutil.Process]:
     """All the worker has started, at any remove. Other tests' workers on this machine are none of our business."""
     return psutil.Process(worker.pid).children(recursive=True)
+
+
+def names(processes: list[psutil.Process]) -> set[str]:
+    found = set()
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.add(process.name())
+    return found
 
 
 def own_namespaces(processes: list[psutil.Process]) -> set[str]:
@@ -65,10 +77,10 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
     wait_until(lambda: trials.filter(state=moment).exists(), f"the trial is {moment}")
     if moment == State.RUNNING:
         wait_until(lambda: trials.get().progress.get("packets"), "packets flow")
+        wait_until(lambda: names(family(worker)) >= RUNNING, "what runs is seen")
     processes = family(worker)
     namespaces = own_namespaces(processes)
     if moment == State.RUNNING:
-        assert {"mpirun", "lmp", "recorder"} <= {process.name() for process in processes}
         assert len(namespaces) == 3, "two hosts and the bridge"
 
     worker.kill()
