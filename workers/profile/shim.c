@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -446,6 +448,43 @@ static void forget(word key) {
     unlock();
 }
 
+/* MPICH before 4.2 over UCX's TCP waits for ever in its end where a rank comes later than its peers (pmodels/mpich#6596): they read
+   from their launcher until all have come, and answer nobody meanwhile. This reading answers. */
+
+#define MOST_WORKERS 16
+#define WAIT_MS 1
+
+static void *workers[MOST_WORKERS];
+static int worker_count;
+static ssize_t (*real_read)(int, void *, size_t);
+OWN int ending; /* this thread is in MPI_Finalize */
+
+int ucp_worker_create(void *context, const void *parameters, void **worker) {
+    anything real = REAL("ucp_worker_create");
+    if (!real) return -1;
+    int answer = ((int (*)(void *, const void *, void **))real)(context, parameters, worker);
+    if (!answer && worker_count < MOST_WORKERS) workers[worker_count++] = *worker;
+    return answer;
+}
+
+void ucp_worker_destroy(void *worker) {
+    anything real = REAL("ucp_worker_destroy");
+    worker_count = 0;
+    if (real) ((void (*)(void *))real)(worker);
+}
+
+static void answer_until_readable(int file) {
+    unsigned (*progress)(void *) = (unsigned (*)(void *))find("ucp_worker_progress");
+    struct pollfd awaited = {file, POLLIN, 0};
+    while (progress && !poll(&awaited, 1, WAIT_MS))
+        for (int i = 0; i < worker_count; i++) progress(workers[i]);
+}
+
+ssize_t read(int file, void *into, size_t size) {
+    if (UNLIKELY(ending && worker_count)) answer_until_readable(file);
+    return LIKELY(real_read) ? real_read(file, into, size) : syscall(SYS_read, file, into, size);
+}
+
 /* Beginning and end */
 
 static int room_for(size_t size) {
@@ -529,7 +568,9 @@ int MPI_Finalize(void) {
     u64 now = ticks();
     anything real = REAL("PMPI_Finalize");
     end(now, BY_FINALIZE);
+    ending = 1;
     int answer = real ? ((int (*)(void))real)() : MISSING;
+    ending = 0;
     if (page) page->finalized = ticks();
     return answer;
 }
@@ -599,6 +640,7 @@ static void in_child(void) { page = NULL; path[0] = 0; }
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
 
 __attribute__((constructor)) static void prepare(void) {
+    real_read = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
     const char *told = getenv("RANKWIRE_MPI_PROFILE"), *colon = told ? strchr(told, ':') : NULL;
     if (!colon || strlen(colon) > sizeof path - 1) return;
     traced = !strncmp(told, "trace:", 6);

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.profile.ranks import run
+from tests.workers.clusters.mpi_programs import sum_over_mpich
+from tests.workers.profile.ranks import MPICH, run
 
 Program = Callable[[str], Path]
 
@@ -63,3 +64,16 @@ def test_a_program_may_have_parts_of_it_not_counted(program: Program, tmp_path: 
 def test_a_program_without_mpi_leaves_nothing(program: Program, tmp_path: Path) -> None:
     ran = run([program("ends.c"), "no mpi"], tmp_path)
     assert (ran.status, ran.profiles) == (0, {})
+
+
+def test_ranks_of_mpich_over_tcp_end_whoever_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the answers that a waiting rank gives, more than half of such runs wait for ever (pmodels/mpich#6596)."""
+    monkeypatch.setenv("UCX_TLS", "tcp,self")
+    monkeypatch.setenv("MPIR_CVAR_NOLOCAL", "1")
+    program = sum_over_mpich(tmp_path)
+    for attempt in range(6):
+        place = tmp_path / str(attempt)
+        place.mkdir()
+        ran = run([program], place, ranks=4, launcher=MPICH)
+        assert ran.status == 0, ran.output
+        assert [profile.end for profile in ran.profiles.values()] == ["finalize"] * 4
