@@ -18,13 +18,15 @@ from config.supervisor import (
     run_to_end,
 )
 
-USAGE = "usage: script/run SPEC.yaml [--json FILE]"
+USAGE = """usage: script/run SPEC.yaml [--json FILE] [--go-on]
+runs an experiment to its end and prints its results; FILE gets all of them as JSON;
+--go-on runs all trials even if the first of a new program fails"""
 
 
 def run(arguments: list[str]) -> int:
     """Run an experiment to its end, with a worker if none runs yet; the status is that of `run_experiment`."""
     if not arguments or {"-h", "--help"} & set(arguments):
-        print(USAGE, "runs an experiment to its end and prints its results; FILE gets all of them as JSON", sep="\n")
+        print(USAGE)
         return 0 if arguments else 2
     interrupt_on_stop_signals()
     installation = Installation.of_environment()

@@ -11,6 +11,7 @@ from analysis.findings.registry import RULES, Finding
 from analysis.findings.verdict import Verdict, judge
 from analysis.numbers import significant
 from analysis.scaling import Study, fit_models
+from analysis.trust_level import FLAGGED
 
 _ORDER: Final = {"scaling": 0, "time": 1, "traffic": 2, "network": 3, "trust": 4}
 
@@ -96,7 +97,12 @@ def _cannot_tell(reading: Reading) -> list[str]:
     if not reading.cpu:
         lines.append("No CPU time was measured, so computing and waiting cannot be told apart.")
     if not reading.series("packets"):
-        lines.append("No packets were captured, so nothing can be said about the wire.")
+        flagged = any(level in FLAGGED for _, point in reading.points for level in point.trust)
+        lines.append(
+            "No capture can be trusted fully, so nothing can be said about the wire."
+            if flagged
+            else "No packets were captured, so nothing can be said about the wire."
+        )
     if reading.series("packets") and any(study.bandwidth_of(place.point) is None for place in reading.times):
         lines.append("The link's bandwidth is not known, so its load is not either.")
     if study.cores is not None:

@@ -75,3 +75,9 @@ def test_a_sweep_without_a_size_axis_has_no_scaling_findings() -> None:
 def test_the_public_face_stays() -> None:
     assert {"find", "Report", "Finding", "Evidence", "Verdict", "RULES"} <= set(findings.__all__)
     assert all(rule.__doc__ for rule in findings.RULES.values())
+
+
+def test_captures_that_are_all_flagged_are_not_said_to_be_missing() -> None:
+    flagged = [replace(point, trust={"degraded": 3}) for point in _LIMITED.points]
+    assert "No capture can be trusted fully, so nothing can be said about the wire." in find(Study(flagged)).cannot_tell
+    assert "No packets were captured, so nothing can be said about the wire." in find(_LIMITED).cannot_tell
