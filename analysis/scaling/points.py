@@ -26,6 +26,8 @@ _WORTHWHILE: Final = 0.02
 """A suggestion must take away this share of the variance."""
 _GUESSED_SPREAD: Final = 0.05
 """Relative spread of one trial, where there are no repetitions to tell."""
+_LEAST_SPREAD: Final = 1e-6
+"""Repetitions that are all equal were rounded: a spread of 0 would make every gain undefined."""
 
 _MISSES: Final = "next to the best measured size, where the models miss by more than trials scatter"
 _UNPREDICTED: Final = "next to the best measured size, where no model predicts"
@@ -196,7 +198,7 @@ def _spread(study: Study) -> float:
         for _, point in study.sized(study.time_metric)
         if len(values := point.array(study.time_metric)) > 1
     ]
-    return float(np.mean(spreads)) if spreads else _GUESSED_SPREAD**2
+    return max(float(np.mean(spreads)), _LEAST_SPREAD**2) if spreads else _GUESSED_SPREAD**2
 
 
 def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int, goal: Goal) -> list[Suggestion]:

@@ -23,6 +23,14 @@ def test_it_keeps_the_budget_and_suggests_at_most_five() -> None:
         assert len({s.parameters["hosts"] for s in suggestions}) == len(suggestions)
 
 
+@pytest.mark.filterwarnings("error")
+def test_repetitions_that_are_all_equal_leave_defined_gains() -> None:
+    equal = simulated({"elapsed_s": _TRUTH}, repetitions=3, noise=0)
+    for goal in ("best_size", "model"):
+        for suggestion in suggest_points(equal, budget_trials=20, goal=goal):
+            assert suggestion.reduction is None or 0 < suggestion.reduction <= 1
+
+
 def test_it_only_suggests_sizes_that_the_cluster_can_run() -> None:
     study = simulated({"elapsed_s": _TRUTH}, repetitions=3)
     suggestions = suggest_points(study, budget_trials=20, sizes=[2, 4, 6, 8, 10, 12])
