@@ -76,8 +76,9 @@ def _build(target: Path, architecture: str) -> None:
             capture_output=True, text=True, errors="replace", timeout=BUILD_LIMIT_S, check=False,
         )  # fmt: skip
         if made.returncode:
-            said = made.stderr.strip().splitlines()[:1] or ["nothing was said"]
-            raise ProfileUnavailable(f"the library that counts could not be built: {said[0]}")
+            said = made.stderr.strip().splitlines() or ["nothing was said"]
+            why = next((line for line in said if "error" in line), said[0])
+            raise ProfileUnavailable(f"the library that counts could not be built: {why}")
         Path(place, "made.so").chmod(_MODE)
         Path(place, "made.so").replace(target)
 
