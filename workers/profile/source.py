@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -20,14 +19,6 @@ _DATA_PLACE: Final = 0
 def texts() -> dict[str, str]:
     """Return the files that are compiled, by name."""
     return {"shim.c": SHIM.read_text(), "layout.h": layout.as_c(), "wrappers.h": "\n".join(_wrappers())}
-
-
-def fingerprint() -> str:
-    """Return what distinguishes this shim from every other, short."""
-    digest = hashlib.sha256()
-    for name, text in texts().items():
-        digest.update(f"{name}\n{text}".encode())
-    return digest.hexdigest()[:16]
 
 
 def _wrappers() -> Iterator[str]:

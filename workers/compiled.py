@@ -1,0 +1,106 @@
+"""Libraries made of C texts when they are first needed, kept beside the sources or in the user's cache.
+
+The compiler comes as a Python package and brings the C libraries of old systems with it, so that one library loads on hosts with
+glibc 2.17 or newer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+TARGETS: Final = {"x86_64": "x86_64-linux-gnu.2.17", "aarch64": "aarch64-linux-gnu.2.17"}
+"""Architectures by the name that the kernel gives them."""
+BUILD_LIMIT_S: Final = 300.0
+COMPILER_MISSING: Final = "the compiler is missing: install the Python package ziglang"
+_MODE: Final = 0o755
+"""Programs of trials load it as a user of their own."""
+
+
+class NotCompiled(Exception):
+    """A library is not there and cannot be made; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """`texts`: the files that are compiled, by name; `main` is the one that takes in the others.
+
+    `home` is the directory of the sources, `flags` go to the linker.
+    """
+
+    name: str
+    home: Path
+    main: str
+    texts: Mapping[str, str]
+    flags: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """What distinguishes these texts from all others, short."""
+        digest = hashlib.sha256()
+        for name, text in self.texts.items():
+            digest.update(f"{name}\n{text}".encode())
+        return digest.hexdigest()[:16]
+
+    def path(self, machine: str = platform.machine()) -> Path:
+        """Return where the library for an architecture lies, or will."""
+        return next(self._places()) / f"{self.name}-{self.fingerprint}-{machine}.so"
+
+    def obstacle(self, machine: str = platform.machine()) -> str:
+        """Return why the library is not there and cannot be made; empty when it is or probably can."""
+        if machine not in TARGETS:
+            return f"the library {self.name} is not made for the architecture {machine}"
+        return "" if self.path(machine).is_file() or find_spec("ziglang") else COMPILER_MISSING
+
+    def built(self, machine: str = platform.machine()) -> Path:
+        """Return the library, made if it is not there. Raise NotCompiled with the reason."""
+        if obstacle := self.obstacle(machine):
+            raise NotCompiled(obstacle)
+        made = self.path(machine)
+        if made.is_file():
+            return made
+        try:
+            made.parent.mkdir(parents=True, exist_ok=True)
+            with (made.parent / f"{self.name}.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not made.is_file():
+                    self._make(made, TARGETS[machine])
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise NotCompiled(f"the library {self.name} could not be built: {error}") from error
+        return made
+
+    def _places(self) -> Iterator[Path]:
+        """A directory that others can write would let them choose the code that runs."""
+        if os.access(self.home, os.W_OK):
+            yield self.home / "__pycache__"
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"rankwire-{self.name}"
+
+    def _make(self, target: Path, architecture: str) -> None:
+        """Compile into a directory of its own, and move what came out into its place at once."""
+        with tempfile.TemporaryDirectory(dir=target.parent) as place:
+            for name, text in self.texts.items():
+                Path(place, name).write_text(text)
+            made = subprocess.run(
+                [
+                    *(sys.executable, "-m", "ziglang", "cc", "-target", architecture, "-shared", "-fPIC", "-O2", "-s"),
+                    *("-Wall", "-Wextra", "-o", "made.so", self.main, *self.flags),
+                ],
+                cwd=place, env={**os.environ, "ZIG_LOCAL_CACHE_DIR": place, "ZIG_GLOBAL_CACHE_DIR": place},
+                capture_output=True, text=True, errors="replace", timeout=BUILD_LIMIT_S, check=False,
+            )  # fmt: skip
+            if made.returncode:
+                said = made.stderr.strip().splitlines() or ["nothing was said"]
+                why = next((line for line in said if "error" in line), said[0])
+                raise NotCompiled(f"the library {self.name} could not be built: {why}")
+            Path(place, "made.so").chmod(_MODE)
+            Path(place, "made.so").replace(target)
