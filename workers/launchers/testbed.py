@@ -21,6 +21,7 @@ from workers.testbed import commands, emulation, fabric
 from workers.testbed.certificate import Certificate, certify
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
 from workers.testbed.probe import emulators, probe, unshare_argv
+from workers.testbed.relay_library import made_relay
 
 FAR_SITE = "site-2"
 
@@ -125,9 +126,10 @@ class TestbedLauncher(Launcher):
         if problems:
             raise ClusterUnavailable(" ".join(problems))
         plan = plan_of(host_count, link)
+        relay = str(made_relay()) if plan.spaced else ""
         keeper = LocalKeeper(unshare_argv())
         try:
-            answer, _ = keeper.ask("build", plan=plan.to_message())
+            answer, _ = keeper.ask("build", plan=plan.to_message(), relay=relay)
         except OSError as error:
             keeper.close()
             raise ClusterUnavailable(f"The virtual network cannot be built: {error.strerror}.") from error

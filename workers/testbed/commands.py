@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+from typing import Any
 
 from workers.testbed import emulation
 from workers.testbed.plan import Plan
 
+Wire = tuple[str, str, dict[str, Any], dict[str, Any]]  # left and right end, what is done to the right and to the left
 BRIDGE = "br0"
 FAR_BRIDGE = "br1"  # of the second site
 WIDE_AREA = ("wan0", "wan1")  # the ends of the wire between the bridges
@@ -27,6 +29,9 @@ HOST_SYSCTLS = {**HUB_SYSCTLS, "net.ipv4.tcp_no_metrics_save": "1"}
 BURST_S = 125e-6  # shorter, and the kernel's timers cannot hold a gigabit (measured: 96 % at 50 us, 99 % at 125 us)
 BURST_FRAMES = 2  # tbf drops what is longer than its bucket
 QUEUE_BYTES = 32 << 20  # a host's own queue holds TCP back, it does not drop; the socket buffers end before it
+# The relay spaces frames itself: what stands in front of it keeps the mean rate, though a busy kernel comes late to it.
+# Where a queue's length is asked for, the bucket must not make it longer.
+RELAYED_BURST_S = 5e-3
 TAP_QUEUE_FRAMES = 10_000  # between the kernel and the emulator: bridges the time until the emulator gets a core
 ETHERNET_BYTES = 14
 
@@ -78,6 +83,26 @@ def emulated_wires(plan: Plan) -> list[tuple[str, str]]:
     if plan.topology == "two sites":
         return [WIDE_AREA]
     return [(f"w{number}", host) for number, host in enumerate(plan.hosts, start=1)]
+
+
+def relayed_wires(plan: Plan) -> list[Wire]:
+    """The wires of the relay with what it does from left to right and back, its rates included."""
+    impaired = emulation.impairment(plan)
+    if plan.topology == "two sites":
+        way = {**impaired, "rate_bps": plan.bandwidth_bps}
+        return [(*WIDE_AREA, way, way)]
+    wires = []
+    for number, (left, right) in enumerate(emulated_wires(plan), start=1):
+        rate = {"rate_bps": plan.port_rate_bps(number)}
+        wires.append((left, right, {**impaired, **rate}, rate if plan.topology == "star" else {}))
+    return wires
+
+
+def shared_out(wires: list[Wire], cores: int) -> list[list[Wire]]:
+    """The wires of each relay process: as few processes as half of the cores, since a frame between two hosts passes two wires
+    and the second process would be late on its own."""
+    processes = max(1, min(len(wires), cores // 2))
+    return [wires[first::processes] for first in range(processes)]
 
 
 def taps(plan: Plan) -> list[str]:
@@ -142,7 +167,10 @@ def _receive_limit(interface: str, limited: bool) -> list[str]:
 
 def host_shaping(plan: Plan, number: int) -> list[str]:
     """`tc -batch` lines run inside host `number`: what it sends."""
-    return _shaping(plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=plan.topology != "two sites")
+    impaired = plan.topology != "two sites"
+    return _shaping(
+        plan, HOST_INTERFACE, plan.port_rate_bps(number), impaired=impaired, spaced=impaired and plan.spaced
+    )
 
 
 def hub_shaping(plan: Plan) -> list[str]:
@@ -150,21 +178,25 @@ def hub_shaping(plan: Plan) -> list[str]:
     lines = []
     if plan.topology == "two sites":
         for end in WIDE_AREA:
-            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True)
+            lines += _shaping(plan, end, plan.bandwidth_bps, impaired=True, spaced=plan.spaced)
     if plan.topology == "star":
         for number, host in enumerate(plan.hosts, start=1):
-            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False)
+            lines += _shaping(plan, host, plan.port_rate_bps(number), impaired=False, spaced=plan.spaced)
     return lines
 
 
-def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bool) -> list[str]:
-    """A rate counted in Ethernet frames as captures count them; with netem it stands behind the delay, as its child."""
+def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bool, spaced: bool) -> list[str]:
+    """A rate counted in Ethernet frames as captures count them; with netem it stands behind the delay, as its child.
+
+    `spaced`: a relay stands behind it that keeps the frames apart.
+    """
     lines, place = [], "root"
     if impaired and plan.impaired and plan.emulator == "netem":
         lines.append(f"qdisc add dev {interface} root handle 1: netem {emulation.netem(plan)}")
         place = "parent 1:1 handle 2:"
     if rate_bps is not None:
-        burst = max(int(rate_bps / 8 * BURST_S), BURST_FRAMES * (plan.mtu + ETHERNET_BYTES))
+        burst_s = RELAYED_BURST_S if spaced and plan.queue_bytes is None else BURST_S
+        burst = max(int(rate_bps / 8 * burst_s), BURST_FRAMES * (plan.mtu + ETHERNET_BYTES))
         rate = f"rate {round(rate_bps)}bit burst {burst}b"
         lines.append(f"qdisc add dev {interface} {place} tbf {rate} limit {plan.queue_bytes or QUEUE_BYTES}b")
     return lines

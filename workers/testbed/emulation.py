@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from workers.testbed.plan import Emulator, Plan
 
@@ -85,17 +86,21 @@ def nft_loss(interfaces: list[str], loss: float) -> str:
     return "\n".join(["table netdev loss {", *chains, "}", ""])
 
 
-def relay_argv(plan: Plan, left: str, right: str, *, both_ways: bool) -> list[str]:
-    """The project's own emulator between two TAP devices; `both_ways`, or only from left to right."""
-    impairment = {
+def relay_argv(library: str, wires: Sequence[tuple[str, str, dict[str, Any], dict[str, Any]]]) -> list[str]:
+    """The project's own emulator, one process for all wires between TAP devices; what a wire does in each direction is
+    as `impairment` gives it."""
+    return [sys.executable, "-I", "-S", str(RELAY), library, json.dumps(wires, sort_keys=True)]
+
+
+def impairment(plan: Plan) -> dict[str, Any]:
+    """What the relay does to the frames of an impaired direction, but for its rate."""
+    return {
         "delay_s": plan.delay_s,
         "jitter_s": plan.jitter_s,
         "distribution": plan.distribution,
         "loss": plan.loss,
         "loss_burst": plan.loss_burst,
     }
-    ways = [impairment, impairment if both_ways else {}]
-    return [sys.executable, "-I", "-S", str(RELAY), left, right, *(json.dumps(way, sort_keys=True) for way in ways)]
 
 
 def wirefilter_argv(plan: Plan, left: Path, right: Path, *, both_ways: bool) -> list[str]:

@@ -57,13 +57,16 @@ class Built:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def build(plan: Plan) -> Built:
-    """Mount, name, connect, shape. Raises FabricError or OSError; the caller ends the keeper then."""
+def build(plan: Plan, relay: str) -> Built:
+    """Mount, name, connect, shape; `relay` is its library, where the plan needs it.
+
+    Raises FabricError or OSError; the caller ends the keeper then.
+    """
     _prepare_files(plan)
     _sysctls(commands.HUB_SYSCTLS)
     merging_limited = commands.supports_receive_limit()
     _batch("ip", commands.bridges(plan) + commands.taps(plan))
-    emulators = _start_emulators(plan)
+    emulators = _start_emulators(plan, relay)
     networks = {}
     for number, host in enumerate(plan.hosts, start=1):
         with _new_host(host):
@@ -108,22 +111,28 @@ def settings(plan: Plan) -> dict[str, str]:
     return outputs
 
 
-def _start_emulators(plan: Plan) -> dict[int, str]:
-    """A process for each emulated wire; returns when all hold both ends."""
-    both_ways = plan.topology == "two sites"
-    started = {}
-    for left, right in commands.emulated_wires(plan):
-        if plan.emulator == "relay":
-            argv = emulation.relay_argv(plan, left, right, both_ways=both_ways)
-        else:
-            plugs = [STATE / left, STATE / right]
-            for plug in plugs:
-                plug.write_text(f"tap://{plug.name}\n")
-            argv = emulation.wirefilter_argv(plan, *plugs, both_ways=both_ways)
-        started[_start_emulator(argv)] = (plan.emulator, left, right)
-    for pid, (_, *wire) in started.items():
-        _await_attached(pid, set(wire))
-    return {pid: name for pid, (name, *_) in started.items()}
+def _start_emulators(plan: Plan, relay: str) -> dict[int, str]:
+    """The processes that join the emulated wires; returns when they hold both ends of each."""
+    wires = commands.emulated_wires(plan)
+    if not wires:
+        return {}
+    if plan.emulator == "relay":
+        groups = commands.shared_out(commands.relayed_wires(plan), len(os.sched_getaffinity(0)))
+        started = {
+            _start_emulator(emulation.relay_argv(relay, group)): [wire[:2] for wire in group] for group in groups
+        }
+    else:
+        started = {_start_emulator(_wirefilter(plan, *wire)): [wire] for wire in wires}
+    for pid, joined in started.items():
+        _await_attached(pid, {end for wire in joined for end in wire})
+    return dict.fromkeys(started, plan.emulator)
+
+
+def _wirefilter(plan: Plan, left: str, right: str) -> list[str]:
+    plugs = [STATE / left, STATE / right]
+    for plug in plugs:
+        plug.write_text(f"tap://{plug.name}\n")
+    return emulation.wirefilter_argv(plan, *plugs, both_ways=plan.topology == "two sites")
 
 
 def _start_emulator(argv: list[str]) -> int:

@@ -44,7 +44,7 @@ class LocalKeeper(loop.Keeper):
     def build(self, message: wire.Message, _beside: Any) -> loop.Answer:
         self.plan = fabric.Plan(**message["plan"])
         try:
-            self.built = fabric.build(self.plan)
+            self.built = fabric.build(self.plan, message["relay"])
         except fabric.FabricError as error:
             raise loop.Refusal(str(error)) from error
         self.counters = Counters(self.built.networks, self.built.ports, self.built.missing_bytes)

@@ -61,6 +61,11 @@ class Plan:
         """Whether the impaired wires are TAP devices joined by a process, not veth pairs."""
         return self.impaired and self.emulator in ("relay", "wirefilter")
 
+    @property
+    def spaced(self) -> bool:
+        """Whether the emulator itself keeps the frames of a wire with a rate apart."""
+        return self.impaired and self.emulator == "relay"
+
     def second_site(self, number: int) -> bool:
         """Whether host `number` (from 1) stands at the far side of the wide-area link."""
         return self.topology == "two sites" and number > (len(self.hosts) + 1) // 2

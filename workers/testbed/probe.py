@@ -10,6 +10,7 @@ from analysis.numbers import amount
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
 from workers.testbed import emulation
+from workers.testbed.relay_library import relay_library
 
 # program -> Debian package. dumpcap is not among them: the test-bed records with a ring of its own.
 PROGRAMS = {
@@ -75,7 +76,7 @@ def emulators() -> dict[str, str]:
         "netem": NO_NETEM if _refusal("tc", "qdisc", "add", "dev", "lo", "root", "netem") else "",
         "nftables": missing["nftables"]
         or (NO_NUMGEN if _refusal("nft", "-f", "-", text=emulation.nft_loss(["lo"], 0.01)) else ""),
-        "relay": _tun_problem(),
+        "relay": _tun_problem() or _relay_problem(),
         "wirefilter": missing["wirefilter"] or _tun_problem(),
     }
 
@@ -86,6 +87,11 @@ def _tun_problem() -> str:
     except OSError as error:
         return f"This user cannot open {TUN} ({error.strerror}): a link with delay or jitter needs it here."
     return ""
+
+
+def _relay_problem() -> str:
+    obstacle = relay_library().obstacle()
+    return f"The relay cannot be made: {obstacle}." if obstacle else ""
 
 
 def _refusal(program: str, *arguments: str, text: str = "") -> str:

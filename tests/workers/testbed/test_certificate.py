@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -37,6 +40,12 @@ import socket
 with socket.create_connection(("10.77.0.2", 9000)), socket.socket(type=socket.SOCK_DGRAM) as end:
     for _ in range(1000):
         end.sendto(bytes(1000), ("10.77.0.2", 9000))
+"""
+BUSY_MINUTE = """
+import time
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    pass
 """
 WIDE_AREA = {"topology": "two sites", "bandwidth_bps": 3e8}
 
@@ -102,6 +111,31 @@ def test_packets_are_lost_in_bursts_of_the_length_asked_for() -> None:
         # Some 130 bursts: their mean is known to a tenth, and single losses would have a mean of 1.
         assert achieved(certificate, "length of loss bursts") == pytest.approx([5.0] * 2, rel=0.5)
         assert achieved(certificate, "loss") == pytest.approx([0.02] * 2, rel=0.5)
+
+
+def test_a_gigabit_with_a_delay_hands_over_no_bursts_while_other_programs_want_the_cores() -> None:
+    if reason := emulators()["relay"]:
+        pytest.skip(reason)
+    link = {"bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay"}
+    with busy_cores(2), opened(**link) as session:
+        certificate = session.certify()
+    assert certificate is not None
+    # The rate itself may fall short of what is asked where this user has no real-time class; it is never exceeded.
+    assert [row for row in certificate.rows if row.quantity == "rate of a short burst" and not row.kept] == []
+    assert max(achieved(certificate, "bandwidth")) < 1.05e9
+    assert min(achieved(certificate, "delay")) >= 0.001 - 0.3e-3
+
+
+@contextmanager
+def busy_cores(count: int) -> Iterator[None]:
+    """So many processes that do nothing but use a core, for a minute at most."""
+    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", BUSY_MINUTE]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def test_the_ports_of_a_star_have_their_own_rates_in_both_directions_and_carry_jumbo_frames() -> None:

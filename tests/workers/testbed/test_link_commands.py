@@ -100,18 +100,41 @@ def test_the_relay_joins_two_taps_and_impairs_a_host_only_where_it_sends() -> No
     assert commands.emulated_wires(plan) == [("w1", "n1"), ("w2", "n2")]
     assert commands.taps(plan)[:2] == ["tuntap add dev w1 mode tap", "link set dev w1 mtu 9000 txqueuelen 10000"]
     assert commands.host_wire(plan, 2) == ["link set dev w2 address 02:00:00:00:00:02 netns n2 name eth0"]
-    *start, to_hub, to_host = emulation.relay_argv(plan, "w1", "n1", both_ways=False)
-    assert start == [sys.executable, "-I", "-S", str(emulation.RELAY), "w1", "n1"]
-    assert json.loads(to_hub) == {
-        "delay_s": 0.004,
-        "jitter_s": 0.0002,
-        "distribution": "uniform",
-        "loss": 0.0,
-        "loss_burst": 1.0,
-    }
-    assert json.loads(to_host) == {}
-    *_, there, back = emulation.relay_argv(plan, "wan0", "wan1", both_ways=True)
-    assert there == back == to_hub
+    impaired = {"delay_s": 0.004, "jitter_s": 0.0002, "distribution": "uniform", "loss": 0.0, "loss_burst": 1.0}
+    wires = commands.relayed_wires(plan)
+    assert wires == [("w1", "n1", {**impaired, "rate_bps": None}, {}), ("w2", "n2", {**impaired, "rate_bps": None}, {})]
+    *start, said = emulation.relay_argv("relay.so", wires)
+    assert start == [sys.executable, "-I", "-S", str(emulation.RELAY), "relay.so"]
+    assert json.loads(said) == [list(wire) for wire in wires]
+    far = Plan(("n1", "n2"), topology="two sites", delay_s=0.004, jitter_s=0.0002, bandwidth_bps=3e8, emulator="relay")
+    assert commands.relayed_wires(far) == [
+        ("wan0", "wan1", {**impaired, "rate_bps": 3e8}, {**impaired, "rate_bps": 3e8})
+    ]
+    star = Plan(("n1", "n2"), topology="star", delay_s=0.004, rates_bps=(1e9, 1e8), emulator="relay")
+    assert [(there["rate_bps"], back) for _, _, there, back in commands.relayed_wires(star)] == [
+        (1e9, {"rate_bps": 1e9}),
+        (1e8, {"rate_bps": 1e8}),
+    ]
+
+
+def test_one_process_relays_all_wires_unless_there_are_four_cores() -> None:
+    wires = commands.relayed_wires(Plan(("n1", "n2", "n3"), delay_s=0.004, emulator="relay"))
+    assert commands.shared_out(wires, 1) == commands.shared_out(wires, 3) == [wires]
+    assert commands.shared_out(wires, 4) == [[wires[0], wires[2]], [wires[1]]]
+    assert commands.shared_out(wires, 64) == [[wire] for wire in wires]
+
+
+def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_asked_for() -> None:
+    def bucket(**asked: object) -> list[str]:
+        plan = Plan(**{"hosts": ("n1", "n2"), "bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay", **asked})  # type: ignore[arg-type]
+        lines = commands.host_shaping(plan, 1) + commands.hub_shaping(plan)
+        return [line.split("burst ")[1].split("b ")[0] for line in lines]
+
+    assert bucket() == ["625000"]
+    assert bucket(topology="two sites") == ["625000", "625000"]
+    assert bucket(topology="two sites", rates_bps=(1e9,)) == ["15625", "625000", "625000"]
+    assert bucket(topology="star") == ["625000"] * 3
+    assert bucket(queue_bytes=100_000) == bucket(emulator="wirefilter") == bucket(delay_s=0.0) == ["15625"]
 
 
 def test_wirefilter_gets_whole_milliseconds_and_a_channel_that_does_not_drop() -> None:

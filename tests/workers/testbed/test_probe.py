@@ -10,6 +10,7 @@ import pytest
 
 from tests.workers.clusters.trials import PlainLink
 from workers import launchers
+from workers.compiled import COMPILER_MISSING
 from workers.errors import ClusterUnavailable
 from workers.testbed import probe
 
@@ -116,3 +117,14 @@ def test_a_killed_probe_of_an_emulator_is_no_refusal_either(answer_probes: Calla
     found = MODULE.emulators()
     assert found["netem"] == ""
     assert found["nftables"]
+
+
+def test_a_relay_that_cannot_be_made_says_what_to_install(
+    answer_probes: Callable[..., list[list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_probes(0, 0)
+    monkeypatch.setattr(MODULE, "_tun_problem", lambda: "")
+    monkeypatch.setattr("workers.compiled.Library.obstacle", lambda _: COMPILER_MISSING)
+    assert MODULE.emulators()["relay"] == (
+        "The relay cannot be made: the compiler is missing: install the Python package ziglang."
+    )
