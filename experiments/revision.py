@@ -12,12 +12,14 @@ from django.db import transaction
 from experiments.errors import InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, State
 from experiments.models.experiment import specification_hash
+from experiments.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.spec import ExperimentSpec, design, parse
 from experiments.spec.ranges import expand_values
 
 FieldChange = tuple[str, Any, Any]
 """(path of a field, value before, value after); None where a version does not set it."""
 _ABSENT: Final = None
+_WRITTEN: Final = {"link.bandwidth": BANDWIDTH, "link.delay": DURATION, "link.loss": FRACTION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,48 @@ def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -
         )
     except InvalidSpec:
         return None
+
+
+def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], repetitions: int) -> MorePoints | None:
+    """Return how to run ``repetitions`` trials of one configuration, whichever parameters differ from those of the design;
+    None where its specification cannot say so.
+
+    The sweep becomes the list of its own points and the new one, so that no other combination is added.
+    """
+    spec = experiment.spec
+    wanted = design.configuration_hash(experiment.workload, parameters)
+    rows = dict(experiment.configurations.filter(in_design=True).order_by("position").values_list("hash", "parameters"))
+    if wanted in rows:
+        return MorePoints(None, {wanted: repetitions}, repetitions)
+    extended = _with_row(experiment, [*rows.values(), parameters])
+    if extended is None:
+        return None
+    plan = design.expand(extended)
+    if {point.hash for point in plan.configurations} != {*rows, wanted}:
+        return None
+    more = max(0, repetitions - spec.repetitions)
+    return MorePoints(extended, {wanted: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
+
+
+def _with_row(experiment: Experiment, rows: Sequence[Mapping[str, Any]]) -> ExperimentSpec | None:
+    """The specification whose sweep lists ``rows``, of which the last one is new."""
+    *measured, new = rows
+    swept = experiment.specification.get("sweep", {})
+    added = [name for name in new if name not in swept and any(row.get(name) != new[name] for row in measured)]
+    columns = {name: [_written(name, row.get(name)) for row in rows] for name in (*swept, *added)}
+    constants = {k: v for k, v in experiment.specification.get("parameters", {}).items() if k not in columns}
+    changes = {"parameters": constants, "sweep": columns, "zip": [list(columns)] if len(columns) > 1 else []}
+    rest = {name: value for name, value in experiment.specification.items() if name != "where"}
+    try:
+        return parse({**rest, **changes}, max_trials=settings.MAX_TRIALS)
+    except InvalidSpec:
+        return None
+
+
+def _written(name: str, value: Any) -> Any:
+    """A value as people write it, without loss."""
+    dimension = _WRITTEN.get(name)
+    return value if dimension is None or value is None else dimension.format(value)
 
 
 def add_points(experiment: Experiment, more: MorePoints, *, author: Any = None) -> int:

@@ -18,8 +18,8 @@ from redis.exceptions import RedisError
 
 from experiments import revision, workloads
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Cluster, ClusterTest, Experiment, Hold, Program, Project, State, Trial
-from experiments.selectors import quotas
+from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
+from experiments.selectors import predictions, quotas
 from experiments.spec import ExperimentSpec
 from experiments.spec.yaml_lines import YamlDocument
 
@@ -123,6 +123,11 @@ def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any
     with quotas.kept(experiment.project):
         queued = revision.add_points(experiment, more, author=author)
     return _rung(experiment, queued)
+
+
+def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
+    """Queue trials on the link of a prediction and ring; return how many. Raise InvalidSpec with the reason where none can run."""
+    return add_points(prediction.experiment, predictions.plan_check(prediction), author=author)
 
 
 def rerun_failed(experiment: Experiment) -> int:

@@ -12,8 +12,6 @@ from analysis import numbers, sensitivity
 from analysis.answers.needs import Fitted
 from analysis.sensitivity import Fit, Link
 
-DRAWS: Final = 400
-"""Parameter sets that a page carries: 5 % of them are enough for the ends of an interval, and they are computed within a frame."""
 _DIGITS: Final = 8
 """Of the numbers in the page: more than any reader is shown."""
 _GIGABIT: Final = 1e9
@@ -44,11 +42,6 @@ CHANGES: Final = (
     Change("A tenth of the rate", rate_times=0.1),
     Change("Ten times the delay", delay=10),
 )
-
-
-def carried(fit: Fit) -> Fit:
-    """The fit as pages and stored numbers use it: with so many of its parameter sets as a page carries."""
-    return replace(fit, draws=fit.draws.first(DRAWS))
 
 
 def bought(fit: Fit, link: Link) -> list[dict[str, Any]]:

@@ -14,8 +14,8 @@ from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, network_map, over_delay
 from dashboard.experiment.diagnosis import STRENGTH
 from dashboard.network.belief import belief
-from dashboard.network.model import CHANGES, as_json, bought, carried, link_words, sliders
-from experiments.selectors.network import NetworkStudy
+from dashboard.network.model import CHANGES, as_json, bought, link_words, sliders
+from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
 """Links whose rates differ by less are of one rate: certificates scatter."""

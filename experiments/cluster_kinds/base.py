@@ -59,6 +59,9 @@ class ClusterKind(ABC):
     emulates: ClassVar[frozenset[str]] = frozenset()
     """What of a link it can set (experiments.cluster_kinds.links); of all else the network is as it is."""
 
+    most_certified_bps: ClassVar[float | None] = None
+    """The fastest link that its certificates can tell from a slower one; None where nothing is known of it."""
+
     def read_settings(self, given: Mapping[str, Any]) -> Settings:
         """Return the settings of a cluster. Raise InvalidSettings with a sentence that names the fields."""
         if errors := self.errors_in(given):

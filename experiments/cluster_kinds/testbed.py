@@ -24,6 +24,7 @@ class Testbed(MachineKind):
     hosts_are_virtual = True
     capture_at = "bridge"
     emulates = EVERYTHING
+    most_certified_bps = 1e9
 
     def most_hosts(self, cluster: StoredCluster) -> int | None:
         return MOST_HOSTS

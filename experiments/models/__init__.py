@@ -10,6 +10,7 @@ from experiments.models.experiment import Experiment, ExperimentVersion
 from experiments.models.invitation import Invitation
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
+from experiments.models.prediction import Prediction
 from experiments.models.program import Program
 from experiments.models.project import Membership, Project
 from experiments.models.share import ShareLink
@@ -39,6 +40,7 @@ __all__ = [
     "Measurement",
     "Membership",
     "Network",
+    "Prediction",
     "Priority",
     "Program",
     "Project",

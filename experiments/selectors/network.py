@@ -1,22 +1,42 @@
-"""Which experiments tell what a program needs from its network, and the models that their trials bear."""
+"""Which experiments tell what a program needs from its network, the models that their trials bear, and what those predict."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any, Final
 
 from django.db.models import Count, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
 from analysis.answers import Answer, Asked, answer
-from analysis.answers.needs import DELAY, FEWEST_LEVELS, RATE, Fitted, fits_of
+from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
+from analysis.numbers import amount, rounded
+from analysis.sensitivity import Fit, Link, predict
 from experiments.access import visible_experiments
-from experiments.models import Experiment
+from experiments.errors import FieldError, InvalidSpec, StaleTrial
+from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, Trial
 from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
+from experiments.spec.design import configuration_hash
 
+DRAWS: Final = 400
+"""Parameter sets that a page carries and predictions are made with: enough for the ends of an interval, computed within a frame."""
+LEVEL: Final = 0.9
 _LEVELS: Final = (("delays", DELAY), ("rates", RATE))
+_SAME: Final = 0.02
+_SAME_DELAY_S: Final = 5e-6
+"""Links that differ by less are built as the one that was measured already."""
+_AS_HERE: Final = 0.05
+_AS_HERE_S: Final = 50e-6
+"""What was not swept stays as it is: certificates scatter by so much."""
+_TOO_FAST: Final = 1.05
+_BUILT_S: Final = 20e-6
+"""How near to a delay a link must come to be called the same."""
+_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +69,134 @@ def network_study_of(experiment: Experiment) -> NetworkStudy:
     """Return answer and models of the trials as they are; some hundredths of a second, without what the trials sent."""
     asked = asked_of(experiment, study_of(experiment, with_traffic=False))
     return NetworkStudy(asked, answer(asked), fits_of(asked))
+
+
+def carried(fit: Fit) -> Fit:
+    """The fit as pages and predictions use it: with so many of its parameter sets as a page carries."""
+    return replace(fit, draws=fit.draws.first(DRAWS))
+
+
+def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
+    """Return what the trials as they are say of one more trial on ``link``, not stored yet.
+
+    ``at`` names the combination of the other factors as the models do. Raise InvalidSpec where these trials say nothing of it,
+    StaleTrial where they change meanwhile.
+    """
+    study = network_study_of(experiment)
+    fitted = next((each for each in study.fits if each.at == at), None)
+    if fitted is None:
+        known = ", ".join(each.at or "the only combination, which is written as nothing" for each in study.fits)
+        raise InvalidSpec([FieldError("at", f"there is no model of {at or 'that'}; known: {known or 'none yet'}")])
+    _require_told(fitted, link)
+    foretold = predict(carried(fitted.fit), link, level=LEVEL)
+    evidence, digest = _evidence(experiment, study, fitted)
+    obstacle = _obstacle(experiment, fitted, link)
+    parameters = {} if obstacle else _configuration(fitted, link)
+    key = configuration_hash(experiment.workload, parameters) if parameters else ""
+    own = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
+    elapsed = foretold.elapsed
+    return Prediction(
+        experiment=experiment,
+        cluster=experiment.cluster,
+        version=experiment.version,
+        metric=study.asked.deciding.metric,
+        at=fitted.at,
+        hosts=int(fitted.points[0].parameters["hosts"]),
+        delay_s=link.delay_s,
+        rate_bps=link.rate_bps,
+        loss=link.loss,
+        value_s=elapsed.value,
+        low_s=elapsed.interval.low,
+        high_s=elapsed.interval.high,
+        level=LEVEL,
+        extended=not foretold.measured,
+        parameters=parameters,
+        configuration_hash=key,
+        obstacle=obstacle,
+        evidence=evidence,
+        evidence_hash=digest,
+        ended=sorted(own.exclude(state__in=UNFINISHED).values_list("pk", flat=True)) if key else [],
+        author=author,
+    )
+
+
+def _require_told(fitted: Fitted, link: Link) -> None:
+    """Raise InvalidSpec where ``link`` differs from those measured in what was never varied: the model would call it without effect."""
+    here = fitted.here
+    rows = (
+        ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),
+        ("rate", RATE, "bit/s", link.rate_bps, here.rate_bps, 0.0),
+        ("loss", LOSS, "share", link.loss, here.loss, 1e-9),
+    )
+    refused = [
+        FieldError(field, f"was not swept: these trials tell nothing of another one than {amount(own, unit)}")
+        for field, name, unit, asked, own, slack in rows
+        if len({point.parameters.get(name) for point in fitted.points}) == 1
+        and abs(asked - own) > max(slack, _AS_HERE * own)
+    ]
+    if refused:
+        raise InvalidSpec(refused)
+
+
+def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tuple[list[int], str]:
+    """Keys of the trials that the model was fitted to, and the SHA-256 of them with their links and times."""
+    links = {configuration_hash(experiment.workload, point.parameters): link_of(point) for point in fitted.points}
+    values = Measurement.objects.counted().in_statistics()
+    rows = values.filter(
+        trial__experiment=experiment,
+        trial__configuration__hash__in=[key for key, link in links.items() if link],
+        metric=study.asked.deciding.metric,
+        scope=Measurement.Scope.ALL,
+    ).order_by("trial_id")
+    told = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))
+    if sorted(value for *_, value in told) != sorted(fitted.fit.runs.elapsed.tolist()):
+        raise StaleTrial("Trials of this experiment ended meanwhile: ask again.")
+    used = [(trial, links[key], value) for trial, key, value in told]
+    text = json.dumps([[trial, link.delay_s, link.rate_bps, link.loss, value] for trial, link, value in used if link])
+    return [trial for trial, *_ in told], hashlib.sha256(text.encode()).hexdigest()
+
+
+def _added(fitted: Fitted) -> tuple[float, float]:
+    """Delay of the links by themselves, and what they add to one that is made, in seconds: an emulator takes some too."""
+    told = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
+    plain = [certified for asked, certified in told if not asked]
+    made = [certified - asked for asked, certified in told if asked]
+    least = max(0.0, median(plain or made)) if told else 0.0
+    return least, max(least, median(made)) if made else least
+
+
+def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
+    """Why the cluster cannot build ``link``; empty where it can."""
+    cluster = experiment.cluster
+    if cluster is None or not {"delay", "bandwidth"} <= cluster.traits.emulates:
+        return "Only a cluster that makes its links can build this network; that of this experiment is taken as it is."
+    most, (least, made) = cluster.traits.most_certified_bps, _added(fitted)
+    if most is not None and link.rate_bps > _TOO_FAST * most:
+        fastest = amount(most, "bit/s", 3)
+        return (
+            f"Links of {cluster.name} can be certified up to {fastest}: a faster network can be predicted, not built."
+        )
+    if link.delay_s < made - _BUILT_S and abs(link.delay_s - least) > _BUILT_S:
+        words = f"{amount(least, 's', 2)} by themselves and {amount(made, 's', 2)} with a delay that is made"
+        return f"Links of {cluster.name} take {words}: this network cannot be built."
+    return ""
+
+
+def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
+    """Parameters of the trials that check ``link``: what has to be asked for, so that certificates come near to it."""
+    _, made = _added(fitted)
+    delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]
+    rates = [(float(p.parameters[RATE]), p.link.get(RATE)) for p in fitted.points if p.parameters.get(RATE)]
+    share = median([certified / asked for asked, certified in rates if certified] or [1.0])
+    is_made = link.delay_s >= made - _BUILT_S
+    delay = _near(max(0.0, link.delay_s - made), delays, _SAME_DELAY_S) if is_made else 0.0
+    rate = _near(link.rate_bps / share, [asked for asked, _ in rates], 0.0)
+    return {**fitted.points[0].parameters, DELAY: delay, RATE: rate, LOSS: link.loss}
+
+
+def _near(value: float, levels: Sequence[float], slack: float) -> float:
+    """The level that was asked for before where it is the same but for the scatter of certificates; otherwise few digits."""
+    nearest = min(levels, key=lambda level: abs(level - value))
+    if abs(nearest - value) <= max(slack, _SAME * nearest):
+        return nearest
+    return float(rounded(value, _DIGITS))

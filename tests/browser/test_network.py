@@ -7,10 +7,10 @@ from playwright.sync_api import Page, expect
 
 from analysis import numbers, sensitivity
 from analysis.sensitivity import Link
-from dashboard.network.model import bought, carried
+from dashboard.network.model import bought
 from experiments.library import DEFAULT_PROJECT
 from experiments.models import Experiment, Project
-from experiments.selectors.network import network_study_of
+from experiments.selectors.network import carried, network_study_of
 from tests.config.processes import wait_for
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 

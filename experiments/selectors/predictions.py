@@ -1,0 +1,140 @@
+"""Predictions that were kept, and what trials on their links said since."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.db.models.fields.json import KT
+
+from experiments.access import visible_experiments
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, State, Trial
+from experiments.revision import MorePoints, plan_configuration
+
+TRIALS: Final = 2
+"""That check a prediction."""
+MOST_SCORED: Final = 500
+"""Newest predictions of which sums are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What became of the trials that check one prediction; none of them was known when it was made."""
+
+    prediction: Prediction
+    trials: tuple[int, ...] = ()
+    """Keys of all of them, whatever became of them."""
+    waiting: int = 0
+    """Those that wait or run."""
+    seconds: tuple[float, ...] = ()
+    """Times of those that ended on a link as it was asked for."""
+    other_link: int = 0
+    """Those that ended on a link that its certificate found to be another: they check nothing."""
+
+    @property
+    def measured_s(self) -> float | None:
+        return median(self.seconds) if self.seconds and not self.waiting else None
+
+    @property
+    def error(self) -> float | None:
+        """Predicted / measured - 1."""
+        return None if self.measured_s is None else self.prediction.value_s / self.measured_s - 1
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the measured median lies in the interval."""
+        return None if self.measured_s is None else self.prediction.holds(self.measured_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How the checked ones of several predictions turned out."""
+
+    checked: int
+    inside: int
+    error: float | None
+    """Median of the errors without their signs; None where none was checked."""
+
+
+def visible_predictions(user: Any) -> QuerySet[Prediction]:
+    """Return the predictions of the experiments that ``user`` may see, newest first."""
+    return Prediction.objects.filter(experiment__in=visible_experiments(user)).select_related("experiment", "author")
+
+
+def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
+    """Return prediction -> what its trials said. Two queries."""
+    rows = list(predictions)
+    trials = _trials({each.experiment_id for each in rows}, {each.configuration_hash for each in rows} - {""})
+    finished = [key for own in trials.values() for key, state, kept in own if state == State.FINISHED]
+    values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)
+    times = {
+        (trial, metric): value
+        for trial, metric, value in values.filter(metric__in={each.metric for each in rows}).values_list(
+            "trial_id", "metric", "value"
+        )
+    }
+    return {
+        each.pk: _check(each, trials[each.experiment_id, each.cluster_id, each.configuration_hash], times)
+        for each in rows
+    }
+
+
+_Row = tuple[int, str, str | None]
+"""(key of a trial, its state, whether its certificate found the link as asked, as JSON text)."""
+
+
+def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | None, str], list[_Row]]:
+    rows = Trial.objects.filter(
+        experiment__in=experiments, configuration__hash__in=hashes, kind=Kind.MEASURED, superseded=False
+    ).order_by("pk")
+    own: dict[tuple[int, int | None, str], list[_Row]] = defaultdict(list)
+    names = ("experiment_id", "cluster_id", "configuration__hash", "pk", "state")
+    for experiment, cluster, key, *row, kept in rows.values_list(*names, KT("certificate__kept")):
+        own[experiment, cluster, key].append((row[0], row[1], kept))
+    return own
+
+
+def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> Check:
+    known = {*prediction.evidence, *prediction.ended}
+    later = [row for row in rows if row[0] not in known]
+    ended = [(key, kept) for key, state, kept in later if state == State.FINISHED]
+    as_asked = [key for key, kept in ended if kept != "false"]
+    return Check(
+        prediction,
+        trials=tuple(key for key, *_ in later),
+        waiting=sum(state in UNFINISHED for _, state, _ in later),
+        seconds=tuple(times[key, prediction.metric] for key in as_asked if (key, prediction.metric) in times),
+        other_link=len(ended) - len(as_asked),
+    )
+
+
+def score(checks: Iterable[Check]) -> Score:
+    """Return how those turned out that were checked."""
+    errors = [(abs(each.error), bool(each.inside)) for each in checks if each.error is not None]
+    return Score(len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None)
+
+
+def plan_check(prediction: Prediction) -> MorePoints:
+    """Return how to run the trials that check a prediction. Raise InvalidSpec with the reason where they cannot be run."""
+    if prediction.obstacle:
+        raise _refused(prediction.obstacle)
+    experiment = Experiment.objects.get(pk=prediction.experiment_id)
+    if experiment.cluster_id != prediction.cluster_id:
+        raise _refused("The experiment runs on another cluster now: make a new prediction.")
+    if checks_of([prediction])[prediction.pk].waiting:
+        raise _refused("Trials that check this prediction wait or run already.")
+    more = plan_configuration(experiment, prediction.parameters, TRIALS)
+    if more is None:
+        raise _refused(
+            "This link cannot be added to the design of the experiment: it has too many trials, or has changed."
+        )
+    return more
+
+
+def _refused(sentence: str) -> InvalidSpec:
+    return InvalidSpec([FieldError("check", sentence)])

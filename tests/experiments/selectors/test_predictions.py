@@ -1,0 +1,167 @@
+"""Predictions: made from the trials as they are, checked by trials that nobody knew, and scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from analysis.sensitivity import Link, predict
+from experiments.errors import InvalidSpec
+from experiments.library import load_defaults
+from experiments.models import Cluster, Experiment, Prediction, Trial, TrialResult
+from experiments.selectors.network import carried, foretell, network_study_of
+from experiments.selectors.predictions import Score, checks_of, plan_check, score
+from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing
+from workers import queue
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
+LINK = Link(0.35e-3, 700e6)
+
+
+@pytest.fixture
+def study() -> Experiment:
+    return measured(load_defaults(), NETWORK, needing)
+
+
+@pytest.fixture
+def prediction(study: Experiment) -> Prediction:
+    return kept(study)
+
+
+def kept(study: Experiment, link: Link = LINK) -> Prediction:
+    prediction = foretell(study, link)
+    prediction.save()
+    return prediction
+
+
+def run(elapsed_s: float, kept: bool = True) -> None:
+    """Finish every waiting trial with this time, on a link that was as asked for or not."""
+    cluster = Cluster.objects.get(slug="testbed")
+    while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
+        trial.certify({"kept": kept, "rows": [], "reasons": []})
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        trial.finish(TrialResult({"all": {"elapsed_s": elapsed_s}}, {}, "good"))
+
+
+def check(prediction: Prediction) -> Any:
+    return checks_of([prediction])[prediction.pk]
+
+
+def test_it_is_what_the_model_says_and_names_the_trials_it_was_made_of(study: Experiment) -> None:
+    prediction = kept(study)
+    fitted = network_study_of(study).fits[0]
+    told = predict(carried(fitted.fit), LINK).elapsed
+    assert (prediction.value_s, prediction.low_s, prediction.high_s) == (
+        told.value,
+        told.interval.low,
+        told.interval.high,
+    )
+    assert prediction.value_s == pytest.approx(NEEDY.elapsed(LINK), rel=0.02)
+    assert prediction.evidence == sorted(study.trials.values_list("pk", flat=True))
+    assert (prediction.hosts, prediction.extended, prediction.ended) == (2, False, [])
+    assert foretell(study, LINK).evidence_hash == prediction.evidence_hash
+    study.trials.first().measurements.update(value=3.3)
+    assert foretell(study, LINK).evidence_hash != prediction.evidence_hash
+
+
+def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, prediction: Prediction) -> None:
+    assert queue.check_prediction(prediction) == 2
+    trials = study.trials.filter(state="queued")
+    parameters = trials[0].configuration.parameters
+    assert {trial.configuration_id for trial in trials} == {trials[0].configuration_id}
+    assert (parameters["link.delay"], parameters["link.bandwidth"]) == (0.35e-3, 700e6)
+    assert trials[0].configuration.hash == prediction.configuration_hash
+    assert (check(prediction).waiting, check(prediction).error) == (2, None)
+    with pytest.raises(InvalidSpec, match="wait or run already"):
+        queue.check_prediction(prediction)
+
+
+def test_it_is_scored_by_the_median_of_its_trials(prediction: Prediction) -> None:
+    queue.check_prediction(prediction)
+    run(1.25 * prediction.value_s)
+    told = check(prediction)
+    assert (told.measured_s, told.inside) == (pytest.approx(1.25 * prediction.value_s), False)
+    assert told.error == pytest.approx(-0.2)
+    assert score([told]) == Score(1, 0, pytest.approx(0.2))
+    queue.check_prediction(prediction)
+    run(prediction.value_s)
+    assert len(check(prediction).trials) == 4
+
+
+def test_trials_it_was_made_of_never_check_it_though_they_ran_on_its_link(study: Experiment) -> None:
+    measured_before = kept(study, Link(0.5e-3, 1e9))
+    assert len(measured_before.ended) == 2
+    assert check(measured_before).trials == ()
+    assert queue.check_prediction(measured_before) == 2
+    run(measured_before.value_s)
+    told = check(measured_before)
+    assert (len(told.trials), told.inside) == (2, True)
+    assert not set(told.trials) & set(measured_before.evidence)
+    later = kept(study, Link(0.5e-3, 1e9))
+    assert set(told.trials) <= set(later.evidence)
+    assert check(later).trials == ()
+
+
+def test_a_link_that_its_certificate_calls_another_one_checks_nothing(prediction: Prediction) -> None:
+    queue.check_prediction(prediction)
+    run(prediction.value_s, kept=False)
+    told = check(prediction)
+    assert (told.measured_s, told.other_link) == (None, 2)
+    assert score([told]) == Score(0, 0, None)
+
+
+def test_it_adds_one_link_at_one_number_of_hosts() -> None:
+    swept = {**NETWORK, "parameters": {"molecules": 216, "steps": 50}, "sweep": {"hosts": [2, 4]}, "repetitions": 1}
+    study = measured(load_defaults(), swept, needing)
+    prediction = foretell(study, LINK, "4 hosts")
+    prediction.save()
+    assert prediction.hosts == 4
+    assert queue.check_prediction(prediction) == 2
+    waiting = study.trials.filter(state="queued")
+    assert {trial.configuration.hosts for trial in waiting} == {4}
+    assert study.configurations.filter(in_design=True).count() == 21
+    with pytest.raises(InvalidSpec, match=r"^at: there is no model of 3 hosts; known: 2 hosts, 4 hosts$"):
+        foretell(study, LINK, "3 hosts")
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [(Link(0.35e-3, 10e9), r"certified up to 1\WGbit/s"), (Link(0.35e-3, 700e6, 0.01), "^loss: was not swept")],
+)
+def test_it_says_why_a_link_cannot_be_built_or_predicted(study: Experiment, link: Link, why: str) -> None:
+    with pytest.raises(InvalidSpec, match=why):
+        queue.check_prediction(kept(study, link))
+    assert not study.trials.filter(state="queued").exists()
+
+
+def test_a_cluster_that_takes_its_network_as_it_is_builds_none(study: Experiment) -> None:
+    Cluster.objects.filter(slug="testbed").update(kind="ssh", settings={"hosts": ["a", "b"]})
+    prediction = kept(Experiment.objects.get(pk=study.pk))
+    with pytest.raises(InvalidSpec, match="Only a cluster that makes its links"):
+        plan_check(prediction)
+
+
+def test_a_quota_refuses_its_trials(prediction: Prediction) -> None:
+    project = prediction.experiment.project
+    type(project).objects.filter(pk=project.pk).update(most_queued_trials=1)
+    with pytest.raises(InvalidSpec, match="may wait at once"):
+        queue.check_prediction(prediction)
+    assert prediction.experiment.trials.filter(state="queued").count() == 0
+
+
+def test_an_emulator_that_adds_delay_is_asked_for_less() -> None:
+    """A link that is made takes 170 us besides what was asked for, a plain one 30 us: between them nothing can be built."""
+    study = measured(load_defaults(), NETWORK, needing)
+    for trial in Trial.objects.filter(experiment=study).select_related("configuration"):
+        asked = trial.configuration.parameters
+        delay = asked["link.delay"] + (200e-6 if asked["link.delay"] else 30e-6)
+        rows = [
+            {"quantity": "delay", "achieved": delay},
+            {"quantity": "bandwidth", "achieved": asked["link.bandwidth"]},
+        ]
+        Trial.objects.filter(pk=trial.pk).update(certificate={"kept": True, "rows": rows})
+    assert foretell(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)
+    assert foretell(study, Link(32e-6, 1e9)).parameters["link.delay"] == 0.0
+    assert "cannot be built" in foretell(study, Link(0.1e-3, 1e9)).obstacle
