@@ -203,6 +203,11 @@ def may_register_programs(user: Any) -> bool:
     return may_describe_clusters(user)
 
 
+def may_predict(user: Any, experiment: Experiment) -> bool:
+    """Return whether ``user`` may keep a prediction of an experiment: submitters and maintainers of its project."""
+    return not experiment.published and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
+
+
 def may_cancel(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may cancel trials of an experiment: maintainers, and the submitter whose it is."""
     role = role_in(user, experiment.project)

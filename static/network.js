@@ -73,7 +73,14 @@
     at("against").textContent = times(against.value);
     at("against-interval").textContent = against.low === against.high ? "" : between(against.low, against.high);
     at("beyond").hidden = within(fit, link);
+    offer(fit, link);
     return time;
+  }
+
+  /* What would be kept: the link alone, as the server makes its own prediction. */
+  function offer(fit, link) {
+    if (!at("keep")) return;
+    for (const [name, value] of Object.entries({ ...link, at: fit.at })) at("keep").elements[name].value = value;
   }
 
   function buy(fit, link) {

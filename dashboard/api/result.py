@@ -6,15 +6,18 @@ from typing import Any
 
 from rest_framework.request import Request
 
+from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer, with_everything
 from dashboard.experiment.not_counted import why_apart
+from dashboard.network.predictions import own_predictions
 from experiments import selectors
 from experiments.models import Experiment, Trial
 from experiments.selectors.diagnosis import answers_of
 
 
 def experiment_result(experiment: Experiment, request: Request | None = None) -> dict[str, Any]:
-    """Return an experiment with its answer and all its current trials, each as ``GET trials/ID/`` does, in five queries.
+    """Return an experiment with its answer, the predictions that were kept of it, and all its current trials, each as
+    ``GET trials/ID/`` does, in six queries, and two more where there are predictions.
 
     The answer is None where no trial counts yet, and for a long experiment whose answer nobody has asked for.
 
@@ -30,5 +33,6 @@ def experiment_result(experiment: Experiment, request: Request | None = None) ->
     return {
         "answer": None if answer is None else answer.to_dict(),
         "experiment": ExperimentDetailSerializer(experiment, context=context).data,
+        "predictions": as_data(list(own_predictions(experiment)), request),
         "trials": ResultTrialSerializer(trials, many=True, context=context).data,
     }

@@ -18,6 +18,7 @@ from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
+from dashboard.api.predictions import PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
@@ -42,6 +43,7 @@ router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
+router.register("predictions", PredictionViewSet, basename="prediction")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
 router.register("tokens", TokenViewSet, basename="token")

@@ -27,7 +27,7 @@ from dashboard.filters.fields import (
 )
 from dashboard.states import chip_of
 from experiments import workloads
-from experiments.models import FAILED, UNFINISHED, Cluster, Configuration, Experiment, Kind, State, Trial
+from experiments.models import FAILED, UNFINISHED, Cluster, Configuration, Experiment, Kind, Prediction, State, Trial
 from experiments.selectors.conditions import condition
 from experiments.spec.expressions import Expression
 
@@ -204,6 +204,17 @@ class TrialFilter(ListFilter):
 
     class Meta:
         model = Trial
+        fields: ClassVar[list[str]] = []
+
+
+class PredictionFilter(ListFilter):
+    """Filters of the list of predictions."""
+
+    experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
+    workload = _workload(field_name="experiment__workload")
+
+    class Meta:
+        model = Prediction
         fields: ClassVar[list[str]] = []
 
 

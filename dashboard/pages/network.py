@@ -10,8 +10,10 @@ from django.views.decorators.http import require_GET
 from dashboard.charts.network import Named
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
+from dashboard.network.predictions import predictions_of
 from dashboard.network.what_if import what_if
 from dashboard.new.network_draft import asks_of_network
+from experiments.access import may_predict, may_run_more
 from experiments.models import Network
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of
@@ -49,6 +51,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "experiment": experiment,
         "workload": workload_title(experiment.workload),
         "progress": progress_of([experiment])[experiment.pk],
+        "may_predict": may_predict(request.user, experiment),
+        "may_check": may_run_more(request.user, experiment),
+        "predictions": predictions_of(experiment, request.user),
         **what_if(network_study_of(experiment), [Named(each.name, each.link) for each in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)

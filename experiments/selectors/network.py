@@ -26,6 +26,9 @@ from experiments.spec.design import configuration_hash
 DRAWS: Final = 400
 """Parameter sets that a page carries and predictions are made with: enough for the ends of an interval, computed within a frame."""
 LEVEL: Final = 0.9
+DELAYS_S: Final = (0.0, 10.0)
+RATES_BPS: Final = (1e3, 1e13)
+LOSSES: Final = (0.0, 0.999)
 _LEVELS: Final = (("delays", DELAY), ("rates", RATE))
 _SAME: Final = 0.02
 _SAME_DELAY_S: Final = 5e-6
@@ -88,13 +91,7 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
         known = ", ".join(each.at or "the only combination, which is written as nothing" for each in study.fits)
         raise InvalidSpec([FieldError("at", f"there is no model of {at or 'that'}; known: {known or 'none yet'}")])
     _require_told(fitted, link)
-    foretold = predict(carried(fitted.fit), link, level=LEVEL)
     evidence, digest = _evidence(experiment, study, fitted)
-    obstacle = _obstacle(experiment, fitted, link)
-    parameters = {} if obstacle else _configuration(fitted, link)
-    key = configuration_hash(experiment.workload, parameters) if parameters else ""
-    own = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
-    elapsed = foretold.elapsed
     return Prediction(
         experiment=experiment,
         cluster=experiment.cluster,
@@ -105,23 +102,49 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
         delay_s=link.delay_s,
         rate_bps=link.rate_bps,
         loss=link.loss,
-        value_s=elapsed.value,
-        low_s=elapsed.interval.low,
-        high_s=elapsed.interval.high,
-        level=LEVEL,
-        extended=not foretold.measured,
-        parameters=parameters,
-        configuration_hash=key,
-        obstacle=obstacle,
         evidence=evidence,
         evidence_hash=digest,
-        ended=sorted(own.exclude(state__in=UNFINISHED).values_list("pk", flat=True)) if key else [],
         author=author,
+        **_foretold(fitted, link),
+        **_checked_by(experiment, fitted, link),
     )
 
 
+def _foretold(fitted: Fitted, link: Link) -> dict[str, Any]:
+    """What the model says, as fields of a prediction."""
+    foretold = predict(carried(fitted.fit), link, level=LEVEL)
+    ends = foretold.elapsed.interval
+    return {
+        "value_s": foretold.elapsed.value,
+        "low_s": ends.low,
+        "high_s": ends.high,
+        "level": LEVEL,
+        "extended": not foretold.measured,
+    }
+
+
+def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str, Any]:
+    """The configuration whose trials check it and those of them that are over, or why there can be none."""
+    if obstacle := _obstacle(experiment, fitted, link):
+        return {"obstacle": obstacle}
+    parameters = _configuration(fitted, link)
+    key = configuration_hash(experiment.workload, parameters)
+    own = Trial.objects.filter(experiment=experiment, configuration__hash=key, kind=Kind.MEASURED)
+    ended = own.exclude(state__in=UNFINISHED).order_by("pk").values_list("pk", flat=True)
+    return {"parameters": parameters, "configuration_hash": key, "ended": list(ended)}
+
+
 def _require_told(fitted: Fitted, link: Link) -> None:
-    """Raise InvalidSpec where ``link`` differs from those measured in what was never varied: the model would call it without effect."""
+    """Raise InvalidSpec where ``link`` is none, or differs from those measured in what was never varied: the model would call it
+    without effect.
+    """
+    for field, value, (least, most) in (
+        ("delay", link.delay_s, DELAYS_S),
+        ("rate", link.rate_bps, RATES_BPS),
+        ("loss", link.loss, LOSSES),
+    ):
+        if not least <= value <= most:
+            raise InvalidSpec([FieldError(field, f"must be a number from {least:g} to {most:g}")])
     here = fitted.here
     rows = (
         ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),

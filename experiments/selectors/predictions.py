@@ -69,6 +69,8 @@ def visible_predictions(user: Any) -> QuerySet[Prediction]:
 def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
     """Return prediction -> what its trials said. Two queries."""
     rows = list(predictions)
+    if not rows:
+        return {}
     trials = _trials({each.experiment_id for each in rows}, {each.configuration_hash for each in rows} - {""})
     finished = [key for own in trials.values() for key, state, kept in own if state == State.FINISHED]
     values = Measurement.objects.filter(trial__in=finished, scope=Measurement.Scope.ALL)

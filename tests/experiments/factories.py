@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from experiments.library import load_defaults
-from experiments.models import Artifact, Cluster, Experiment, Membership, Project, Trial, TrialResult
+from experiments.models import Artifact, Cluster, Experiment, Membership, Prediction, Project, Trial, TrialResult
 from tests.experiments.specifications import specification
 
 RESULT = TrialResult(
@@ -60,6 +60,13 @@ def finished(result: TrialResult = RESULT) -> Trial:
     trial = analysing()
     trial.finish(result)
     return trial
+
+
+def prediction(of: Experiment, **changes: Any) -> Prediction:
+    """Return a kept prediction that nobody made from trials."""
+    fields = {"metric": "elapsed_s", "hosts": 2, "delay_s": 1e-3, "rate_bps": 1e9, "value_s": 2.0, "low_s": 1.8}
+    rest = {"high_s": 2.2, "level": 0.9, "extended": False, "evidence": [], "evidence_hash": "0" * 64, "version": 1}
+    return Prediction.objects.create(experiment=of, cluster=of.cluster, **{**fields, **rest, **changes})
 
 
 def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello\n", kind: str = "stdout") -> Artifact:

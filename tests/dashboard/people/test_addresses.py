@@ -35,6 +35,7 @@ def experiment(submit: Callable[..., Experiment], run: Callable[..., None], pers
 def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]:
     trial = Trial.objects.filter(experiment=experiment, state="finished").latest("pk")
     Program.register({"name": "solver", "program": ["/opt/solver"]})
+    prediction = factories.prediction(experiment)
     view = SavedView.objects.create(name="mine", owner=person)
     token, _ = ApiToken.issue(person, "laptop")
     member = person.memberships.get()
@@ -47,6 +48,8 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "explore/views/": {"pk": view.pk},
         "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
         "network/": {"slug": experiment.slug},
+        "network/predictions/": {"pk": prediction.pk},
+        "predictions/": {"pk": prediction.pk},
         "studies/": {"stem": "water-quick"},
         "clusters/": {"slug": "testbed"},
         "workloads/": {"name": "solver", "slug": "water"},

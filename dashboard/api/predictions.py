@@ -1,0 +1,164 @@
+"""``/api/v1/predictions/``: what models said a program would take on another network, and what trials said since."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.sensitivity import Link
+from dashboard.api import schema
+from dashboard.api.filtering import StrictFilterBackend
+from dashboard.filters import PredictionFilter
+from experiments import access
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Experiment, Prediction
+from experiments.selectors.network import DELAYS_S, LOSSES, RATES_BPS, foretell
+from experiments.selectors.predictions import Check, checks_of, visible_predictions
+from workers import queue
+
+_FIELDS: Final = {"delay": "delay_s", "rate": "rate_bps"}
+
+
+class CheckSerializer(serializers.Serializer[Check]):
+    """Trials on the link of a prediction that ended after it was made; null where none has."""
+
+    trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, whatever became of them.")
+    waiting = serializers.IntegerField(help_text="Those that wait or run.")
+    seconds = serializers.ListField(child=serializers.FloatField())
+    other_link = serializers.IntegerField(help_text="Those whose certificate found another link: they check nothing.")
+    measured_s = serializers.FloatField(allow_null=True, help_text="Median.")
+    error = serializers.FloatField(allow_null=True, help_text="Predicted / measured - 1.")
+    inside = serializers.BooleanField(allow_null=True, help_text="Whether the median lies in the interval.")
+
+
+class PredictionSerializer(serializers.ModelSerializer[Prediction]):
+    """A prediction; the context holds ``checks``: its key -> Check."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:prediction-detail")
+    page = serializers.CharField(source="get_absolute_url", read_only=True, help_text="Its permanent address.")
+    experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    workload = serializers.CharField(source="experiment.workload", read_only=True)
+    author = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
+    parameters = serializers.DictField(read_only=True)
+    evidence = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+    check = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Prediction
+        fields: ClassVar = [
+            *("id", "url", "page", "experiment", "workload", "version", "predictor", "metric", "at", "hosts"),
+            *("delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended"),
+            *("parameters", "configuration_hash", "obstacle", "evidence", "evidence_hash", "author", "created_at"),
+            "check",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(CheckSerializer)
+    def get_check(self, prediction: Prediction) -> Any:
+        return CheckSerializer(self.context["checks"][prediction.pk]).data
+
+
+class WantedSerializer(serializers.Serializer[Any]):
+    """The link to predict for."""
+
+    experiment = serializers.SlugField(max_length=100)
+    delay_s = serializers.FloatField(min_value=DELAYS_S[0], max_value=DELAYS_S[1], help_text="One way.")
+    rate_bps = serializers.FloatField(min_value=RATES_BPS[0], max_value=RATES_BPS[1])
+    loss = serializers.FloatField(min_value=LOSSES[0], max_value=LOSSES[1], default=0.0, help_text="Share of packets.")
+    at = serializers.CharField(
+        default="", allow_blank=True, max_length=200, help_text="Combination of the other factors: `4 hosts`."
+    )
+    check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or keep nothing.")
+
+
+def as_data(predictions: list[Prediction], request: Request | None = None) -> Any:
+    """Return predictions as REST tells them."""
+    context = {"request": request, "checks": checks_of(predictions)}
+    return PredictionSerializer(predictions, many=True, context=context).data
+
+
+def _foretold(experiment: Experiment, link: Link, at: str, author: Any) -> Prediction:
+    """What the trials say; errors at the fields of REST, which have units in their names."""
+    try:
+        return foretell(experiment, link, at, author=author)
+    except InvalidSpec as error:
+        raise InvalidSpec(
+            FieldError(_FIELDS.get(each.path, each.path), each.message) for each in error.errors
+        ) from None
+
+
+class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Prediction]):
+    """Predictions of the experiments that the caller may see."""
+
+    serializer_class = PredictionSerializer
+    queryset = Prediction.objects.none()
+    lookup_value_regex = "[0-9]{1,18}"
+    filter_backends = (StrictFilterBackend,)
+    filterset_class = PredictionFilter
+
+    def get_queryset(self) -> QuerySet[Prediction]:
+        return visible_predictions(self.request.user).select_related("experiment__project")
+
+    @extend_schema(responses={200: PredictionSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Predictions, newest first, each with what trials said since."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None  # noqa: S101 (pagination is never off)
+        return self.get_paginated_response(as_data(list(page), request))
+
+    @extend_schema(responses={200: PredictionSerializer, **schema.errors(404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One prediction."""
+        return Response(as_data([self.get_object()], request)[0])
+
+    @extend_schema(request=WantedSerializer, responses={201: PredictionSerializer, **schema.errors(400, 403, 409, 415)})
+    def create(self, request: Request) -> Response:
+        """Keep a prediction, made from the trials as they are; with `check` two trials on its link are queued too."""
+        wanted = WantedSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        asked = wanted.validated_data
+        experiment = self._experiment(request, asked["experiment"])
+        if asked["check"]:
+            self._require_run(request, experiment)
+        link = Link(asked["delay_s"], asked["rate_bps"], asked["loss"])
+        with transaction.atomic():
+            prediction = _foretold(experiment, link, asked["at"], request.user)
+            prediction.save()
+            if asked["check"]:
+                queue.check_prediction(prediction, author=request.user)
+        shown = as_data([prediction], request)[0]
+        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+
+    @extend_schema(request=None, responses={200: PredictionSerializer, **schema.errors(400, 403, 404, 409)})
+    @action(detail=True, methods=["post"])
+    def check(self, request: Request, pk: str) -> Response:
+        """Queue two trials, or two more, on the link of a prediction."""
+        prediction = self.get_object()
+        self._require_run(request, prediction.experiment)
+        queue.check_prediction(prediction, author=request.user)
+        return Response(as_data([prediction], request)[0])
+
+    def _experiment(self, request: Request, slug: str) -> Experiment:
+        visible = access.visible_experiments(request.user).select_related("project", "cluster")
+        experiment = visible.filter(slug=slug).first()
+        if experiment is None:
+            raise InvalidSpec(
+                [FieldError("experiment", f"there is no experiment {slug!r}, or it is not for you to see")]
+            )
+        if not access.may_predict(request.user, experiment):
+            raise PermissionDenied("Only submitters and maintainers of the project keep predictions.")
+        return experiment
+
+    def _require_run(self, request: Request, experiment: Experiment) -> None:
+        if not (access.may_predict(request.user, experiment) and access.may_run_more(request.user, experiment)):
+            raise PermissionDenied(
+                "Only maintainers of the project and the owner of the experiment may run more trials."
+            )

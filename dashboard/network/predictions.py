@@ -1,0 +1,123 @@
+"""Kept predictions in words: the list with its score beside the sliders, and the page of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import F
+
+from analysis import numbers
+from dashboard.labels import workload_title
+from dashboard.network.model import link_words
+from experiments.models import Experiment, Prediction, State, Trial
+from experiments.selectors.certificates import achieved
+from experiments.selectors.predictions import MOST_SCORED, Check, Score, checks_of, score, visible_predictions
+
+MOST_ROWS = 50
+
+
+def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
+    """The newest predictions of an experiment, and how all that ``user`` may see turned out: its own, its workload's, everybody's."""
+    visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
+    checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
+    own = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
+    alike = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
+    return {
+        "rows": [row(each) for each in own[:MOST_ROWS]],
+        "scores": [
+            (name, words)
+            for name, told in (
+                ("This experiment", score(own)),
+                (workload_title(experiment.workload), score(alike)),
+                ("All workloads", score(checks.values())),
+            )
+            if (words := score_words(told))
+        ],
+    }
+
+
+def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
+    """Predictions of one experiment, newest first."""
+    return experiment.predictions.select_related("experiment", "author")[:MOST_SCORED]
+
+
+def score_words(told: Score) -> str:
+    """ "3 of 4 inside their 90 % interval, median error 6 %"; empty where none was checked."""
+    if told.error is None:
+        return ""
+    error = numbers.amount(told.error, numbers.SHARE, 2)
+    return f"{told.inside} of {told.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
+
+
+def row(check: Check) -> dict[str, Any]:
+    """A line of the list."""
+    prediction = check.prediction
+    tone, words = _verdict(check)
+    return {
+        "prediction": prediction,
+        "link": network_words(prediction),
+        "at": prediction.at,
+        "predictor": prediction.get_predictor_display(),
+        "predicted": numbers.amount(prediction.value_s, "s", 3),
+        "interval": numbers.between(prediction.low_s, prediction.high_s, "s"),
+        "measured": numbers.NOTHING if check.measured_s is None else numbers.amount(check.measured_s, "s", 3),
+        "error": numbers.NOTHING if check.error is None else numbers.percent_change(1 + check.error),
+        "tone": tone,
+        "verdict": words,
+    }
+
+
+def network_words(prediction: Prediction) -> str:
+    """ "350 µs, 700 Mbit/s", with its loss where there is one."""
+    words = link_words(prediction.link)
+    return f"{words}, {numbers.amount(prediction.loss, numbers.SHARE)} loss" if prediction.loss else words
+
+
+def _verdict(check: Check) -> tuple[str, str]:
+    """Tone and words of what became of a prediction."""
+    if check.waiting:
+        return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
+    if check.inside is not None:
+        return ("ok", "inside") if check.inside else ("bad", "outside")
+    if check.other_link:
+        return "warn", "on another link"
+    return ("warn", "no result") if check.trials else ("", "not checked")
+
+
+def one(prediction: Prediction) -> dict[str, Any]:
+    """What the page of one prediction shows."""
+    check = checks_of([prediction])[prediction.pk]
+    return {
+        **row(check),
+        "check": check,
+        "level": numbers.amount(prediction.level, numbers.SHARE),
+        "trials": [_trial(each) for each in _rows(check)],
+        "evidence": len(prediction.evidence),
+    }
+
+
+def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
+    values = F("measurements__value")
+    of_metric = {"measurements__metric": check.prediction.metric, "measurements__scope": "all"}
+    trials = Trial.objects.filter(pk__in=check.trials).order_by("pk").values("pk", "state", "certificate")
+    seconds = dict(Trial.objects.filter(pk__in=check.trials, **of_metric).order_by().values_list("pk", values))
+    return [{**each, "seconds": seconds.get(each["pk"])} for each in trials]
+
+
+def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A trial that checks a prediction, with what its link was measured to be."""
+    certificate = told["certificate"] or {}
+    built = achieved(certificate)
+    parts = [
+        numbers.amount(built[name], unit, 3)
+        for name, unit in (("link.delay", "s"), ("link.bandwidth", "bit/s"))
+        if name in built
+    ]
+    return {
+        "pk": told["pk"],
+        "state": State(told["state"]),
+        "seconds": numbers.NOTHING if told["seconds"] is None else numbers.amount(told["seconds"], "s", 3),
+        "built": ", ".join(parts) or numbers.NOTHING,
+        "other_link": certificate.get("kept") is False,
+    }

@@ -1,0 +1,84 @@
+"""REST: predictions are kept, listed, checked and exported, by who may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dashboard.api.result import experiment_result
+from experiments.library import load_defaults
+from experiments.models import Experiment, Prediction
+from tests.dashboard.api.clients import client_of
+from tests.dashboard.studies_measured import NETWORK, measured, needing
+from tests.experiments import factories
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
+PREDICTIONS = "/api/v1/predictions/"
+
+
+@pytest.fixture
+def study() -> Experiment:
+    return measured(load_defaults(), NETWORK, needing)
+
+
+def wanted(study: Experiment, **changes: Any) -> dict[str, Any]:
+    return {"experiment": study.slug, "delay_s": 0.35e-3, "rate_bps": 700e6, **changes}
+
+
+def test_it_keeps_checks_lists_and_exports(study: Experiment) -> None:
+    client = client_of(factories.person("ada", "maintainer"))
+    answer = client.post(PREDICTIONS, wanted(study, check=True), content_type="application/json")
+    assert answer.status_code == 201, answer.content
+    told = answer.json()
+    assert (told["check"]["waiting"], told["check"]["inside"], len(told["evidence"])) == (2, None, 20)
+    assert told["low_s"] < told["value_s"] < told["high_s"]
+    assert told["page"] == f"/network/predictions/{told['id']}/"
+    assert client.get(answer.headers["Location"]).json() == told
+    listed = client.get(PREDICTIONS, {"experiment": study.slug, "workload": "water"}).json()
+    assert listed["results"] == [told]
+    assert client.get(PREDICTIONS, {"experiment": "another"}).json()["count"] == 0
+    assert client.get(PREDICTIONS, {"experimnt": study.slug}).status_code == 400
+    again = client.post(f"{PREDICTIONS}{told['id']}/check/")
+    assert (again.status_code, again.json()["errors"][0]["path"]) == (400, "check")
+    exported = experiment_result(study)["predictions"]
+    assert [(each["id"], each["value_s"]) for each in exported] == [(told["id"], told["value_s"])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"rate_bps": 1e10, "check": True}, "check"),
+        ({"loss": 0.01}, "loss"),
+        ({"delay_s": "nan"}, "delay_s"),
+        ({"rate_bps": 10.0}, "rate_bps"),
+        ({"at": "3 hosts"}, "at"),
+        ({"experiment": "another"}, "experiment"),
+    ],
+)
+def test_it_refuses_at_the_field_and_keeps_nothing(study: Experiment, changes: dict[str, Any], path: str) -> None:
+    client = client_of(factories.person("ada", "maintainer"))
+    answer = client.post(PREDICTIONS, wanted(study, **changes), content_type="application/json")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
+    assert not Prediction.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("role", "scope", "keeps", "checks"),
+    [("viewer", "maintain", 403, 403), ("submitter", "submit", 201, 403), ("maintainer", "read", 403, 403)],
+)
+def test_it_keeps_to_role_and_scope(study: Experiment, role: str, scope: str, keeps: int, checks: int) -> None:
+    client = client_of(factories.person("ada", role), scope=scope)
+    prediction = factories.prediction(study)
+    assert client.get(f"{PREDICTIONS}{prediction.pk}/").status_code == 200
+    assert client.post(PREDICTIONS, wanted(study), content_type="application/json").status_code == keeps
+    checking = client.post(PREDICTIONS, wanted(study, check=True), content_type="application/json")
+    assert checking.status_code == checks
+    assert client.post(f"{PREDICTIONS}{prediction.pk}/check/").status_code == checks
+
+
+def test_strangers_see_none(study: Experiment) -> None:
+    prediction = factories.prediction(study)
+    client = client_of(factories.person("eve"))
+    assert client.get(PREDICTIONS).json()["count"] == 0
+    assert client.get(f"{PREDICTIONS}{prediction.pk}/").status_code == 404

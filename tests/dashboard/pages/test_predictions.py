@@ -1,0 +1,121 @@
+"""Predictions on the pages of Network what-if: kept by the server's numbers, checked, scored, cited, refused with a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import Cluster, Experiment, Prediction, Project
+from experiments.selectors.network import network_study_of
+from tests.dashboard.studies_measured import NETWORK, measured, needing
+from tests.experiments import factories
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+LINK = {"delay": "0.00035", "rate": "700000000", "loss": "0", "at": ""}
+
+
+@pytest.fixture
+def study(library: Project, person: User) -> Experiment:
+    experiment = measured(library, NETWORK, needing)
+    Experiment.objects.filter(pk=experiment.pk).update(owner=person)
+    return experiment
+
+
+def said(page: Client, answer: Any) -> str:
+    return " ".join(page.get(answer.url).text.split())
+
+
+def test_it_keeps_the_servers_own_number_and_shows_what_it_was_made_of(page: Client, study: Experiment) -> None:
+    offered = page.get(f"/network/{study.slug}/").text
+    assert "Keep this prediction" in offered
+    assert "No prediction was kept yet" in offered
+    answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "value": "0.001"})
+    prediction = Prediction.objects.get()
+    assert answer.url == f"/network/predictions/{prediction.pk}/"
+    assert prediction.value_s > 3
+    assert prediction.author is not None
+    text = said(page, answer)
+    assert prediction.evidence_hash in text
+    assert "20 trials, version 1" in text
+    assert "not checked" in text
+    assert study.trials.filter(state="queued").count() == 0
+
+
+def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, study: Experiment, run: Any) -> None:
+    answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "check": "1"})
+    assert "2 trials queued to check it." in said(page, answer)
+    shown = page.get(answer.url)
+    assert shown.context["verdict"] == "2 trials to come"
+    assert "Build this network and check" not in shown.text
+    run()  # two hosts take 2.1 s and a little, where more than three were predicted
+    shown = page.get(answer.url)
+    assert (shown.context["verdict"], len(shown.context["trials"])) == ("outside", 2)
+    assert shown.context["measured"].startswith("2.16")
+    row = page.get(f"/network/{study.slug}/").context["predictions"]
+    assert row["rows"][0]["error"].startswith("+")
+    assert [name for name, _ in row["scores"]] == [
+        "This experiment",
+        "TIP4P water",
+        "All workloads",
+    ]
+    assert row["scores"][0][1].startswith("0 of 1 inside their 90")
+    again = page.post(f"{answer.url}check/")
+    assert "2 trials queued to check it." in said(page, again)
+
+
+def test_what_cannot_be_built_is_refused_with_a_sentence_and_nothing_is_kept(page: Client, study: Experiment) -> None:
+    address = f"/network/{study.slug}/predictions/"
+    faster = {**LINK, "rate": "10000000000"}
+    refused = {
+        "certified up to 1": {**faster, "check": "1"},
+        "loss: was not swept": {**LINK, "loss": "0.01"},
+        "at: there is no model of 3 hosts": {**LINK, "at": "3 hosts"},
+        "link: needs a delay": {**LINK, "delay": "soon"},
+        "delay: must be a number from 0 to 10": {**LINK, "delay": "nan"},
+    }
+    for sentence, sent in refused.items():
+        assert sentence.split()[0] in (text := said(page, page.post(address, sent))), sent
+        assert sentence in text.replace("\u202f", " ")
+    assert not Prediction.objects.exists()
+    kept = said(page, page.post(address, faster))
+    assert "a faster network can be predicted, not built" in kept
+    assert "Build this network and check" not in kept
+
+
+def test_others_read_but_neither_keep_nor_build(page: Client, study: Experiment, client: Client) -> None:
+    address = f"/network/{study.slug}/predictions/"
+    prediction = factories.prediction(study)
+    client.force_login(factories.person("vera", "viewer"))
+    assert client.get(prediction.get_absolute_url()).status_code == 200
+    assert "Keep this prediction" not in client.get(f"/network/{study.slug}/").text
+    assert client.post(address, LINK).status_code == 403
+    client.force_login(factories.person("sam", "submitter"))
+    assert client.post(address, {**LINK, "check": "1"}).status_code == 403
+    assert client.post(address, LINK).status_code == 302
+
+
+def test_its_list_costs_the_same_number_of_queries_whatever_it_holds(
+    page: Client, study: Experiment, django_assert_max_num_queries: Any
+) -> None:
+    """Two for the lists and two for the trials of all of them, beside those of the study."""
+    factories.prediction(study)
+    page.get(f"/network/{study.slug}/")
+    with django_assert_max_num_queries(30) as few:
+        page.get(f"/network/{study.slug}/")
+    for delay_s in (2e-3, 3e-3, 4e-3):
+        factories.prediction(study, delay_s=delay_s)
+    with django_assert_max_num_queries(len(few)):
+        page.get(f"/network/{study.slug}/")
+
+
+def test_a_model_of_several_combinations_keeps_the_one_that_is_shown(page: Client, library: Project) -> None:
+    swept = {**NETWORK, "parameters": {"molecules": 216, "steps": 50}, "sweep": {"hosts": [2, 4]}, "repetitions": 1}
+    study = measured(library, swept, needing)
+    page.post(f"/network/{study.slug}/predictions/", {**LINK, "at": "4 hosts"})
+    prediction = Prediction.objects.get()
+    assert (prediction.at, prediction.hosts, len(prediction.evidence)) == ("4 hosts", 4, 10)
+    assert network_study_of(study).fits[1].at == "4 hosts"
+    assert Cluster.objects.get(slug="testbed").pk == prediction.cluster_id
