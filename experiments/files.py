@@ -10,6 +10,7 @@ from typing import Any, Final
 import zstandard
 from django.conf import settings
 
+from analysis.mpi.calls import Calls, NotATrace, from_bytes
 from experiments import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial, TrialResult
@@ -17,6 +18,8 @@ from experiments.models import Artifact, Trial, TrialResult
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
 """What `analysis.mpi.profile.tables` says of a trial's time inside MPI."""
+MPI_CALLS_NAME: Final = "mpi-calls.zst"
+"""Every call of a trial's ranks, as `analysis.mpi.calls` writes them; only of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
 """What was measured in a trial whose output its parser refused: kept beside the output until a better parser reads it."""
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
@@ -48,6 +51,15 @@ def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
     """Return the tables of a trial's time inside MPI, or None when there are none that can be believed."""
     file = _intact(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
     return None if file is None else dict(json.loads(zstandard.decompress(file.read_bytes())))
+
+
+def read_mpi_calls(trial: Trial) -> Calls | None:
+    """Return the calls of a trial's ranks, or None when there are none that can be believed."""
+    file = _intact(trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).first())
+    try:
+        return None if file is None else from_bytes(file.read_bytes())
+    except NotATrace:
+        return None
 
 
 def write_measured(file: Path, result: TrialResult) -> None:

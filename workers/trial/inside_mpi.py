@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
+from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from experiments import plain_files
 from experiments.errors import NotPlain
@@ -32,6 +33,8 @@ class InsideMpi:
     metrics: Mapping[str, float] = field(default_factory=dict)
     tables: Mapping[str, Any] | None = None
     not_available: Mapping[str, str] = field(default_factory=dict)
+    calls: Calls | None = None
+    """Every call of the ranks, where the trial keeps a trace."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
@@ -69,7 +72,7 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     except ValueError as error:
         return absent(str(error))
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
-    return InsideMpi(metrics, tables, dict.fromkeys(_FROM_TWINS, _NO_TWIN))
+    return InsideMpi(metrics, tables, dict.fromkeys(_FROM_TWINS, _NO_TWIN), calls_of(profiles))
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:

@@ -11,12 +11,20 @@ from django.conf import settings
 
 import analysis
 from analysis.catalogue import METRICS
+from analysis.mpi.calls import to_bytes
 from analysis.numbers import plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds, plain_files
 from experiments.errors import OutputError
-from experiments.files import ANALYSIS_NAME, MEASURED_NAME, MPI_PROFILE_NAME, write_analysis, write_measured
+from experiments.files import (
+    ANALYSIS_NAME,
+    MEASURED_NAME,
+    MPI_CALLS_NAME,
+    MPI_PROFILE_NAME,
+    write_analysis,
+    write_measured,
+)
 from experiments.models import Artifact, TrialResult
 from experiments.spec import Link
 from experiments.workloads import Parsed
@@ -229,6 +237,9 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
     if measured.inside.tables is not None:
         write_analysis(run.directory / MPI_PROFILE_NAME, dict(measured.inside.tables))
         files.append(("other", run.directory / MPI_PROFILE_NAME))
+    if measured.inside.calls is not None:
+        plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))
+        files.append(("other", run.directory / MPI_CALLS_NAME))
     work = run.directory / "work"
     for file in measured.inputs:
         if plain_files.is_there(file):

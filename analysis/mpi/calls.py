@@ -1,0 +1,111 @@
+"""The calls of a trial's ranks, as its traces hold them: what is kept with the trial, and read again. Pure.
+
+The bytes are one Zstandard frame: a line of JSON that says what follows, then one column behind the other. Starts are kept as
+differences and ends as lengths, which are small and alike and compress well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.layout import table_number
+from analysis.mpi.record import RankProfile
+
+FORMAT: Final = 1
+MOST_CALLS: Final = 1 << 21
+"""Of all ranks together; each keeps the last of an even share."""
+CALL: Final = np.dtype(
+    [("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8")]
+)
+_LINE_LIMIT_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = _LINE_LIMIT_BYTES + MOST_CALLS * CALL.itemsize
+
+
+class NotATrace(ValueError):
+    """Why these bytes cannot be read as the calls of a trial, in a part of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls by rank, and by their starts within a rank.
+
+    ``rows`` (N,) of dtype CALL: ``function`` indexes FUNCTIONS, ``peer`` is a world rank or -1, times are nanoseconds since the epoch,
+    the clock of captures. ``left_out``: calls of each rank before the first one that is kept.
+    """
+
+    rows: npt.NDArray[np.void]
+    left_out: Mapping[int, int]
+
+    def of(self, rank: int) -> npt.NDArray[np.void]:
+        """The calls of one rank, by their starts."""
+        first, behind = np.searchsorted(self.rows["rank"], [rank, rank + 1])
+        return self.rows[first:behind]
+
+
+def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls | None:
+    """Return the calls that the ranks kept, at most ``most``; None where one of them kept no trace."""
+    ordered = sorted(profiles, key=lambda profile: profile.rank)
+    pieces, left_out = [], {}
+    for profile in ordered:
+        if profile.trace is None:
+            return None
+        share = max(1, most // len(ordered))
+        events = profile.trace.rows[-share:]
+        left_out[profile.rank] = profile.trace.left_out + len(profile.trace.rows) - len(events)
+        rows = np.zeros(len(events), CALL)
+        rows["rank"], rows["function"] = profile.rank, events["function"]
+        rows["peer"] = events["peer"].astype(np.int64)
+        rows["bytes"] = events["bytes"].astype(np.int64)
+        for name in ("began", "ended"):
+            rows[f"{name}_ns"] = events[name].astype(np.int64) + profile.real_offset_ns
+        pieces.append(rows[np.argsort(rows["began_ns"], kind="stable")])
+    return Calls(np.concatenate(pieces), left_out) if pieces else None
+
+
+def to_bytes(calls: Calls) -> bytes:
+    """Return what ``from_bytes`` reads."""
+    line = {
+        "format": FORMAT,
+        "table": table_number(),
+        "rows": len(calls.rows),
+        "left_out": {str(rank): count for rank, count in calls.left_out.items()},
+    }
+    columns = [calls.rows[name] for name in CALL.names or ()]
+    columns[-2] = np.diff(calls.rows["began_ns"], prepend=0)
+    columns[-1] = calls.rows["ended_ns"] - calls.rows["began_ns"]
+    return zstandard.compress(json.dumps(line).encode() + b"\n" + b"".join(column.tobytes() for column in columns), 5)
+
+
+def from_bytes(data: bytes) -> Calls:
+    """Read the calls of a trial. Raises NotATrace."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data) as stream:
+            content = stream.read(_MOST_BYTES)
+        line, _, columns = content.partition(b"\n")
+        told: dict[str, Any] = json.loads(line)
+        count = int(told["rows"])
+        left_out = {int(rank): int(number) for rank, number in told["left_out"].items()}
+    except (zstandard.ZstdError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NotATrace(f"it is damaged: {error}") from None
+    if told.get("format") != FORMAT or told.get("table") != table_number():
+        raise NotATrace("it was written by another version")
+    if count < 0 or len(columns) != count * CALL.itemsize:
+        raise NotATrace("its columns do not have the length that it tells")
+    rows = np.zeros(count, CALL)
+    at = 0
+    for name in CALL.names or ():
+        rows[name] = np.frombuffer(columns, CALL[name], count, at)
+        at += count * CALL[name].itemsize
+    rows["began_ns"] = np.cumsum(rows["began_ns"])
+    rows["ended_ns"] += rows["began_ns"]
+    if ((rows["function"] < 0) | (rows["function"] >= len(FUNCTIONS))).any():
+        raise NotATrace("it names functions that there are not")
+    return Calls(rows, left_out)

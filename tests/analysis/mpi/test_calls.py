@@ -1,0 +1,82 @@
+"""The calls of a trial's ranks: collected, kept as bytes and read again."""
+
+import json
+
+import numpy as np
+import pytest
+import zstandard
+
+from analysis.mpi.calls import NotATrace, calls_of, from_bytes, to_bytes
+from analysis.mpi.record import read
+from tests.analysis.mpi.pages import PLACES, page_of
+
+NS = 1_000_000_000
+OFFSET = 1_700_000_000 * NS
+
+
+def profile_of(rank, events, **words):
+    """``events``: (name, peer, bytes, start, end), s from the start of the window, which is at 5 s of the host's clock."""
+    trace = [
+        (5 * NS + int(start * NS), 5 * NS + int(end * NS), PLACES[name], peer % 2**64, carried, 0)
+        for name, peer, carried, start, end in events
+    ]
+    return read(page_of(rank, 2, window_s=1.0, trace=trace, real_offset_ns=OFFSET, **words))
+
+
+@pytest.fixture
+def profiles():
+    sent = [("Send", 1, 800, 0.1, 0.2), ("Barrier", -1, 0, 0.3, 0.5)]
+    received = [("Recv", 0, 0, 0.05, 0.21), ("Wait", -1, 0, 0.25, 0.26), ("Barrier", -1, 0, 0.4, 0.5)]
+    return [profile_of(1, received), profile_of(0, sent)]
+
+
+def test_it_orders_calls_by_rank_on_the_clock_of_captures(profiles):
+    calls = calls_of(profiles)
+    assert calls.rows["rank"].tolist() == [0, 0, 1, 1, 1]
+    first = calls.of(0)[0]
+    assert (first["peer"], first["bytes"], first["function"]) == (1, 800, PLACES["Send"])
+    assert first["began_ns"] == pytest.approx(OFFSET + 5.1 * NS, abs=1e3)
+    assert calls.of(1)["peer"].tolist() == [0, -1, -1]
+    assert calls.left_out == {0: 0, 1: 0}
+
+
+def test_it_gives_back_what_it_kept(profiles):
+    calls = calls_of(profiles)
+    again = from_bytes(to_bytes(calls))
+    assert np.array_equal(again.rows, calls.rows)
+    assert again.left_out == calls.left_out
+
+
+def test_each_rank_keeps_the_last_of_an_even_share_and_tells_how_many_are_gone(profiles):
+    calls = calls_of(profiles, most=4)
+    assert calls.rows["rank"].tolist() == [0, 0, 1, 1]
+    assert calls.of(1)["function"].tolist() == [PLACES["Wait"], PLACES["Barrier"]]
+    assert calls.left_out == {0: 0, 1: 1}
+
+
+def test_there_are_no_calls_where_a_rank_kept_no_trace(profiles):
+    assert calls_of([profiles[0], read(page_of(0, 2, window_s=1.0))]) is None
+
+
+def line_of(**told):
+    return zstandard.compress(json.dumps(told).encode() + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"no frame", "damaged"),
+        (line_of(format=1), "damaged"),
+        (line_of(format=2, rows=0, left_out={}), "another version"),
+        (zstandard.compress(b"[]\n"), "damaged"),
+    ],
+)
+def test_it_refuses_what_is_no_trace(data, reason):
+    with pytest.raises(NotATrace, match=reason):
+        from_bytes(data)
+
+
+def test_it_refuses_columns_of_another_length(profiles):
+    whole = zstandard.decompress(to_bytes(calls_of(profiles)))
+    with pytest.raises(NotATrace, match="length"):
+        from_bytes(zstandard.compress(whole[:-1]))
