@@ -1,0 +1,227 @@
+"""What ranks sent each other on their connections: from packets to one stream of bytes for each pair of ranks and direction.
+
+Which rank speaks at an end of a connection is what Open MPI says first on it (the handshake of its TCP transport). Of several
+connections of a pair the one with most bytes is followed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.packets import NO_FLOW, NO_TIME, REVERSE, SYN, TCP, PacketTable
+
+MOST_PACKETS: Final = 1 << 22
+"""Packets that are followed, in 33 bytes each; what comes later is not known."""
+_MOST_GAPS: Final = 256
+"""Bytes that never come, because the capture dropped them, leave gaps too."""
+_COLUMNS: Final = ("time_ns", "orig_len", "payload", "seq", "ack", "flow", "kind")
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one rank sent another, packets with payload by time: all arrays (n,), ``start`` and ``end`` count bytes of the stream.
+
+    ``lost_ns`` (m, 2): when bytes were missing at the receiver that had been sent, from where that can be seen to where they came;
+    one behind the other. ``ports``: the sender's host and the receiver's, keys of ``Wire.ports``.
+    """
+
+    time_ns: Int64
+    start: Int64
+    end: Int64
+    lost_ns: Int64
+    ports: tuple[tuple[int, str], tuple[int, str]]
+
+    def lost_until(self, time_ns: Int64) -> Int64:
+        """Nanoseconds before each time in which bytes were missing."""
+        begins, ends = self.lost_ns[:, 0], self.lost_ns[:, 1]
+        whole = np.concatenate([[0], np.cumsum(ends - begins)])
+        place = np.searchsorted(begins, time_ns, side="right")
+        last = np.maximum(place - 1, 0)
+        over: Int64 = np.maximum(ends[last] - time_ns, 0) if len(ends) else np.zeros(len(time_ns), np.int64)
+        return np.where(place > 0, whole[place] - over, 0).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Frames that a host sent or received on connections of ranks, by time: ``bytes_before`` has one entry more."""
+
+    time_ns: Int64
+    bytes_before: Int64
+
+    def between(self, after_ns: Int64, until_ns: Int64) -> Int64:
+        """Bytes on the wire with after < time <= until."""
+        first, behind = (np.searchsorted(self.time_ns, at, side="right") for at in (after_ns, until_ns))
+        carried: Int64 = self.bytes_before[np.maximum(first, behind)] - self.bytes_before[first]
+        return carried
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """All streams by (sender, receiver), and the ports of their hosts; nothing is known of what came after ``known_until_ns``."""
+
+    streams: Mapping[tuple[int, int], Stream]
+    ports: Mapping[tuple[int, str], Port]
+    known_until_ns: int
+
+
+class StreamAccumulator:
+    """Collects the packets between ranks over successive tables whose ``flow`` numbers mean the same."""
+
+    def __init__(self, most_packets: int = MOST_PACKETS) -> None:
+        self._left = most_packets
+        self._known_until_ns = np.iinfo(np.int64).max
+        self._ranks: dict[int, dict[int, tuple[int, int]]] = {}
+        self._pieces: dict[str, list[npt.NDArray[np.generic]]] = {name: [] for name in _COLUMNS}
+        self._endpoints = np.zeros((0, 4), np.uint16)
+
+    def update(self, table: PacketTable) -> None:
+        """Add the next packets."""
+        self._endpoints = table.flow_endpoints
+        for row, jobid, rank in table.btl_handshakes.tolist():
+            if table.flow[row] != NO_FLOW:
+                self._ranks.setdefault(int(table.flow[row]), {}).setdefault(int(table.kind[row]) >> 7, (jobid, rank))
+        of_ranks = np.isin(table.flow, np.fromiter(self._ranks, np.uint32, len(self._ranks)))
+        rows = np.flatnonzero(of_ranks & ((table.kind & TCP) > 0) & (table.time_ns != NO_TIME))
+        if len(rows) > self._left:
+            self._known_until_ns = min(self._known_until_ns, int(table.time_ns[rows[self._left]]))
+        rows = rows[(table.tcp_flags[rows] & SYN) == 0][: self._left]
+        self._left -= len(rows)
+        for name in _COLUMNS:
+            self._pieces[name].append(getattr(table, name)[rows])
+
+    def result(self) -> Wire:
+        """The streams of the MPI job with most handshakes."""
+        jobs = Counter(job for sides in self._ranks.values() for job, _ in sides.values())
+        job = jobs.most_common(1)[0][0] if jobs else -1
+        columns = {name: np.concatenate(pieces or [np.zeros(0, np.int64)]) for name, pieces in self._pieces.items()}
+        order = np.argsort(columns["time_ns"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
+        volume = np.bincount(columns["flow"].astype(np.int64), columns["payload"], minlength=len(self._endpoints))
+        chosen: dict[tuple[int, int], int] = {}
+        for flow, sides in self._ranks.items():
+            if len(sides) == 2 and {sides[0][0], sides[1][0]} == {job}:
+                pair = (min(sides[0][1], sides[1][1]), max(sides[0][1], sides[1][1]))
+                if volume[flow] >= volume[chosen.get(pair, flow)]:
+                    chosen[pair] = flow
+        streams: dict[tuple[int, int], Stream] = {}
+        for flow in chosen.values():
+            streams.update(self._both_ways(flow, columns))
+        return Wire(streams, self._ports(columns), int(self._known_until_ns))
+
+    def _both_ways(self, flow: int, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, int], Stream]:
+        sides = self._ranks[flow]
+        hosts = (int(self._endpoints[flow][0]), int(self._endpoints[flow][2]))
+        rows = np.flatnonzero(columns["flow"] == flow)
+        of_flow = {name: columns[name][rows].astype(np.int64) for name in _COLUMNS}
+        from_b = (of_flow["kind"] & REVERSE) > 0
+        found = {}
+        for side in (0, 1):
+            mine = {name: column[from_b == bool(side)] for name, column in of_flow.items()}
+            theirs = {name: column[from_b != bool(side)] for name, column in of_flow.items()}
+            ports = ((hosts[side], "out"), (hosts[1 - side], "in"))
+            if (mine["payload"] > 0).any():
+                found[sides[side][1], sides[1 - side][1]] = _stream(mine, theirs, ports)
+        return found
+
+    def _ports(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, str], Port]:
+        ends = self._endpoints.astype(np.int64)[columns["flow"].astype(np.int64)]
+        from_b = (columns["kind"].astype(np.int64) & REVERSE) > 0
+        ports = {}
+        for way, host in (
+            ("out", np.where(from_b, ends[:, 2], ends[:, 0])),
+            ("in", np.where(from_b, ends[:, 0], ends[:, 2])),
+        ):
+            for number in np.unique(host).tolist():
+                mine = host == number
+                carried = np.concatenate([[0], np.cumsum(columns["orig_len"][mine].astype(np.int64))])
+                ports[number, way] = Port(columns["time_ns"][mine].astype(np.int64), carried)
+        return ports
+
+
+def _stream(
+    mine: Mapping[str, Int64], theirs: Mapping[str, Int64], ports: tuple[tuple[int, str], tuple[int, str]]
+) -> Stream:
+    data = mine["payload"] > 0
+    seq, payload, time_ns = mine["seq"][data], mine["payload"][data], mine["time_ns"][data]
+    start = _unwrapped(seq, int(seq[0]))
+    header_bytes = theirs["orig_len"] - theirs["payload"]
+    shortest = int(header_bytes.min(initial=np.iinfo(np.int64).max))
+    answers = _Answers(theirs["time_ns"], _unwrapped(theirs["ack"], int(seq[0])), header_bytes, shortest)
+    lost_ns, new = _lost(time_ns, start, start + payload, answers)
+    return Stream(time_ns[new], start[new], (start + payload)[new], lost_ns, ports)
+
+
+def _unwrapped(numbers: Int64, base: int) -> Int64:
+    """Numbers of 32 bits as distances from ``base`` that go on beyond 32 bits."""
+    steps = np.diff(numbers, prepend=base).astype(np.uint32).astype(np.int32)
+    return np.cumsum(steps, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What the receiver said of a stream, by time: the first byte that it lacked, and how long its headers were."""
+
+    time_ns: Int64
+    lacking: Int64
+    header_bytes: Int64
+    shortest_header_bytes: int
+
+    def missed(self, first: int, last: int, seen_ns: int, again_ns: int) -> bool:
+        """Whether bytes that were captured at ``seen_ns`` and again at ``again_ns`` were lost behind the capture point the first time.
+
+        Else their acknowledgement was lost. Of bytes that it had already a receiver says so, in an option of its next header
+        (D-SACK, RFC 2883).
+        """
+        begin, end = np.searchsorted(self.time_ns, [seen_ns, again_ns])
+        told = self.lacking[begin:end]
+        if (told >= last).any() or (told == first).any():
+            return bool((told == first).any())
+        return bool(end < len(self.time_ns) and self.header_bytes[end] == self.shortest_header_bytes)
+
+
+def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """When bytes were missing (m, 2), none overlapping another; and which packets (n,) brought something.
+
+    Bytes that were lost before the capture point leave a gap that is filled later.
+    """
+    highest = np.maximum.accumulate(end)
+    before = np.concatenate([start[:1], highest[:-1]])
+    new = np.ones(len(start), np.bool_)
+    gaps: list[tuple[int, int, int]] = []
+    lost: list[tuple[int, int]] = []
+    for row in np.flatnonzero(start != before).tolist():
+        first, last, now = int(start[row]), int(end[row]), int(time_ns[row])
+        if first > before[row]:
+            gaps = [*gaps[-_MOST_GAPS:], (int(before[row]), first, now)]
+        elif filled := [gap for gap in gaps if gap[0] < last and first < gap[1]]:
+            lost.append((min(opened for _, _, opened in filled), now))
+            gaps = [gap for gap in gaps if gap not in filled] + _left(filled, first, last)
+        else:
+            seen = int(time_ns[np.searchsorted(highest, first, side="right")])
+            new[row] = last > before[row] or answers.missed(first, last, seen, now)
+            if new[row]:
+                lost.append((seen, now))
+    return _united(lost), new
+
+
+def _left(gaps: Iterable[tuple[int, int, int]], first: int, last: int) -> list[tuple[int, int, int]]:
+    """What remains of gaps (from, to, when opened) where the bytes ``first`` to ``last`` have come."""
+    pieces = [piece for low, high, opened in gaps for piece in ((low, first, opened), (last, high, opened))]
+    return [piece for piece in pieces if piece[0] < piece[1]]
+
+
+def _united(spans: list[tuple[int, int]]) -> Int64:
+    whole: list[list[int]] = []
+    for begin, end in sorted(spans):
+        if whole and begin <= whole[-1][1]:
+            whole[-1][1] = max(whole[-1][1], end)
+        else:
+            whole.append([begin, end])
+    return np.array(whole, np.int64).reshape(-1, 2)

@@ -1,0 +1,256 @@
+"""Why ranks waited: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
+
+A wait is over when its last bytes have come. Who sent them is whom the call names, else the rank whose packet came last. Between
+two packets of that stream the wait is split at the moment at which the sender handed over the bytes of the second: before it the
+sender was late; after it bytes were missing (a loss), or on their way, of which the link took what it needs for the frames that it
+carried. What follows on the last packet is the receiver's.
+
+Which bytes belong to which message follows from the order: a message begins behind all that was on the wire when its call began,
+and behind the message before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.mpi.calls import Calls
+from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.streams import Int64, Stream, Wire
+
+CAUSES: Final = ("late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown")
+LONG_WAIT_NS: Final = 50_000
+SILENCE_NS: Final = 190_000_000
+"""Nobody who has data is silent for so long, unless what was sent is lost: the shortest retransmission timer of Linux is 200 ms."""
+EAGER_BYTES: Final = 65_536
+"""Open MPI hands messages up to here to the kernel as a whole; longer ones wait for the receiver."""
+HEADER_BYTES: Final = 22
+"""What Open MPI's TCP transport puts before a message at least."""
+_SLACK_BYTES: Final = 512
+_NEVER: Final = np.iinfo(np.int64).min // 4
+
+_RECEIVES: Final = ("Recv", "Probe")
+"""Their peer is the sender."""
+_WAITS: Final = (
+    *_RECEIVES,
+    "Mprobe",
+    "Mrecv",
+    "Sendrecv",
+    "Sendrecv_replace",
+    "Wait",
+    "Waitall",
+    "Waitany",
+    "Waitsome",
+)
+_NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
+_SENDS: Final = [
+    n for n, f in enumerate(FUNCTIONS) if f.bytes.startswith(("message", "start 0")) and f.kind == "point-to-point"
+]
+_TO_ALL: Final = [
+    n
+    for n, f in enumerate(FUNCTIONS)
+    if f.kind in ("collective", "synchronisation", "one-sided", "input/output") or f.name == "Startall"
+]
+"""Calls that may send to anyone, how much is not known."""
+
+NO_PEER: Final = "no packet of another rank came while the rank waited"
+NO_STREAM: Final = "no connection between these ranks is in the capture"
+NOT_KEPT: Final = "the sender's calls of that time are not in its trace"
+NOT_OURS: Final = "the packets belong to no message of the program"
+SILENT: Final = "nothing was sent for long though a large message was under way"
+NOT_FOLLOWED: Final = "the capture has more packets than are followed"
+
+
+@dataclass(frozen=True, slots=True)
+class PairWaits:
+    """How long ``receiver`` waited for ``sender`` (-1: not known for whom): ``seconds`` by cause, in the order of CAUSES."""
+
+    sender: int
+    receiver: int
+    waits: int
+    seconds: tuple[float, ...]
+
+    @property
+    def whole_s(self) -> float:
+        return sum(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """By pair, the longest first; ``unknown_s``: why seconds are not explained."""
+
+    pairs: tuple[PairWaits, ...]
+    unknown_s: Mapping[str, float]
+
+    @property
+    def whole_s(self) -> float:
+        return sum(pair.whole_s for pair in self.pairs)
+
+    def share(self, cause: str) -> float:
+        """Of all waiting time; 0 where nobody waited."""
+        return sum(pair.seconds[CAUSES.index(cause)] for pair in self.pairs) / self.whole_s if self.pairs else 0.0
+
+
+def explained(calls: Calls, wire: Wire, link_rate_bps: float | None = None, long_ns: int = LONG_WAIT_NS) -> Waits:
+    """Explain every wait of at least ``long_ns``. ``link_rate_bps``: of every host's link; without it nothing is at line rate."""
+    sums = _Sums()
+    of_waits = np.isin(calls.rows["function"], [_NUMBERS[name] for name in _WAITS])
+    for receiver in np.unique(calls.rows["rank"]).tolist():
+        own = calls.of(receiver)[of_waits[calls.rows["rank"] == receiver]]
+        own = own[own["ended_ns"] - own["began_ns"] >= long_ns]
+        senders = _senders(own, receiver, wire)
+        for sender in np.unique(senders).tolist():
+            waits = own[senders == sender]
+            stream = wire.streams.get((sender, receiver))
+            if stream is None:
+                sums.unexplained(sender, receiver, waits, NO_PEER if sender < 0 else NO_STREAM)
+                continue
+            followed = waits["ended_ns"] <= wire.known_until_ns
+            sums.unexplained(sender, receiver, waits[~followed], NOT_FOLLOWED)
+            _explain(sums, _Pair(calls, wire, stream, sender, receiver, link_rate_bps), waits[followed])
+    return sums.result()
+
+
+def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire) -> Int64:
+    """Whom each wait waits for: named by the call, else the rank whose packet came last within it; -1 where none came."""
+    streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
+    senders = np.full(len(waits), -1, np.int64)
+    if streams:
+        times = np.concatenate([stream.time_ns for stream in streams.values()])
+        peers = np.repeat(list(streams), [len(stream.time_ns) for stream in streams.values()])
+        order = np.argsort(times, kind="stable")
+        last = np.searchsorted(times[order], waits["ended_ns"], side="right") - 1
+        within = (last >= 0) & (times[order][last] > waits["began_ns"])
+        senders = np.where(within, peers[order][last], -1)
+    named = np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES]) & (waits["peer"] >= 0)
+    return np.where(named, waits["peer"], senders).astype(np.int64)
+
+
+class _Sums:
+    """Nanoseconds by pair and cause while they are gathered."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        self._waits: dict[tuple[int, int], int] = {}
+        self._unknown: dict[str, float] = {}
+
+    def add(self, sender: int, receiver: int, waits: int, by_cause: npt.NDArray[np.float64]) -> None:
+        pair = (sender, receiver)
+        self._pairs[pair] = self._pairs.get(pair, np.zeros(len(CAUSES))) + by_cause
+        self._waits[pair] = self._waits.get(pair, 0) + waits
+
+    def why(self, reason: str, ns: float) -> None:
+        if ns > 0:
+            self._unknown[reason] = self._unknown.get(reason, 0.0) + ns
+
+    def unexplained(self, sender: int, receiver: int, waits: npt.NDArray[np.void], reason: str) -> None:
+        if len(waits):
+            by_cause = np.zeros(len(CAUSES))
+            by_cause[-1] = float((waits["ended_ns"] - waits["began_ns"]).sum())
+            self.add(sender, receiver, len(waits), by_cause)
+            self.why(reason, by_cause[-1])
+
+    def result(self) -> Waits:
+        pairs = [PairWaits(*pair, self._waits[pair], tuple((ns / 1e9).tolist())) for pair, ns in self._pairs.items()]
+        return Waits(
+            tuple(sorted(pairs, key=lambda pair: -pair.whole_s)),
+            {reason: ns / 1e9 for reason, ns in sorted(self._unknown.items(), key=lambda item: -item[1])},
+        )
+
+
+class _Pair:
+    """A stream, and for each of its packets when the sender handed over its last byte."""
+
+    def __init__(
+        self, calls: Calls, wire: Wire, stream: Stream, sender: int, receiver: int, rate_bps: float | None
+    ) -> None:
+        self.sender, self.receiver, self.stream = sender, receiver, stream
+        self._ports = [wire.ports[port] for port in stream.ports]
+        self._rate_bps = rate_bps
+        own = calls.of(sender)
+        to_all = np.isin(own["function"], _TO_ALL)
+        own = own[to_all | (np.isin(own["function"], _SENDS) & (own["peer"] == receiver))]
+        to_all = np.isin(own["function"], _TO_ALL)
+        size = np.where(to_all, 0, own["bytes"] + HEADER_BYTES)
+        queued = np.cumsum(size) - size
+        highest = np.concatenate([[0], np.maximum.accumulate(stream.end)])
+        on_wire = highest[np.searchsorted(stream.time_ns, own["began_ns"])]
+        begins = queued + np.maximum.accumulate(on_wire - queued) if len(own) else queued
+        message = np.searchsorted(begins, stream.end - 1, side="right") - 1
+        self.kept = message >= 0
+        at = np.maximum(message, 0)
+        none = np.zeros(len(message), np.int64)
+        self.handed_ns = np.where(self.kept, own["began_ns"][at], _NEVER) if len(own) else none + _NEVER
+        alone = begins == on_wire
+        fits = begins + size + _SLACK_BYTES + size // 64
+        self.ours = ~alone[at] | to_all[at] | (stream.end <= fits[at]) if len(own) else none > 0
+        self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at] if len(own) else none > 0
+        self.returned_ns = own["ended_ns"][at] if len(own) else none
+
+    def pieces(
+        self, rows: Int64, after_ns: Int64
+    ) -> tuple[npt.NDArray[np.float64], dict[str, npt.NDArray[np.float64]]]:
+        """By cause the time between ``after_ns`` and the packets ``rows``, shape (rows, causes), and what of it is unknown, why."""
+        until = self.stream.time_ns[rows]
+        handed = np.clip(self.handed_ns[rows], after_ns, until)
+        lost = self.stream.lost_until
+        lost_before, lost_after = lost(handed) - lost(after_ns), lost(until) - lost(handed)
+        late, left = handed - after_ns - lost_before, until - handed - lost_after
+        missing = lost_before + lost_after
+        quiet_since = np.maximum(self.handed_ns[rows], self.stream.time_ns[np.maximum(rows - 1, 0)])
+        silent = until - np.where(rows > 0, quiet_since, self.handed_ns[rows]) >= SILENCE_NS
+        sent_whole = self.eager[rows] & (self.returned_ns[rows] <= until - SILENCE_NS)
+        missing = missing + np.where(silent & sent_whole, left, 0)
+        stuck = np.where(silent & ~sent_whole, left, 0)
+        left = np.where(silent, 0, left)
+        at_rate = self._at_line_rate(handed, until, left)
+        by_cause = np.stack([late, at_rate, left - at_rate, missing, 0 * late, stuck], axis=1).astype(np.float64)
+        strange = {
+            NOT_KEPT: ~self.kept[rows],
+            NOT_OURS: self.kept[rows] & ~self.ours[rows],
+        }
+        reasons = {SILENT: by_cause[:, -1] * (self.kept & self.ours)[rows]}
+        for reason, which in strange.items():
+            whole = np.where(which, by_cause[:, [0, 1, 2, 5]].sum(axis=1), 0.0)
+            by_cause[which, 0] = by_cause[which, 1] = by_cause[which, 2] = 0.0
+            by_cause[:, -1] = np.where(which, whole, by_cause[:, -1])
+            reasons[reason] = whole
+        return by_cause, reasons
+
+    def _at_line_rate(self, after_ns: Int64, until_ns: Int64, most_ns: Int64) -> npt.NDArray[np.float64]:
+        if self._rate_bps is None:
+            return np.zeros(len(after_ns))
+        carried = np.max([port.between(after_ns, until_ns) for port in self._ports], axis=0)
+        at_rate: npt.NDArray[np.float64] = np.minimum(most_ns, 8e9 * carried / self._rate_bps)
+        return at_rate
+
+
+def _explain(sums: _Sums, pair: _Pair, waits: npt.NDArray[np.void]) -> None:
+    """Add up a pair's waits: the first piece of each is cut where the wait began, the others are whole."""
+    if not len(waits):
+        return
+    times = pair.stream.time_ns
+    first = np.searchsorted(times, waits["began_ns"], side="right")
+    behind = np.searchsorted(times, waits["ended_ns"], side="right")
+    any_came = behind > first
+    all_rows = np.arange(len(times))
+    whole, why_whole = pair.pieces(all_rows, times[np.maximum(all_rows - 1, 0)])
+    cut, why_cut = pair.pieces(first[any_came], waits["began_ns"][any_came])
+    by_cause = cut.sum(axis=0) + _between(whole, first[any_came] + 1, behind[any_came]).sum(axis=0)
+    last_came = np.where(any_came, times[np.maximum(behind - 1, 0)], waits["began_ns"])
+    by_cause[CAUSES.index("receiver")] += float((waits["ended_ns"] - last_came).sum())
+    for reason, ns in why_cut.items():
+        rest = _between(why_whole[reason][:, None], first[any_came] + 1, behind[any_came])
+        sums.why(reason, float(ns.sum() + rest.sum()))
+    sums.add(pair.sender, pair.receiver, len(waits), by_cause)
+
+
+def _between(values: npt.NDArray[np.float64], first: Int64, behind: Int64) -> npt.NDArray[np.float64]:
+    """The sum of the rows from ``first`` to before ``behind`` of each, shape (len(first), columns)."""
+    before = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    summed: npt.NDArray[np.float64] = before[np.maximum(first, behind)] - before[first]
+    return summed

@@ -1,0 +1,90 @@
+"""Two ranks with one connection: their calls and their packets, written down by hand. Times in ms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.mpi.calls import CALL, Calls
+from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.streams import StreamAccumulator
+from analysis.mpi.waits import CAUSES, HEADER_BYTES, explained
+from tests.analysis.segments import Segment, slices, table_of
+
+MS = 1_000_000
+EPOCH = 1_700_000_000_000_000_000
+GREETING_BYTES = 24
+NUMBERS = {function.name: number for number, function in enumerate(FUNCTIONS)}
+
+
+class Scene:
+    """Rank 0 and rank 1; each begins its stream with its handshake at 0 ms."""
+
+    def __init__(self, greeted: bool = True):
+        self._calls = []
+        self._at = [0, 0]
+        self._segments = []
+        self._handshakes = greeted
+        for side in (0, 1):
+            self.data(0, side, GREETING_BYTES - HEADER_BYTES)
+
+    def call(self, rank, name, began, ended, peer=-1, size=0):
+        row = (rank, NUMBERS[name], peer, size, EPOCH + int(began * MS), EPOCH + int(ended * MS))
+        self._calls.append(np.array(row, CALL))
+        return self
+
+    def data(self, at, rank, size, *, place=None, ack=None):
+        """A packet with the bytes of a message and its header; ``place``: not what comes next, but these bytes of the stream."""
+        payload = size + HEADER_BYTES
+        start = self._at[rank] if place is None else place
+        self._at[rank] = max(self._at[rank], start + payload)
+        self._segments.append(
+            Segment(
+                EPOCH + int(at * MS),
+                rank,
+                1000 + start,
+                1000 + (self._at[1 - rank] if ack is None else ack),
+                payload=payload,
+            )
+        )
+        return self
+
+    def lose(self, rank, size):
+        """Bytes that the capture never sees; returns their place."""
+        place = self._at[rank]
+        self._at[rank] += size + HEADER_BYTES
+        return place
+
+    def ack(self, at, rank, number):
+        self._segments.append(Segment(EPOCH + int(at * MS), rank, 1000 + self._at[rank], 1000 + number))
+        return self
+
+    def end_of(self, rank):
+        return self._at[rank]
+
+    @property
+    def calls(self):
+        rows = np.array(self._calls, CALL)
+        return Calls(rows[np.lexsort((rows["began_ns"], rows["rank"]))], {0: 0, 1: 0})
+
+    def table(self):
+        segments = sorted(self._segments, key=lambda segment: segment.time_ns)
+        return table_of(segments, handshakes=[(0, 7, 0), (1, 7, 1)] if self._handshakes else [])
+
+    def wire(self, **bounds):
+        packets = StreamAccumulator(**bounds)
+        packets.update(self.table())
+        return packets.result()
+
+    def explained(self, **asked):
+        return explained(self.calls, self.wire(), **asked)
+
+    def causes(self, **asked):
+        """Milliseconds by cause of the only pair, without those that are zero."""
+        (pair,) = self.explained(**asked).pairs
+        return {name: round(1e3 * s, 6) for name, s in zip(CAUSES, pair.seconds, strict=True) if s}
+
+    def wire_of_pieces(self, cuts):
+        packets = StreamAccumulator()
+        for piece in slices(self.table(), cuts):
+            packets.update(piece)
+        return packets.result()
