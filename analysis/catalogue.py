@@ -53,6 +53,7 @@ def _section(section: Section, rows: Iterable[Row], headline: tuple[str, ...] = 
 
 _RUSAGE = "getrusage(2) of every rank, summed by the launcher's wrapper"
 _INSIDE = "every rank's calls, by a library loaded into it"
+_CALLS = "every rank's calls (profile: trace) and the packets between the ranks"
 _POP = "POP efficiencies, co-design.pop-coe.eu/metrics"
 _WIRE = "frames of the capture, original length"
 _CHAIN = "time stamps and lengths of TCP data, handshakes"
@@ -102,6 +103,17 @@ _MPI: Final[list[Row]] = [
     ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program asked.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "What each rank handed over to collectives: counts x size of the type.", _INSIDE),
     ("mpi_profile_cost_share", "Cost of counting", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "256 empty calls per rank"),
+    ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives and waits of at least 50 us / windows of all ranks.", _CALLS),
+    ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, of the time in long waits; the first of six shares that add up to 1.", _CALLS),
+    ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),
+    ("mpi_wait_under_way_share", "Waits for data under way", SHARE, "neutral", "Handed over and not arrived while the link was not full (latency, round trips; on links of unknown rate all of the transfer), of the time in long waits.", _CALLS),
+    ("mpi_wait_retransmission_share", "Waits for lost packets", SHARE, "lower", "While bytes were missing that had been sent, of the time in long waits.", _CALLS),
+    ("mpi_wait_receiver_share", "Waits after the last packet", SHARE, "neutral", "From the last packet to the end of the call: the receiver, or its core; of the time in long waits.", _CALLS),
+    ("mpi_wait_unknown_share", "Waits not explained", SHARE, "lower", "Of the time in long waits; the reasons stand on the trial's page.", _CALLS),
+    ("mpi_waiting_rank", "Rank that waits longest", "1", "neutral", "Number of the rank with the largest share of its window in long waits.", _CALLS),
+    ("mpi_waiting_rank_share", "Long waits of that rank", SHARE, "lower", "Its long waits / its window.", _CALLS),
+    ("mpi_waited_for_rank", "Rank that it waits for", "1", "neutral", "Number of the rank whose late sending costs the rank that waits longest most.", _CALLS),
+    ("mpi_waited_for_share", "Because that rank sends late", SHARE, "neutral", "Until that rank's calls began, of the longest waiting rank's long waits.", _CALLS),
 ]
 
 _VOLUME: Final[list[Row]] = [

@@ -31,6 +31,8 @@ EAGER_BYTES: Final = 65_536
 HEADER_BYTES: Final = 22
 """What Open MPI's TCP transport puts before a message at least."""
 _SLACK_BYTES: Final = 512
+CLOCKS_APART_NS: Final = 20_000
+"""A call's start, by the processor's counter, may seem to be later than its first packet: 1 to 2 us were seen."""
 _NEVER: Final = np.iinfo(np.int64).min // 4
 
 _RECEIVES: Final = ("Recv", "Probe")
@@ -178,7 +180,7 @@ class _Pair:
         size = np.where(to_all, 0, own["bytes"] + HEADER_BYTES)
         queued = np.cumsum(size) - size
         highest = np.concatenate([[0], np.maximum.accumulate(stream.end)])
-        on_wire = highest[np.searchsorted(stream.time_ns, own["began_ns"])]
+        on_wire = highest[np.searchsorted(stream.time_ns, own["began_ns"] - CLOCKS_APART_NS)]
         begins = queued + np.maximum.accumulate(on_wire - queued) if len(own) else queued
         message = np.searchsorted(begins, stream.end - 1, side="right") - 1
         self.kept = message >= 0

@@ -36,6 +36,7 @@ from workers.trial.failure import with_output
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 from workers.trial.unseen_messages import why_unseen
+from workers.trial.waits import NO_CALLS, NO_TRACE, OTHER_CLOCKS, Explained, absent, explain_waits
 
 _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
@@ -87,16 +88,17 @@ def _shorten_output(run: TrialRun) -> None:
 
 def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
+    of_waits, no_waits, waits = _waits(run, measured)
     of_the_run = {
         **run_metrics(measured.elapsed_s, measured.usages, run.ranks),
         **run.workload.outside_its_work(measured.elapsed_s, parsed.figures),
     }
     return TrialResult(
         measurements={
-            "all": {**of_the_run, **measured.inside.metrics, **packets.metrics, **parsed.figures},
+            "all": {**of_the_run, **measured.inside.metrics, **of_waits, **packets.metrics, **parsed.figures},
             "mpi": packets.mpi_metrics,
         },
-        not_available={**measured.inside.not_available, **packets.not_available},
+        not_available={**no_waits, **measured.inside.not_available, **packets.not_available},
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons or measured.disturbances else ""),
         trust_reasons=(*measured.link_reasons, *measured.disturbances, *packets.reasons),
         environment=measured.environment,
@@ -107,7 +109,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             **({"not_recorded": list(measured.not_recorded)} if measured.not_recorded else {}),
             **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),
         },
-        artifacts=_keep_files(run, measured),
+        artifacts=_keep_files(run, measured, waits),
         tables=parsed.tables,
     )
 
@@ -223,7 +225,23 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
         return None
 
 
-def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
+def _waits(run: TrialRun, measured: Measured) -> Explained:
+    """Why the ranks waited, where they kept their calls and a capture of one clock with them holds what they sent."""
+    inside = measured.inside
+    if run.spec.profile != "trace":
+        return absent(NO_TRACE)
+    if inside.calls is None or inside.tables is None:
+        return absent(NO_CALLS)
+    if measured.capture_file is None:
+        return absent(measured.no_capture)
+    if run.trial.cluster is None or not run.trial.cluster.traits.on_this_machine:
+        return absent(OTHER_CLOCKS)
+    windows_s = {row["rank"]: row["window_s"] for row in inside.tables["ranks"]}
+    rate_bps = _rate_of_every_host(run.launcher_kind, run.link)
+    return explain_waits(inside.calls, measured.capture_file, windows_s=windows_s, link_rate_bps=rate_bps)
+
+
+def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:
     """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
     plain_files.write(samples, json.dumps(shares(measured.samples)).encode())
@@ -235,7 +253,8 @@ def _keep_files(run: TrialRun, measured: Measured) -> list[Artifact]:
         ("other", ranks),
     ]
     if measured.inside.tables is not None:
-        write_analysis(run.directory / MPI_PROFILE_NAME, dict(measured.inside.tables))
+        explained = {} if waits is None else {"waits": waits}
+        write_analysis(run.directory / MPI_PROFILE_NAME, {**measured.inside.tables, **explained})
         files.append(("other", run.directory / MPI_PROFILE_NAME))
     if measured.inside.calls is not None:
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))

@@ -92,6 +92,16 @@ def test_a_wait_without_a_name_is_for_the_rank_whose_packet_came_last():
     assert scene.causes() == {"late_sender": 40, "under_way": 10}
 
 
+def test_a_call_whose_clock_is_a_little_late_sent_its_packet_all_the_same():
+    scene = Scene()
+    for number in range(3):
+        at = 10 + 20 * number
+        scene.call(1, "Recv", at - 10, at + 0.1, peer=0).call(0, "Send", at + 0.002, at + 0.05, peer=1, size=100)
+        scene.data(at, 0, 100)
+    causes = scene.causes()
+    assert causes == {"late_sender": 30, "receiver": pytest.approx(0.3)}
+
+
 def test_short_waits_and_calls_that_send_are_left_out():
     scene = Scene().call(1, "Recv", 10, 10.04, peer=0).call(0, "Send", 1, 100, peer=1, size=100).data(10, 0, 100)
     assert scene.explained().pairs == ()

@@ -1,0 +1,52 @@
+"""Explained waits as metrics of the catalogue, and as the plain data that is kept with the trial. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from analysis.mpi.waits import CAUSES, LONG_WAIT_NS, Waits
+
+MOST_PAIRS: Final = 2_000
+"""Pairs of ranks in the table, those that waited longest first."""
+SHARE_METRICS: Final = {cause: f"mpi_wait_{cause}_share" for cause in CAUSES}
+OF_ONE_RANK: Final = ("mpi_waiting_rank", "mpi_waiting_rank_share", "mpi_waited_for_rank", "mpi_waited_for_share")
+METRICS: Final = ("mpi_wait_share", *SHARE_METRICS.values(), *OF_ONE_RANK)
+NOBODY_WAITED: Final = "no rank waited so long in a receive that the wait was explained"
+
+
+def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the metrics of a trial's waits, and why others are absent.
+
+    ``windows_s``: of every rank, seconds from MPI_Init to MPI_Finalize.
+    """
+    found = {"mpi_wait_share": waits.whole_s / sum(windows_s.values())}
+    if not waits.pairs:
+        return found, dict.fromkeys(METRICS[1:], NOBODY_WAITED)
+    found |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
+    waited_s: dict[int, float] = defaultdict(float)
+    for pair in waits.pairs:
+        waited_s[pair.receiver] += pair.whole_s
+    rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
+    late = CAUSES.index("late_sender")
+    latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
+    found |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
+    if not latest.seconds[late]:
+        return found, dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
+    found |= {
+        "mpi_waited_for_rank": float(latest.sender),
+        "mpi_waited_for_share": latest.seconds[late] / waited_s[rank],
+    }
+    return found, {}
+
+
+def table(waits: Waits) -> dict[str, Any]:
+    """Return what is kept: pairs as [sender, receiver, waits, seconds of each cause], a sender of -1 is not known."""
+    return {
+        "causes": list(CAUSES),
+        "long_wait_s": LONG_WAIT_NS / 1e9,
+        "pairs": [[pair.sender, pair.receiver, pair.waits, *pair.seconds] for pair in waits.pairs[:MOST_PAIRS]],
+        "pairs_left_out": max(0, len(waits.pairs) - MOST_PAIRS),
+        "unknown_s": dict(waits.unknown_s),
+    }
