@@ -1,4 +1,4 @@
-"""The Celery application. Tasks live in workers/tasks.py."""
+"""The Celery application. Tasks live in workers/tasks.py and dashboard/background/tasks.py."""
 
 import os
 from typing import Any
@@ -15,7 +15,7 @@ _worker_pid = 0
 
 app = Celery("rankwire")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["workers"])
+app.autodiscover_tasks(["workers", "dashboard.background"])
 
 
 @setup_logging.connect
@@ -43,4 +43,5 @@ def remember_worker(**_: Any) -> None:
 @beat_embedded_init.connect
 def die_with_worker(**_: Any) -> None:
     """A killed worker would leave its pool and beat running: a trial that nobody watches, a second scheduler."""
-    die_with_parent(_worker_pid)
+    if os.getpid() != _worker_pid:  # a worker without a pool is its own and only process
+        die_with_parent(_worker_pid)

@@ -1,4 +1,4 @@
-"""`script/server`: the embedded services, the web server and one worker, until Ctrl-C or SIGTERM."""
+"""`script/server`: the embedded services, the web server and the workers, until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from config.supervisor import (
     Interrupted,
     Program,
     Supervisor,
+    background_worker,
     child_environment,
     interrupt_on_stop_signals,
     manage,
@@ -61,6 +62,7 @@ def serve(host: str, port: int, *, demo: bool) -> None:
         with Supervisor(installation, environment) as supervisor:
             supervisor.start(_web(installation.var, listener))
             supervisor.ensure_worker()
+            supervisor.start(background_worker(installation.var))
             _await_answer(listener, installation.var)
             print(banner(listener, installation.var), flush=True)
             supervisor.watch(lambda: False)

@@ -56,6 +56,10 @@ TRIAL_USER = ENVIRONMENT.integer("RANKWIRE_TRIAL_UID", 65530, least=1)  # of pro
 TRIAL_PROCESSES = ENVIRONMENT.integer("RANKWIRE_TRIAL_PROCESSES", 4096, least=64)
 TRIAL_MEMORY_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_MEMORY_MIB", 0) << 20  # 0 is most of the machine's
 TRIAL_DISK_BYTES = ENVIRONMENT.integer("RANKWIRE_TRIAL_DISK_MIB", 16 << 10, least=1) << 20
+DIRECT_EXPORT_ROWS = ENVIRONMENT.integer(
+    "RANKWIRE_DIRECT_EXPORT_ROWS", 5000
+)  # larger tables are made in the background
+EXPORT_DAYS = ENVIRONMENT.integer("RANKWIRE_EXPORT_DAYS", 3, least=1)  # that such a file is kept
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [
@@ -297,6 +301,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"
+# What people wait for must not wait for trials: a worker of its own takes it.
+CELERY_TASK_ROUTES = {"dashboard.background.*": {"queue": "background"}}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
 CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)

@@ -152,6 +152,27 @@ class Supervisor:
         self._launch(program)
 
 
+def background_worker(var: Path) -> Program:
+    """The worker of what people wait for, exports and changes of many trials: one process, which gives way to trials."""
+    argv = [
+        "nice",
+        "-n",
+        "10",
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "config",
+        "worker",
+        "--pool=solo",
+        "--loglevel=INFO",
+    ]
+    argv += ["--queues=background", "--without-mingle", "--without-gossip", "--hostname=background@%h"]
+    # What it leaves undone is taken up again by the next one.
+    ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]
+    return Program(name="background", argv=argv, log=var / "log" / "background.log", stop_ladder=ladder)
+
+
 def _worker(var: Path) -> Program:
     argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--beat", "--loglevel=INFO"]
     argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]

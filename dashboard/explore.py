@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db.models import QuerySet
-from django.http import QueryDict, StreamingHttpResponse
+from django.http import QueryDict
 
 from analysis.catalogue import METRICS
-from dashboard import seats
 from dashboard.charts import MOST_SERIES
 from dashboard.charts.panel import Chart
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
@@ -22,8 +21,7 @@ from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
-from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, swept
-from experiments.selectors.explorer_export import FORMATS, columns, rows
+from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot
 from experiments.selectors.explorer_query import Query
 from experiments.spec.parameters import known_parameters
 
@@ -248,29 +246,3 @@ def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
         }
         for cell in pivoted.cells
     ]
-
-
-def exported(user: Any, question: Question, form: str) -> StreamingHttpResponse:
-    """Stream the whole table. Raise Busy while others are made for ``user``."""
-    taken = seats.take(user, "export")
-    try:
-        return _exported(question, form, taken)
-    except BaseException:
-        taken.leave()
-        raise
-
-
-def _exported(question: Question, form: str, taken: seats.Seat) -> StreamingHttpResponse:
-    matching, look = table_of(question), question.look
-    parameters = ["hosts", "ranks", *(name for name in _swept_anywhere(matching) if name not in ("hosts", "ranks"))]
-    content_type, write = FORMATS[form]
-    body = write(rows(matching, parameters, look.columns, question.query.scope), columns(parameters, look.columns))
-    response = StreamingHttpResponse(seats.Seated(body, taken), content_type=content_type)
-    response["Content-Disposition"] = f'attachment; filename="rankwire-explore.{form}"'
-    return response
-
-
-def _swept_anywhere(matching: Any) -> list[str]:
-    """Every parameter that an experiment of the table sweeps; one configuration stands for each experiment."""
-    first = matching.order_by("experiment_id", "pk").distinct("experiment_id")
-    return swept(first)

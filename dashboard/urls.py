@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from dashboard.pages import (
+    background,
     change,
     cluster,
     clusters,
@@ -65,6 +66,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", compare.page, name="compare"),
     path("explore/", explore.explore, name="explore"),
     path("explore/export.<str:form>", explore.export, name="explore-export"),
+    path("tasks/", background.tasks, name="tasks"),
+    path("tasks/<int:pk>/", background.task, name="task"),
+    path("tasks/<int:pk>/file", background.file, name="task-file"),
+    path("tasks/<int:pk>/forget/", background.forget, name="task-forget"),
     path("explore/views/", explore.save_view, name="explore-save"),
     path("explore/views/<int:pk>/", explore.view, name="explore-view"),
     path("explore/views/<int:pk>/delete/", explore.delete_view, name="explore-delete"),

@@ -55,6 +55,19 @@ def bear(user: Any, token: ApiToken) -> Any:
     return user
 
 
+def only_project(user: Any) -> int | None:
+    """Return the key of the project that the token of ``user`` is limited to; None where there is no such limit."""
+    token = _token(user)
+    return None if token is None else token.project_id
+
+
+def limited_to(user: Any, project: int | None) -> Any:
+    """Return ``user`` as one whose token is for this project alone (None: for all), for work that goes on after the request."""
+    return (
+        user if project is None else bear(user, ApiToken(user=user, scope=ApiToken.Scope.MAINTAIN, project_id=project))
+    )
+
+
 def _token(user: Any) -> ApiToken | None:
     return getattr(user, "token", None)
 

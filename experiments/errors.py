@@ -7,6 +7,7 @@ RepositoryError
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
 ├── LastMaintainer     nobody would be left who can give roles in a project
+├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
@@ -73,6 +74,10 @@ class CannotExplore(RepositoryError):
     def __init__(self, sentence: str, *, field: str = "") -> None:
         self.field = field
         super().__init__(sentence)
+
+
+class TooMuchAtOnce(RepositoryError):
+    """As many tasks of a person wait or run as may."""
 
 
 class StaleTrial(RepositoryError):

@@ -16,12 +16,14 @@ from redis.exceptions import RedisError
 log = structlog.get_logger()
 
 
-def is_heard(app: Celery) -> bool:
-    """Return whether nothing waits in the broker for a free worker process; True as well where the broker does not answer."""
+def is_heard(app: Celery, queue: str = "") -> bool:
+    """Return whether nothing waits in the broker for a free worker process, in ``queue`` or else that of trials; True as well where
+    the broker does not answer.
+    """
     pool: Any = app.pool  # its stubs take the method `channel` for an attribute
     try:
         with pool.acquire(block=True) as connection, connection.channel() as channel:
-            waiting: int = channel.queue_declare(app.conf.task_default_queue).message_count
+            waiting: int = channel.queue_declare(queue or app.conf.task_default_queue).message_count
     except (OperationalError, RedisError) as error:
         log.warning("broker_not_asked", reason=str(error))
         return True

@@ -26,6 +26,8 @@ from experiments.spec.yaml_lines import YamlDocument
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
+BACKGROUND: Final = "dashboard.background.tasks.work"
+"""Known by name alone: it is a room above that knows what people ask for."""
 
 log = structlog.get_logger()
 
@@ -176,10 +178,15 @@ def ring_all_waiting() -> None:
         _send(TEST, cluster_id)
 
 
-def _send(task: str, key: int) -> None:
+def ring_background() -> None:
+    """Tell the worker of what people wait for, once the transaction is committed, that something was asked."""
+    transaction.on_commit(lambda: _send(BACKGROUND))
+
+
+def _send(task: str, *keys: int) -> None:
     try:
         # By name: the task itself rings when it is done, so importing it here would close a circle.
-        current_app.send_task(task, args=[key], retry=False)
+        current_app.send_task(task, args=keys, retry=False)
     except (OperationalError, RedisError) as error:  # kombu lets Redis' own error through on a pooled connection
         # The trials are stored; the sweep rings again as soon as Redis answers.
-        log.warning("doorbell_not_rung", task=task, key=key, reason=str(error))
+        log.warning("doorbell_not_rung", task=task, keys=keys, reason=str(error))

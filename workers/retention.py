@@ -1,14 +1,20 @@
-"""Captures that are older than their time of retention go; what was measured from them stays."""
+"""Captures that are older than their time of retention go, and so do exports; what was measured stays."""
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
+from pathlib import Path
+from typing import Final
 
 import structlog
 from django.conf import settings
 from django.db.models.functions import Now
 
-from experiments.models import UNFINISHED, Artifact
+from experiments.models import UNFINISHED, Artifact, BackgroundTask
+
+_SETTLED_S: Final = 3600.0
+"""Younger files may be written just now."""
 
 log = structlog.get_logger()
 
@@ -26,3 +32,22 @@ def remove_old_captures() -> int:
     if removed:
         log.info("captures_removed", count=removed, older_than_days=settings.CAPTURE_RETENTION_DAYS)
     return removed
+
+
+def remove_old_exports() -> int:
+    """Forget what was asked for in the background and ended more than some days ago, with its file, and files that nobody knows of;
+    return how many were forgotten.
+    """
+    old = BackgroundTask.objects.filter(ended_at__lt=Now() - timedelta(days=settings.EXPORT_DAYS))
+    forgotten = 0
+    for task in old.iterator():
+        task.forget()
+        forgotten += 1
+    known = {str(key) for key in BackgroundTask.objects.values_list("pk", flat=True)}
+    for file in (Path(settings.VAR) / "exports").glob("*.*"):
+        # Its person was deleted, or whoever wrote it was ended.
+        if file.stem not in known and file.stat().st_mtime < time.time() - _SETTLED_S:
+            file.unlink(missing_ok=True)
+    if forgotten:
+        log.info("exports_removed", count=forgotten, older_than_days=settings.EXPORT_DAYS)
+    return forgotten

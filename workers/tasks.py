@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from celery import current_app, shared_task
 
-from experiments.models import Cluster
+from experiments.models import BackgroundTask, Cluster
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
 from workers.cluster_test import run as cluster_test
 from workers.trial import pipeline
+
+BACKGROUND_QUEUE: Final = "background"
 
 
 @shared_task(name=queue.WORK, ignore_result=True)
@@ -38,9 +42,15 @@ def sweep() -> None:
     reaper.reap()
     if backlog.is_heard(current_app):  # bells must not pile up behind a long trial
         queue.ring_all_waiting()
+    BackgroundTask.wake_silent()
+    if BackgroundTask.objects.filter(state=BackgroundTask.State.WAITING).exists() and backlog.is_heard(
+        current_app, BACKGROUND_QUEUE
+    ):
+        queue.ring_background()
 
 
 @shared_task(ignore_result=True)
 def remove_old_captures() -> None:
     """Once an hour: what retention allows no longer."""
     retention.remove_old_captures()
+    retention.remove_old_exports()

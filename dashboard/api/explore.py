@@ -14,11 +14,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
+from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import described, refuse_unknown
 from dashboard.api.trials import FileRenderer
-from dashboard.explore import AXES, NAMES, Question, ask, cells_as_data, exported
+from dashboard.background.exports import exported
+from dashboard.explore import AXES, NAMES, Question, ask, cells_as_data
 from dashboard.filters import ConfigurationFilter
 from experiments.errors import CannotExplore
+from experiments.models import BackgroundTask
 from experiments.selectors.explorer import counts, flagged, pivot
 from experiments.selectors.explorer_export import FORMATS
 
@@ -75,14 +78,23 @@ class ExploreExportView(APIView):
             (200, "text/csv"): OpenApiTypes.BINARY,
             (200, "application/json"): {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
             (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
+            202: BackgroundTaskSerializer,
             **schema.errors(400, 404, 429),
         },
     )
     def get(self, request: Request, form: str) -> Any:
-        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed."""
+        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed.
+
+        A large table is made in the background: 202 with the address of the task.
+        """
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
-        return exported(request.user, _question(request), form)
+        refuse_unknown(request, NAMES)
+        try:
+            made = exported(request.user, request._request.GET, form)
+        except CannotExplore as error:
+            raise ValidationError({error.field: [str(error)]}) from None
+        return accepted(made, request) if isinstance(made, BackgroundTask) else made
 
 
 def _question(request: Request) -> Question:

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.background import BackgroundTaskViewSet
 from dashboard.api.changes import ChangeViewSet
 from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
@@ -46,6 +47,7 @@ router.register("trials", TrialViewSet, basename="trial")
 router.register("predictions", PredictionViewSet, basename="prediction")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
+router.register("tasks", BackgroundTaskViewSet, basename="task")
 router.register("tokens", TokenViewSet, basename="token")
 
 app_name = "api"

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from analysis import numbers
+from dashboard.background.exports import exported
 from dashboard.charts import Scale
 from dashboard.explore import (
     ORDERS,
@@ -22,7 +23,6 @@ from dashboard.explore import (
     Question,
     ask,
     coloured,
-    exported,
     options,
     panels,
     panels_left_out,
@@ -31,7 +31,7 @@ from dashboard.explore import (
 from dashboard.labels import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
 from experiments.metrics import described
-from experiments.models import Measurement, SavedView
+from experiments.models import BackgroundTask, Measurement, SavedView
 from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
 from experiments.selectors.explorer_export import FORMATS
 
@@ -192,10 +192,11 @@ def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The whole table of the page, all its pages, as a file."""
+    """The whole table of the page, all its pages, as a file; a large one leads to the page that tells how far it is."""
     if form not in FORMATS:
         raise Http404
     try:
-        return exported(request.user, ask(request.user, request.GET), form)
+        made = exported(request.user, request.GET, form)
     except CannotExplore as error:
         return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)
+    return redirect(made) if isinstance(made, BackgroundTask) else made

@@ -2,6 +2,7 @@
 
 from experiments.models.access import ApiToken
 from experiments.models.artifact import Artifact
+from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
@@ -26,6 +27,7 @@ __all__ = [
     "UNFINISHED",
     "ApiToken",
     "Artifact",
+    "BackgroundTask",
     "Cluster",
     "ClusterTest",
     "Configuration",

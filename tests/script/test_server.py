@@ -46,6 +46,7 @@ def test_it_lets_the_admin_sign_in_and_keeps_everything_between_starts(start: Ca
     file = var / "admin-password"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE((var / "log").stat().st_mode) == 0o750
+    assert called(processes_of(var), "--queues=background"), "what people wait for has a worker of its own"
     password = file.read_text().strip()
     assert password not in server.output
     assert "/sign-out/" in sign_in(address(server), password)

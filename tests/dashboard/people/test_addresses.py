@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from experiments.models import ApiToken, Artifact, Experiment, Program, SavedView, ShareLink, Trial
+from dashboard.background.tasks import do
+from experiments.models import ApiToken, Artifact, BackgroundTask, Experiment, Program, SavedView, ShareLink, Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.dashboard.people.addresses import addresses, filled, methods, outcome
@@ -38,6 +39,8 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     prediction = factories.prediction(experiment)
     view = SavedView.objects.create(name="mine", owner=person)
     token, _ = ApiToken.issue(person, "laptop")
+    task = BackgroundTask.ask(person, BackgroundTask.Kind.EXPORT, {"query": "", "form": "csv"}, title="Table")
+    do(BackgroundTask.claim_next() or task)
     member = person.memberships.get()
     link, _ = ShareLink.issue([experiment], by=person, days=7)
     return {
@@ -56,6 +59,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "programs/": {"slug": "solver"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
+        "tasks/": {"pk": task.pk},
         "shared/": {"key": "wrong"},
         "shares/": {"pk": link.pk},
         "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},

@@ -1,0 +1,98 @@
+"""``/api/v1/tasks/``: what is done for the caller in the background, how far it is, and its file."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from django.http import FileResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from dashboard.api import schema
+from dashboard.api.filtering import PAGE, refuse_unknown
+from dashboard.api.trials import FileRenderer, Gone
+from dashboard.background.exports import filename, may_fetch
+from experiments.access import only_project
+from experiments.models import BackgroundTask
+
+
+class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
+    """One task; `file` is the address of what it made, once it is done."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:task-detail")
+    experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    file = serializers.SerializerMethodField()
+
+    class Meta:
+        model = BackgroundTask
+        fields: ClassVar = [
+            *("id", "url", "kind", "title", "state", "experiment", "done", "total", "message"),
+            *("asked_at", "begun_at", "ended_at", "file"),
+        ]
+        read_only_fields = fields
+
+    def get_file(self, task: BackgroundTask) -> str | None:
+        return reverse("api:task-file", [task.pk], request=self.context.get("request")) if task.has_file else None
+
+
+def accepted(task: BackgroundTask, request: Request) -> Response:
+    """The answer to who asked for what takes longer: 202 with the address of the task."""
+    shown = BackgroundTaskSerializer(task, context={"request": request}).data
+    return Response(shown, status=202, headers={"Location": shown["url"]})
+
+
+class BackgroundTaskViewSet(
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    mixins.DestroyModelMixin,
+    viewsets.GenericViewSet[BackgroundTask],
+):
+    """Own tasks; whoever calls with a token for one project sees those that such tokens asked for."""
+
+    serializer_class = BackgroundTaskSerializer
+    queryset = BackgroundTask.objects.none()
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[BackgroundTask]:
+        user: Any = self.request.user
+        own = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
+        project = only_project(user)
+        return own if project is None else own.filter(within=project)
+
+    @extend_schema(responses={200: BackgroundTaskSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Own tasks, newest first."""
+        refuse_unknown(request, PAGE)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(responses={200: BackgroundTaskSerializer, **schema.errors(404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One of them: `state` is waiting, running, done or failed."""
+        return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(responses={204: None, **schema.errors(403, 404)})
+    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """End a task that waits or runs; delete the file of one that is done."""
+        return super().destroy(request, *args, **kwargs)
+
+    def perform_destroy(self, instance: BackgroundTask) -> None:
+        instance.forget()
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **schema.errors(404, 410)})
+    @action(detail=True, methods=["get"], renderer_classes=[JSONRenderer, FileRenderer])
+    def file(self, request: Request, pk: str) -> FileResponse:
+        """Download what was made; 410 when its days are over, or who asks sees less today than what it was made of."""
+        task = self.get_object()
+        if not task.has_file:
+            raise NotFound("This task has no file, or not yet.")
+        if not task.file.is_file() or not may_fetch(request.user, task):
+            raise Gone("The file is no longer kept for you; ask for it again.")
+        return FileResponse(task.file.open("rb"), as_attachment=True, filename=filename(task.arguments["form"]))

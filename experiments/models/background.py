@@ -1,0 +1,157 @@
+"""Work that a worker does for a person in the background: tables to export, changes of many trials."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import models, transaction
+from django.db.models.functions import Now
+
+from experiments.errors import TooMuchAtOnce
+from experiments.models.experiment import Experiment
+from experiments.models.project import Project
+
+AT_ONCE: Final = 2
+"""Tasks of one kind that a person may have waiting or running."""
+KEPT: Final = 10
+"""Ended tasks of one kind that are kept for a person, files included; older ones go."""
+SILENT: Final = datetime.timedelta(minutes=2)
+"""A running task that tells nothing for so long has nobody who works on it."""
+_MOST_ATTEMPTS: Final = 3
+
+
+class BackgroundTask(models.Model):
+    """What was asked for, how far it is, and what came of it. It waits for a worker, runs, and is done or failed."""
+
+    class Kind(models.TextChoices):
+        EXPORT = "export", "Export"
+        CHANGE = "change", "Change"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="background_tasks")
+    kind = models.CharField(max_length=8, choices=Kind)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    title = models.CharField(max_length=200)
+    arguments: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
+    within = models.ForeignKey(
+        Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of the token that asked."
+    )
+    experiment = models.ForeignKey(
+        Experiment, on_delete=models.CASCADE, null=True, blank=True, related_name="background_tasks"
+    )
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    asked_at = models.DateTimeField(db_default=Now())
+    begun_at = models.DateTimeField(null=True, blank=True)
+    told_at = models.DateTimeField(null=True, blank=True, help_text="Last sign of who works on it.")
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["asked_at"], condition=models.Q(state__in=("waiting", "running")), name="background_unfinished"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return f"/tasks/{self.pk}/"
+
+    @classmethod
+    def ask(
+        cls,
+        owner: Any,
+        kind: Kind,
+        arguments: Mapping[str, Any],
+        *,
+        title: str,
+        total: int = 0,
+        within: int | None = None,
+        experiment: Experiment | None = None,
+    ) -> BackgroundTask:
+        """Note that something is wanted; return the task, or the one that waits or runs for the same already.
+
+        ``within``: key of the only project that who asks may look into. Raise TooMuchAtOnce.
+        """
+        same = {"kind": kind, "arguments": dict(arguments), "within_id": within, "experiment": experiment}
+        with transaction.atomic():
+            # One asks after the other, or both would find a place.
+            get_user_model().objects.select_for_update(no_key=True).get(pk=owner.pk)
+            unfinished = cls.objects.filter(owner=owner.pk, kind=kind, ended_at=None)
+            if (asked := unfinished.filter(**same).first()) is not None:
+                return asked
+            if unfinished.count() >= AT_ONCE:
+                raise TooMuchAtOnce(f"{AT_ONCE} of these wait or run for you already. Ask again when one has ended.")
+            for old in cls.objects.filter(owner=owner.pk, kind=kind).exclude(ended_at=None).order_by("-pk")[KEPT - 1 :]:
+                old.forget()
+            return cls.objects.create(owner_id=owner.pk, title=title[:200], total=total, **same)
+
+    @classmethod
+    def claim_next(cls) -> BackgroundTask | None:
+        """Take on the task that waits longest, those of one experiment one after another; None when there is none."""
+        busy = cls.objects.filter(state=cls.State.RUNNING).exclude(experiment=None).values("experiment")
+        for waiting in cls.objects.filter(state=cls.State.WAITING).exclude(experiment__in=busy).order_by("asked_at"):
+            mine = cls.objects.filter(pk=waiting.pk, state=cls.State.WAITING)
+            attempt = waiting.attempt + 1
+            if mine.update(state=cls.State.RUNNING, begun_at=Now(), told_at=Now(), attempt=attempt, done=0):
+                return cls.objects.select_related("owner", "experiment").get(pk=waiting.pk)
+        return None
+
+    @classmethod
+    def wake_silent(cls) -> None:
+        """Let tasks wait again whose worker is gone; give up those that took several along."""
+        silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - SILENT)
+        given_up = "Nobody could finish this: whoever worked on it was ended, several times."
+        silent.filter(attempt__gte=_MOST_ATTEMPTS).update(state=cls.State.FAILED, ended_at=Now(), message=given_up)
+        silent.update(state=cls.State.WAITING)
+
+    def tell(self, done: int) -> bool:
+        """Show how far it is; return whether it is still wanted of this worker."""
+        return bool(self._mine().update(done=done, told_at=Now()))
+
+    def end(self, message: str = "", **arguments: Any) -> bool:
+        """Note that it is done; return False where nobody waits for it any more."""
+        kept = {**self.arguments, **arguments}
+        done = self._mine().update(state=self.State.DONE, ended_at=Now(), message=message, arguments=kept)
+        return bool(done)
+
+    def fail(self, message: str) -> None:
+        """Note why it could not be done."""
+        self._mine().update(state=self.State.FAILED, ended_at=Now(), message=message)
+
+    def forget(self) -> None:
+        """Delete it with its file; whoever works on it finds out and stops."""
+        file = self.file  # whose name has the key that is gone afterwards
+        self.delete()
+        transaction.on_commit(lambda: file.unlink(missing_ok=True))
+
+    @property
+    def file(self) -> Path:
+        """Where an export lies when it is done."""
+        return Path(settings.VAR) / "exports" / f"{self.pk}.{self.arguments.get('form', 'none')}"
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended_at is not None
+
+    @property
+    def has_file(self) -> bool:
+        return self.kind == self.Kind.EXPORT and self.state == self.State.DONE
+
+    def _mine(self) -> models.QuerySet[BackgroundTask]:
+        return type(self).objects.filter(pk=self.pk, state=self.State.RUNNING, attempt=self.attempt)

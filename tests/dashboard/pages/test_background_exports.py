@@ -1,0 +1,170 @@
+"""Large tables are exported in the background: what asks for them, what may be in them, who may fetch them, and when they go."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.background.tasks import do, work
+from experiments.models import BackgroundTask, Experiment, Membership
+from tests.dashboard.api.clients import client_of
+from tests.experiments import factories
+from workers.retention import remove_old_exports
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+
+
+@pytest.fixture
+def measured(submit, run, settings: LazySettings, tmp_path: Path) -> Experiment:
+    """An experiment in an installation where every table is a large one."""
+    settings.DIRECT_EXPORT_ROWS = 0
+    settings.VAR = tmp_path
+    experiment: Experiment = submit()
+    run()
+    return experiment
+
+
+def asked_of(user: Any, query: str = "project=default", form: str = "csv") -> BackgroundTask:
+    return BackgroundTask.ask(user, BackgroundTask.Kind.EXPORT, {"query": query, "form": form}, title="Table")
+
+
+def content(answer: Any) -> bytes:
+    return b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_large_table_becomes_a_task_whose_file_is_what_a_small_one_answers(
+    page: Client, measured: Experiment, settings: LazySettings, form: str
+) -> None:
+    address = f"/explore/export.{form}?project=default"
+    answer = page.get(address)
+    task = BackgroundTask.objects.get()
+    assert (answer.status_code, answer.headers["Location"]) == (302, f"/tasks/{task.pk}/")
+    assert "Waiting" in page.get(f"/tasks/{task.pk}/").content.decode()
+    assert page.get(f"/tasks/{task.pk}/file").status_code == 404
+    work()
+    shown = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
+    assert f'href="/tasks/{task.pk}/file"' in shown
+    assert "hx-get" not in shown, "nothing changes any more"
+    made = content(page.get(f"/tasks/{task.pk}/file"))
+    settings.DIRECT_EXPORT_ROWS = 1000
+    assert made == content(page.get(address))
+    task.refresh_from_db()
+    assert (task.done, task.total) == (3, 3)
+
+
+def test_rest_answers_202_with_the_address_that_leads_to_the_file(person: User, measured: Experiment) -> None:
+    client = client_of(person)
+    answer = client.get("/api/v1/explore/export/csv/?project=default")
+    assert (answer.status_code, answer.headers["Location"]) == (202, answer.json()["url"])
+    assert (answer.json()["state"], answer.json()["file"]) == ("waiting", None)
+    work()
+    task = client.get(answer.json()["url"]).json()
+    assert (task["state"], task["done"], task["total"]) == ("done", 3, 3)
+    assert content(client.get(task["file"])).count(measured.slug.encode()) >= 3
+    assert client.delete(answer.json()["url"]).status_code == 204
+    assert client.get(task["file"]).status_code == 404
+
+
+def test_two_wait_for_a_person_and_the_same_is_not_asked_twice(page: Client, measured: Experiment) -> None:
+    answers = [page.get(f"/explore/export.csv?hosts={hosts}") for hosts in (1, 1, 2)]
+    assert len({answer.headers["Location"] for answer in answers}) == 2
+    refused = page.get("/explore/export.csv?hosts=4")
+    assert (refused.status_code, BackgroundTask.objects.count()) == (429, 2)
+    work()
+    assert page.get("/explore/export.csv?hosts=4").status_code == 302
+
+
+def test_a_file_holds_what_its_owner_sees_when_it_is_made(person: User, measured: Experiment) -> None:
+    task = asked_of(person)
+    Membership.objects.filter(user=person).delete()
+    work()
+    assert measured.slug not in task.file.read_text()
+
+
+def test_who_left_a_project_does_not_fetch_a_table_that_was_made_of_it(
+    page: Client, person: User, measured: Experiment
+) -> None:
+    task = asked_of(person)
+    work()
+    assert page.get(f"/tasks/{task.pk}/file").status_code == 200
+    Membership.objects.filter(user=person).delete()
+    assert page.get(f"/tasks/{task.pk}/file").status_code == 404
+    assert client_of(person).get(f"/api/v1/tasks/{task.pk}/file/").status_code == 410
+
+
+def test_a_token_for_one_project_exports_no_other(measured: Experiment) -> None:
+    root = factories.person("root", is_superuser=True)
+    other = measured.project.__class__.objects.create(slug="other", name="Other")
+    answer = client_of(root, project=other).get("/api/v1/explore/export/csv/?workload=water")
+    assert answer.status_code == 202
+    unlimited = asked_of(root, "workload=water")
+    work()
+    limited = BackgroundTask.objects.get(within=other)
+    assert measured.slug not in limited.file.read_text()
+    assert measured.slug in unlimited.file.read_text()
+    assert client_of(root, project=other).get(f"/api/v1/tasks/{unlimited.pk}/").status_code == 404
+
+
+def test_a_task_whose_worker_was_ended_is_done_by_another_and_given_up_in_the_end(
+    person: User, measured: Experiment
+) -> None:
+    task = asked_of(person)
+    for attempt in (1, 2, 3):
+        dead = BackgroundTask.claim_next()
+        assert dead is not None
+        assert dead.attempt == attempt
+        BackgroundTask.wake_silent()
+        assert BackgroundTask.claim_next() is None, "it tells that it lives"
+        BackgroundTask.objects.update(told_at=timezone.now() - timedelta(hours=1))
+        BackgroundTask.wake_silent()
+    task.refresh_from_db()
+    assert (task.state, "several times" in task.message) == ("failed", True)
+    do(dead)
+    task.refresh_from_db()
+    assert task.state == "failed"
+    assert not task.file.exists(), "who was taken for dead leaves nothing"
+
+
+def test_a_task_that_is_cancelled_leaves_no_file(page: Client, person: User, measured: Experiment) -> None:
+    asked_of(person)
+    task = BackgroundTask.claim_next()
+    assert task is not None
+    assert page.post(f"/tasks/{task.pk}/forget/").status_code == 302
+    do(task)
+    assert list(task.file.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("trouble", ["closed", "wrong"])
+def test_what_cannot_be_done_says_why(person: User, measured: Experiment, trouble: str) -> None:
+    if trouble == "closed":
+        User.objects.filter(pk=person.pk).update(is_active=False)
+    task = asked_of(person, "where=hosts+%3C")
+    work()
+    task.refresh_from_db()
+    assert task.state == "failed"
+    assert ("account" if trouble == "closed" else "Conditions") in task.message
+
+
+def test_files_go_after_some_days_and_only_so_many_are_kept(
+    person: User, measured: Experiment, django_capture_on_commit_callbacks: Any
+) -> None:
+    tasks = []
+    with django_capture_on_commit_callbacks(execute=True):
+        for _ in range(11):
+            tasks.append(asked_of(person))
+            work()
+    assert not BackgroundTask.objects.filter(pk=tasks[0].pk).exists()
+    assert (tasks[0].file.exists(), tasks[1].file.exists()) == (False, True)
+    assert oct(tasks[1].file.stat().st_mode & 0o777) == "0o640"
+    BackgroundTask.objects.exclude(pk=tasks[-1].pk).update(ended_at=timezone.now() - timedelta(days=4))
+    with django_capture_on_commit_callbacks(execute=True):
+        assert remove_old_exports() == 9
+    assert [path.name for path in tasks[-1].file.parent.iterdir()] == [tasks[-1].file.name]
