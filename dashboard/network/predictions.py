@@ -39,7 +39,7 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
 
 def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
     """Predictions of one experiment, newest first."""
-    return experiment.predictions.select_related("experiment", "author")[:MOST_SCORED]
+    return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
 
 
 def score_words(told: Score) -> str:

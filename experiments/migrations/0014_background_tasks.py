@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0012_named_networks"),
+        ("experiments", "0013_predictions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
