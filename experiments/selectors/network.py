@@ -14,7 +14,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from analysis.answers import Answer, Asked, answer
 from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
-from analysis.numbers import amount, rounded
+from analysis.numbers import SHARE, amount, rounded
 from analysis.sensitivity import Fit, Link, predict
 from experiments.access import visible_experiments
 from experiments.errors import FieldError, InvalidSpec, StaleTrial
@@ -138,13 +138,13 @@ def _require_told(fitted: Fitted, link: Link) -> None:
     """Raise InvalidSpec where ``link`` is none, or differs from those measured in what was never varied: the model would call it
     without effect.
     """
-    for field, value, (least, most) in (
-        ("delay", link.delay_s, DELAYS_S),
-        ("rate", link.rate_bps, RATES_BPS),
-        ("loss", link.loss, LOSSES),
+    for field, value, (least, most), unit in (
+        ("delay", link.delay_s, DELAYS_S, "s"),
+        ("rate", link.rate_bps, RATES_BPS, "bit/s"),
+        ("loss", link.loss, LOSSES, SHARE),
     ):
         if not least <= value <= most:
-            raise InvalidSpec([FieldError(field, f"must be a number from {least:g} to {most:g}")])
+            raise InvalidSpec([FieldError(field, f"must be from {amount(least, unit)} to {amount(most, unit)}")])
     here = fitted.here
     rows = (
         ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),

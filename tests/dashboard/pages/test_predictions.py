@@ -74,7 +74,7 @@ def test_what_cannot_be_built_is_refused_with_a_sentence_and_nothing_is_kept(pag
         "loss: was not swept": {**LINK, "loss": "0.01"},
         "at: there is no model of 3 hosts": {**LINK, "at": "3 hosts"},
         "link: needs a delay": {**LINK, "delay": "soon"},
-        "delay: must be a number from 0 to 10": {**LINK, "delay": "nan"},
+        "delay: must be from 0 s to 10 s": {**LINK, "delay": "nan"},
     }
     for sentence, sent in refused.items():
         assert sentence.split()[0] in (text := said(page, page.post(address, sent))), sent
