@@ -30,7 +30,3 @@ def library(machine: str = platform.machine()) -> Path:
 
 def _shim() -> Library:
     return Library("mpi-profile", source.SHIM.parent, source.SHIM.name, source.texts(), ("-ldl",))
-
-
-if __name__ == "__main__":
-    print(library())
