@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 
+from tests.busy import busy_cores
 from tests.words import plain
 from tests.workers.clusters.trials import PlainLink, output_of, start_tool
 from workers import launchers
@@ -40,12 +38,6 @@ import socket
 with socket.create_connection(("10.77.0.2", 9000)), socket.socket(type=socket.SOCK_DGRAM) as end:
     for _ in range(1000):
         end.sendto(bytes(1000), ("10.77.0.2", 9000))
-"""
-BUSY_MINUTE = """
-import time
-end = time.monotonic() + 60
-while time.monotonic() < end:
-    pass
 """
 WIDE_AREA = {"topology": "two sites", "bandwidth_bps": 3e8}
 
@@ -124,18 +116,6 @@ def test_a_gigabit_with_a_delay_hands_over_no_bursts_while_other_programs_want_t
     assert [row for row in certificate.rows if row.quantity == "rate of a short burst" and not row.kept] == []
     assert max(achieved(certificate, "bandwidth")) < 1.05e9
     assert min(achieved(certificate, "delay")) >= 0.001 - 0.3e-3
-
-
-@contextmanager
-def busy_cores(count: int) -> Iterator[None]:
-    """So many processes that do nothing but use a core, for a minute at most."""
-    loops = [subprocess.Popen([sys.executable, "-I", "-S", "-c", BUSY_MINUTE]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def test_the_ports_of_a_star_have_their_own_rates_in_both_directions_and_carry_jumbo_frames() -> None:
