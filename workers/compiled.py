@@ -54,7 +54,9 @@ class Library:
 
     def path(self, machine: str = platform.machine()) -> Path:
         """Return where the library for an architecture lies, or will."""
-        return next(self._places()) / f"{self.name}-{self.fingerprint}-{machine}.so"
+        name = f"{self.name}-{self.fingerprint}-{machine}.so"
+        with_sources = self.home / "__pycache__" / name
+        return with_sources if with_sources.is_file() else next(self._places()) / name
 
     def obstacle(self, machine: str = platform.machine()) -> str:
         """Return why the library is not there and cannot be made; empty when it is or probably can."""
