@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeGuard
 
+from analysis.answers.needs import DELAY, FEWEST_LEVELS, LOSS, RATE
 from analysis.evaluation.envelope import Load
 from experiments.workloads import LoadTest
 
 CAPACITY: Final = "link.bandwidth"
 _FEWEST_STEPS: Final = 3
+_LINK: Final = frozenset({DELAY, RATE, LOSS})
 
 
 class DesignPoint(Protocol):
@@ -41,11 +43,18 @@ def varying(points: Sequence[DesignPoint]) -> list[str]:
 def is_ladder(points: Sequence[DesignPoint]) -> bool:
     """Return whether the points are single steps: no more of them than there are changes to make one after another.
 
-    A grid of parameters, whole or in parts, has more points than that.
+    A grid of parameters, whole or in parts, has more points than that. Links over enough levels are no ladder: each that is added to
+    them brings a delay and a rate of its own.
     """
     names = varying(points)
-    changes = sum(len({repr(point.parameters.get(name)) for point in points}) - 1 for name in names)
+    if _LINK.issuperset(names) and max(_levels(points, name) for name in (DELAY, RATE)) >= FEWEST_LEVELS:
+        return False
+    changes = sum(_levels(points, name) - 1 for name in names)
     return _FEWEST_STEPS <= len(points) <= 1 + changes and len(names) > 1
+
+
+def _levels(points: Sequence[DesignPoint], name: str) -> int:
+    return len({repr(point.parameters.get(name)) for point in points})
 
 
 def loads_of(points: Sequence[DesignPoint], test: LoadTest) -> Mapping[float, list[Load]]:

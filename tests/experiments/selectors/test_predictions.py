@@ -112,6 +112,17 @@ def test_a_link_that_its_certificate_calls_another_one_checks_nothing(prediction
     assert score([told]) == Score(0, 0, None)
 
 
+def test_links_that_were_added_leave_the_question_what_it_was(study: Experiment) -> None:
+    """A delay and a rate of their own for each would otherwise look like a ladder of settings."""
+    for link in (LINK, Link(0.6e-3, 300e6), Link(0.2e-3, 120e6), Link(0.8e-3, 180e6)):
+        queue.check_prediction(kept(study, link))
+        run(NEEDY.elapsed(link))
+    grown = network_study_of(Experiment.objects.get(pk=study.pk))
+    assert len(grown.fits[0].points) == 14
+    assert grown.answer.sentence.startswith("It stays within 10")
+    assert score(checks_of(Prediction.objects.all()).values()).inside == 4
+
+
 def test_it_adds_one_link_at_one_number_of_hosts() -> None:
     swept = {**NETWORK, "parameters": {"molecules": 216, "steps": 50}, "sweep": {"hosts": [2, 4]}, "repetitions": 1}
     study = measured(load_defaults(), swept, needing)
