@@ -10,7 +10,7 @@ from experiments import selectors
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.library import load_defaults, load_published
 from experiments.models import Cluster, Experiment, State, Trial
-from experiments.revision import preview_of
+from experiments.revision import add_points, plan_configuration, preview_of
 from experiments.spec import parse
 from experiments.spec.design import expand
 
@@ -126,3 +126,35 @@ def test_it_leaves_published_results_alone(db: None) -> None:
     for change in (lambda: published.revise(parse(BASE)), published.rerun_failed):
         with pytest.raises(ReadOnly):
             change()
+
+
+def test_it_adds_one_configuration_and_no_other_combination(db: None) -> None:
+    """Of a sweep of two delays at two rates, filtered to three points."""
+    links = {"link.delay": ["0 ms", "1 ms"], "link.bandwidth": ["1 Gbit/s", "100 Mbit/s"]}
+    written = {**BASE, "parameters": {"molecules": 64, "hosts": 2}, "sweep": links, "repetitions": 1}
+    where = "link.delay < 1 ms or link.bandwidth > 500 Mbit/s"
+    experiment = Experiment.submit(parse({**written, "where": where}), project=load_defaults())
+    experiment.trials.update(state=State.FINISHED)
+    first = experiment.configurations.order_by("position").first()
+    assert first is not None
+    added = {**first.parameters, "link.delay": 0.00035, "link.loss": 0.01}
+    more = plan_configuration(experiment, added, 2)
+    assert more is not None
+    assert (more.queued, add_points(experiment, more)) == (2, 2)
+    points = experiment.configurations.filter(in_design=True)
+    assert points.count() == 4
+    assert points.get(parameters__contains={"link.loss": 0.01}).trials.filter(state=State.QUEUED).count() == 2
+    assert experiment.trials.filter(state=State.FINISHED).counted().count() == 3
+    assert parse(experiment.specification) == experiment.spec
+    again = plan_configuration(experiment, added, 2)
+    assert again is not None
+    assert (again.spec, again.queued) == (None, 2), "it is in the design now: only repetitions are missing"
+
+
+def test_it_adds_no_configuration_to_a_design_of_as_many_trials_as_are_allowed(
+    experiment: Experiment, settings: Any
+) -> None:
+    settings.MAX_TRIALS = 4
+    first = experiment.configurations.first()
+    assert first is not None
+    assert plan_configuration(experiment, {**first.parameters, "hosts": 4}, 2) is None
