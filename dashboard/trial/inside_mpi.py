@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from dashboard.charts.ranks import message_sizes, time_per_rank
+from dashboard.trial.waits import waits_table
 from experiments.files import read_mpi_profile
 from experiments.models import Trial
 
@@ -30,6 +31,7 @@ def inside_mpi(trial: Trial) -> dict[str, Any] | None:
         "other_functions": _others(other, window_s),
         "sizes": message_sizes(kept["sizes"]),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
+        "waits": waits_table(kept),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }
 

@@ -6,22 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-import zstandard
 from django.test import Client
 
 from dashboard.charts.ranks import message_sizes, time_per_rank
-from experiments.files import MPI_PROFILE_NAME
-from experiments.models import Artifact, Trial
+from experiments.models import Trial
 from tests.dashboard.texts import plain_text, text_of
-from tests.experiments.factories import experiment, finished, stored_file
+from tests.dashboard.trial.profiles import with_profile
+from tests.experiments.factories import experiment, finished
 
 RECORDED = json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"]
-
-
-def with_profile(trial: Trial, profile: dict) -> Trial:
-    content = zstandard.compress(json.dumps(profile).encode())
-    stored_file(trial, MPI_PROFILE_NAME, content, Artifact.Kind.OTHER).save()
-    return trial
 
 
 @pytest.fixture

@@ -1,0 +1,98 @@
+"""Why ranks waited, on a trial's page: a table of pairs with the causes, and what costs most in a sentence."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from analysis import numbers
+
+_MOST_PAIRS: Final = 12
+_FIRST_CAUSE: Final = 3
+"""Before the seconds of each cause stand sender, receiver and number of waits."""
+_CAUSES: Final = {
+    "late_sender": ("Late sender", "The sender's call had not begun"),
+    "line_rate": ("Line rate", "What the link's rate takes for the frames that passed the two ports meanwhile"),
+    "under_way": (
+        "Under way",
+        "Handed over and not arrived while the link was not full: latency, round trips; on links of unknown rate all of the transfer",
+    ),
+    "retransmission": ("Lost packets", "Bytes were missing that had been sent, until they came again"),
+    "receiver": ("Receiver", "From the last packet to the end of the call: the receiver took its time, or had no core"),
+    "unknown": ("Not explained", "The reasons stand below"),
+}
+_BECAUSE: Final = {
+    "late_sender": "because rank {sender} sends late",
+    "line_rate": "because the link from rank {sender} is full",
+    "under_way": "for data of rank {sender} that are on their way",
+    "retransmission": "for packets of rank {sender} that were lost",
+    "receiver": "after the last packet of rank {sender} had come",
+    "unknown": "for reasons that the packets do not tell",
+}
+
+
+def waits_table(kept: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what the page shows of the waits in a trial's profile; None where none were explained."""
+    waits = kept.get("waits")
+    if not waits or set(waits["causes"]) != set(_CAUSES):
+        return None
+    hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
+    windows_s = {row["rank"]: row["window_s"] for row in kept["ranks"]}
+    pairs, causes = waits["pairs"], waits["causes"]
+    others = pairs[_MOST_PAIRS:]
+    rows = [_row(f"{_name(pair[0])} → {pair[1]}", _hosts(hosts, pair), [pair]) for pair in pairs[:_MOST_PAIRS]]
+    rows += [_row(numbers.plural(len(others), "other pair"), "", others)] if others else []
+    rows += [_row("All pairs", "", pairs)] if len(pairs) > 1 else []
+    return {
+        "causes": [{"label": _CAUSES[cause][0], "meaning": _CAUSES[cause][1]} for cause in causes],
+        "rows": rows,
+        "least": numbers.amount(waits["long_wait_s"], "s"),
+        "sentence": _sentence(pairs, causes, windows_s),
+        "left_out": waits["pairs_left_out"],
+        "reasons": [(reason, numbers.amount(seconds, "s")) for reason, seconds in waits["unknown_s"].items()],
+    }
+
+
+def _name(rank: int) -> str:
+    return numbers.grouped(rank) if rank >= 0 else "?"
+
+
+def _hosts(hosts: Mapping[int, str], pair: Sequence[float]) -> str:
+    ends = [hosts.get(int(rank), "") for rank in pair[:2] if rank >= 0]
+    return " → ".join(dict.fromkeys(end for end in ends if end))
+
+
+def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, Any]:
+    seconds = [sum(column) for column in zip(*(pair[_FIRST_CAUSE:] for pair in pairs), strict=True)]
+    whole_s = sum(seconds)
+    return {
+        "name": name,
+        "hosts": hosts,
+        "waits": numbers.grouped(sum(pair[2] for pair in pairs)),
+        "time": numbers.amount(whole_s, "s"),
+        "shares": [numbers.amount(each / whole_s, numbers.SHARE) if each else numbers.NOTHING for each in seconds],
+    }
+
+
+def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s: Mapping[int, float]) -> str:
+    """The rank that waits for the largest part of its time, and the one cause and sender that cost it most."""
+    waited_s: dict[int, float] = defaultdict(float)
+    for pair in pairs:
+        waited_s[int(pair[1])] += sum(pair[_FIRST_CAUSE:])
+    shares = {rank: seconds / windows_s[rank] for rank, seconds in waited_s.items() if windows_s.get(rank)}
+    if not shares:
+        return "No rank waited so long in a receive."
+    rank = max(shares, key=lambda each: shares[each])
+    seconds, cause, sender = max(
+        (seconds, cause, int(pair[0]))
+        for pair in pairs
+        if pair[1] == rank
+        for cause, seconds in zip(causes, pair[_FIRST_CAUSE:], strict=True)
+    )
+    part, most = (
+        numbers.amount(shares[rank], numbers.SHARE, 2),
+        numbers.amount(seconds / waited_s[rank], numbers.SHARE, 2),
+    )
+    why = _BECAUSE["unknown" if sender < 0 else cause].format(sender=_name(sender))
+    return f"Rank {_name(rank)} waits {part} of its time, {most} of it {why}."
