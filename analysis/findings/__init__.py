@@ -5,7 +5,7 @@ order in which findings are listed within their group.
 """
 
 from analysis.findings import scaling_rules  # noqa: I001  (the order is the order of the findings)
-from analysis.findings import balance_rules, mpi_rules, network_rules, traffic_rules, trust_rules
+from analysis.findings import balance_rules, mpi_rules, network_rules, traffic_rules, trust_rules, wait_rules
 from analysis.findings.diagnosis import Curve, Diagnosis, FittedModel, Model, Slice, diagnose
 from analysis.findings.registry import RULES, Evidence, Finding
 from analysis.findings.report import Report, find
@@ -30,4 +30,5 @@ __all__ = [
     "scaling_rules",
     "traffic_rules",
     "trust_rules",
+    "wait_rules",
 ]

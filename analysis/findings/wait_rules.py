@@ -1,0 +1,105 @@
+"""Rules about long waits, explained by the packets that ended them: for whom, and what the network did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from analysis.findings.reading import Place, Reading
+from analysis.findings.registry import Evidence, Finding, rule
+from analysis.findings.wording import percent
+from analysis.numbers import grouped
+
+_WAITING: Final = 0.1
+"""Of the ranks' time: less is not worth a sentence."""
+_MOST: Final = 0.5
+"""Of the waiting time: a cause of less is not the cause."""
+_CHART: Final = "inside-mpi"
+_BY_PAIR: Final = "The page of each trial shows it for every pair of ranks."
+
+
+@rule
+def late_senders(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait for data which others have not sent yet."""
+    place = _worst(reading, "mpi_wait_late_sender_share")
+    if place is None:
+        return
+    waiting = _waiting(place)
+    yield Finding(
+        "late_senders",
+        "time",
+        f"{_who(place)}{reading.at(place.point)}.",
+        reading.strength(doubtful=not reading.study.may_claim(place.point, metric="mpi_wait_late_sender_share")),
+        _evidence(reading, "Waits for a late sender", "mpi_wait_late_sender_share"),
+        _CHART,
+        f"Let the sender send earlier or the receiver ask later; a faster network will not help. {_BY_PAIR}",
+        explains=min(1.0, waiting * place.median),
+    )
+
+
+def _who(place: Place) -> str:
+    """Both ranks, where they are the same ones in every trial."""
+    names = ("mpi_waiting_rank", "mpi_waited_for_rank")
+    ranks = [set(place.point.values.get(name, ())) for name in names]
+    share, part = (place.point.median(name) for name in ("mpi_waiting_rank_share", "mpi_waited_for_share"))
+    if any(len(each) != 1 for each in ranks) or share is None or part is None or part < _MOST:
+        return f"Ranks wait {percent(_waiting(place))} of their time in receives, {percent(place.median)} of it because others send late"
+    waiting, late = (grouped(each.pop()) for each in ranks)
+    return f"Rank {waiting} waits {percent(share)} of its time, {percent(part)} of it because rank {late} sends late"
+
+
+@rule
+def waits_on_full_links(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait while the link carries as much as it can."""
+    yield from _network(
+        reading,
+        "waits_on_full_links",
+        "mpi_wait_line_rate_share",
+        "Waits at line rate",
+        "because the link is full",
+        "Measure on a faster link, or send less.",
+    )
+
+
+@rule
+def waits_for_lost_packets(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait until what was lost comes again."""
+    yield from _network(
+        reading,
+        "waits_for_lost_packets",
+        "mpi_wait_retransmission_share",
+        "Waits for lost packets",
+        "for packets that were lost and sent again",
+        "Find where packets are lost: cables, queues that are too short, or a link that is too full.",
+    )
+
+
+def _network(reading: Reading, name: str, metric: str, label: str, because: str, next_step: str) -> Iterator[Finding]:
+    place = _worst(reading, metric)
+    if place is None:
+        return
+    waiting = _waiting(place)
+    yield Finding(
+        name,
+        "network",
+        f"Ranks wait {percent(waiting)} of their time in receives{reading.at(place.point)}, {percent(place.median)} of it {because}.",
+        reading.strength(doubtful=not reading.study.may_claim(place.point, metric=metric)),
+        _evidence(reading, label, metric),
+        _CHART,
+        f"{next_step} {_BY_PAIR}",
+        explains=min(1.0, waiting * place.median),
+    )
+
+
+def _worst(reading: Reading, metric: str) -> Place | None:
+    """Where most of the ranks' time goes this way, if that is where ranks wait and most of why."""
+    places = [place for place in reading.series(metric) if _waiting(place) >= _WAITING and place.median >= _MOST]
+    return max(places, key=lambda place: _waiting(place) * place.median, default=None)
+
+
+def _waiting(place: Place) -> float:
+    return place.point.median("mpi_wait_share") or 0.0
+
+
+def _evidence(reading: Reading, label: str, metric: str) -> tuple[Evidence, ...]:
+    return tuple(Evidence(label, place.median, "share", metric, place.size) for place in reading.series(metric))
