@@ -1,0 +1,92 @@
+"""Waits of real programs on the test-bed, whose causes are known by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from analysis.mpi import wait_tables
+from analysis.mpi import waits as mpi_waits
+from analysis.mpi.calls import Calls
+from experiments.files import read_mpi_calls, read_mpi_profile, trial_directory
+from experiments.models import State, Trial
+from workers.trial.waits import wire_of
+
+RunAll = Callable[..., list[Trial]]
+
+LATE_AND_FULL = """\
+from mpi4py import MPI
+import time
+world = MPI.COMM_WORLD
+small, large = bytearray(1000), bytearray(200_000)
+world.Barrier()
+for _ in range(10):
+    if world.rank == 0:
+        time.sleep(0.05)
+        world.Send(small, 1)
+    else:
+        world.Recv(small, 0)
+for _ in range(6):
+    if world.rank == 1:
+        world.Send(large, 0)
+    else:
+        world.Recv(large, 1)
+if world.rank == 0:
+    print("answer 1")
+"""
+
+STREAM = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+message = bytearray(1000)
+for _ in range(1000):
+    if world.rank == 0:
+        world.Send(message, 1)
+    else:
+        world.Recv(message, 0)
+if world.rank == 0:
+    print("answer 1")
+"""
+LONG_NS = 100_000_000
+"""Nothing but a retransmission timer keeps a stream of small messages waiting for so long."""
+
+
+def ran(run_all: RunAll, script: str, link: Mapping[str, str]) -> Trial:
+    (trial,) = run_all(
+        workload="script", parameters={"script": script, "hosts": 2}, link=link, profile="trace", certificate="skip"
+    )
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    return trial
+
+
+def seconds(trial: Trial) -> dict[tuple[int, int], dict[str, float]]:
+    kept = read_mpi_profile(trial)
+    assert kept is not None
+    waits = kept["waits"]
+    return {(row[0], row[1]): dict(zip(waits["causes"], row[3:], strict=True)) for row in waits["pairs"]}
+
+
+def test_it_finds_the_late_sender_the_full_link_and_the_lost_packets(run_all: RunAll, script_workload: object) -> None:
+    """What the receiver's core takes is left out: how busy this machine is belongs to no construction."""
+    trial = ran(run_all, LATE_AND_FULL, {"bandwidth": "10 Mbit/s"})
+    late, full = seconds(trial)[0, 1], seconds(trial)[1, 0]
+    assert late["late_sender"] > 0.9 * (sum(late.values()) - late["receiver"])
+    assert full["line_rate"] > 0.9 * (sum(full.values()) - full["receiver"])
+    measured = {*trial.measurements.filter(scope="all").values_list("metric", flat=True)}
+    assert {*wait_tables.METRICS} - {*trial.not_available} <= measured
+    assert measured >= {"mpi_wait_share", "mpi_waiting_rank"}
+
+    trial = ran(run_all, STREAM, {"loss": "10 %"})
+    calls = read_mpi_calls(trial)
+    assert calls is not None
+    assert calls.left_out == {0: 0, 1: 0}
+    first = calls.rows["rank"].searchsorted(
+        1
+    )  # while it waits, rank 0 starts and connects: that it is late then is true
+    streaming = Calls(np.delete(calls.rows, first), calls.left_out)
+    wire = wire_of(trial_directory(trial) / "capture.pcapng.zst")
+    (pair,) = mpi_waits.explained(streaming, wire, long_ns=LONG_NS).pairs
+    lossy = dict(zip(mpi_waits.CAUSES, pair.seconds, strict=True))
+    assert (pair.sender, pair.receiver) == (0, 1)
+    assert lossy["retransmission"] > 0.9 * (pair.whole_s - lossy["receiver"])
