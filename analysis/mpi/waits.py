@@ -100,10 +100,9 @@ class Waits:
 def explained(calls: Calls, wire: Wire, link_rate_bps: float | None = None, long_ns: int = LONG_WAIT_NS) -> Waits:
     """Explain every wait of at least ``long_ns``. ``link_rate_bps``: of every host's link; without it nothing is at line rate."""
     sums = _Sums()
-    of_waits = np.isin(calls.rows["function"], [_NUMBERS[name] for name in _WAITS])
     for receiver in np.unique(calls.rows["rank"]).tolist():
-        own = calls.of(receiver)[of_waits[calls.rows["rank"] == receiver]]
-        own = own[own["ended_ns"] - own["began_ns"] >= long_ns]
+        own = calls.of(receiver)
+        own = own[is_long_wait(own, long_ns)]
         senders = _senders(own, receiver, wire)
         for sender in np.unique(senders).tolist():
             waits = own[senders == sender]
@@ -115,6 +114,13 @@ def explained(calls: Calls, wire: Wire, link_rate_bps: float | None = None, long
             sums.unexplained(sender, receiver, waits[~followed], NOT_FOLLOWED)
             _explain(sums, _Pair(calls, wire, stream, sender, receiver, link_rate_bps), waits[followed])
     return sums.result()
+
+
+def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt.NDArray[np.bool_]:
+    """Return which of these calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
+    long = rows["ended_ns"] - rows["began_ns"] >= long_ns
+    which: npt.NDArray[np.bool_] = long & np.isin(rows["function"], [_NUMBERS[name] for name in _WAITS])
+    return which
 
 
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire) -> Int64:
