@@ -1,7 +1,7 @@
 """Why ranks waited: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
 
 A wait is over when its last bytes have come. Who sent them is whom the call names, else the rank whose packet came last. Between
-two packets of that stream the wait is split at the moment at which the sender handed over the bytes of the second: before it the
+two packets of that stream the wait is split at the moment at which the sender handed over the first bytes of the second: before it the
 sender was late; after it bytes were missing (a loss), or on their way, of which the link took what it needs for the frames that it
 carried. What follows on the last packet is the receiver's.
 
@@ -31,6 +31,8 @@ EAGER_BYTES: Final = 65_536
 HEADER_BYTES: Final = 22
 """What Open MPI's TCP transport puts before a message at least."""
 _SLACK_BYTES: Final = 512
+_INTO_BYTES: Final = 64
+"""So far into a packet its first message is looked up: headers differ by a few bytes."""
 CLOCKS_APART_NS: Final = 20_000
 """A call's start, by the processor's counter, may seem to be later than its first packet: 1 to 2 us were seen."""
 _NEVER: Final = np.iinfo(np.int64).min // 4
@@ -171,7 +173,7 @@ class _Sums:
 
 
 class _Pair:
-    """A stream, and for each of its packets when the sender handed over its last byte."""
+    """A stream, and for each of its packets when the sender handed over its first bytes, for which the receiver waits."""
 
     def __init__(
         self, calls: Calls, wire: Wire, stream: Stream, sender: int, receiver: int, rate_bps: float | None
@@ -188,16 +190,19 @@ class _Pair:
         highest = np.concatenate([[0], np.maximum.accumulate(stream.end)])
         on_wire = highest[np.searchsorted(stream.time_ns, own["began_ns"] - CLOCKS_APART_NS)]
         begins = queued + np.maximum.accumulate(on_wire - queued) if len(own) else queued
-        message = np.searchsorted(begins, stream.end - 1, side="right") - 1
-        self.kept = message >= 0
-        at = np.maximum(message, 0)
-        none = np.zeros(len(message), np.int64)
-        self.handed_ns = np.where(self.kept, own["began_ns"][at], _NEVER) if len(own) else none + _NEVER
-        alone = begins == on_wire
+        first = np.searchsorted(begins, np.minimum(stream.start + _INTO_BYTES, stream.end - 1), side="right") - 1
+        self.kept = first >= 0
+        self.handed_ns = np.full(len(first), _NEVER)
+        self.returned_ns, self.eager, self.ours = self.handed_ns, first < -1, first < -1
+        if not len(own):
+            return
+        at = np.maximum(first, 0)
+        self.handed_ns = np.where(self.kept, own["began_ns"][at], _NEVER)
+        self.returned_ns = own["ended_ns"][at]
+        self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at]
+        last = np.maximum(np.searchsorted(begins, stream.end - 1, side="right") - 1, 0)
         fits = begins + size + _SLACK_BYTES + size // 64
-        self.ours = ~alone[at] | to_all[at] | (stream.end <= fits[at]) if len(own) else none > 0
-        self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at] if len(own) else none > 0
-        self.returned_ns = own["ended_ns"][at] if len(own) else none
+        self.ours = (begins != on_wire)[last] | to_all[last] | (stream.end <= fits[last])
 
     def pieces(
         self, rows: Int64, after_ns: Int64

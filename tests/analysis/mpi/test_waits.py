@@ -74,6 +74,12 @@ def test_a_small_message_that_shows_up_long_after_it_was_handed_over_was_lost_on
     assert scene.causes() == {"late_sender": 10, "retransmission": 204}
 
 
+def test_what_was_lost_and_comes_together_with_later_messages_was_lost_since_it_was_handed_over():
+    scene = Scene().call(1, "Recv", 1, 215, peer=0).call(0, "Send", 11, 11.1, peer=1, size=100)
+    scene.call(0, "Send", 80, 80.1, peer=1, size=100).data(215, 0, 222)
+    assert scene.causes() == {"late_sender": 10, "retransmission": 204}
+
+
 def test_a_large_message_that_is_silent_for_long_is_not_explained():
     scene = Scene().call(1, "Recv", 1, 215, peer=0).call(0, "Send", 11, 216, peer=1, size=1 << 20).data(215, 0, MSS)
     assert scene.causes() == {"late_sender": 10, "unknown": 204}
