@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api import schema
+from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import StrictFilterBackend
 from dashboard.api.parsers import YamlText
 from dashboard.api.result import experiment_result
@@ -27,12 +28,15 @@ from dashboard.api.serializers import (
     QueuedSerializer,
     RepetitionsSerializer,
 )
+from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
 from experiments import access, selectors
-from experiments.models import Experiment, Priority, Project
+from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import ExperimentSpec, parse, parse_yaml
 from workers import queue
+
+_QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
 
 
 class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
@@ -118,23 +122,20 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.move_to(project)
         return Response(self._shown(self.get_object()))
 
-    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409)})
+    @extend_schema(request=None, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 429)})
     @action(detail=True, methods=["post"], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
-        """Queue every trial that ended without a result once more."""
-        return Response({"queued": queue.rerun_failed(self._repeatable(request))})
+        """Queue every trial that ended without a result once more; many in the background (202)."""
+        return _queued(changes.rerun_failed(request.user, self._repeatable(request)), request)
 
-    @extend_schema(
-        request=RepetitionsSerializer, responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)}
-    )
+    @extend_schema(request=RepetitionsSerializer, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)})
     @action(detail=True, methods=["post"])
     def repetitions(self, request: Request, slug: str) -> Response:
-        """Queue more repetitions of every configuration, as a new version."""
+        """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
         wanted = RepetitionsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        count = queue.add_repetitions(experiment, wanted.validated_data["count"], author=request.user)
-        return Response({"queued": count})
+        return _queued(changes.repeat(request.user, experiment, wanted.validated_data["count"]), request)
 
     @extend_schema(
         request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
@@ -196,6 +197,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         if not access.may_submit(request.user, project):
             raise PermissionDenied(f"You may view project {slug!r} but not submit to it.")
         return project
+
+
+def _queued(made: int | BackgroundTask, request: Request) -> Response:
+    return accepted(made, request) if isinstance(made, BackgroundTask) else Response({"queued": made})
 
 
 def _specification(body: Any) -> ExperimentSpec:

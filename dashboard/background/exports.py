@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard import seats
+from dashboard.background.withdrawn import Withdrawn
 from dashboard.explore import Question, ask, table_of
 from experiments import plain_files
 from experiments.access import limited_to, only_project, sees_everything, visible_projects
@@ -19,10 +20,6 @@ from experiments.selectors.explorer_export import FORMATS, columns, rows
 from workers import queue
 
 _STEP_ROWS: Final = 500
-
-
-class Withdrawn(Exception):
-    """Nobody waits for the export any more."""
 
 
 def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:

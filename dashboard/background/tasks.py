@@ -8,13 +8,14 @@ from typing import Final
 import structlog
 from celery import shared_task
 
-from dashboard.background import exports
+from dashboard.background import changes, exports
+from dashboard.background.withdrawn import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
 from workers import queue
 
 Kind = BackgroundTask.Kind
-_DOING: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {Kind.EXPORT: exports.write}
+_DOING: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {Kind.EXPORT: exports.write, Kind.CHANGE: changes.make}
 
 log = structlog.get_logger()
 
@@ -33,7 +34,7 @@ def do(task: BackgroundTask) -> None:
         return
     try:
         _DOING[task.kind](task)
-    except exports.Withdrawn:
+    except Withdrawn:
         log.info("background_task_withdrawn", task=task.pk)
     except RepositoryError as error:
         task.fail(str(error))

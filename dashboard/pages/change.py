@@ -13,12 +13,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from analysis.numbers import plural
+from dashboard.background import changes
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
 from experiments.access import may_prioritise, may_run_more, may_submit
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Experiment, Priority
+from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.spec import parse
@@ -30,7 +31,7 @@ MOST_REPETITIONS = 100
 @require_POST
 def rerun(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue every trial that ended without a result once more."""
-    return _queued(request, _changeable(request, slug), queue.rerun_failed)
+    return _queued(request, _changeable(request, slug), lambda e: changes.rerun_failed(request.user, e))
 
 
 @require_POST
@@ -63,7 +64,7 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
     if not 1 <= count <= MOST_REPETITIONS:
         messages.error(request, f"Repetitions to add are a number from 1 to {MOST_REPETITIONS}.", extra_tags="bad")
         return redirect(experiment)
-    return _queued(request, experiment, lambda e: queue.add_repetitions(e, count, author=request.user))
+    return _queued(request, experiment, lambda e: changes.repeat(request.user, e, count))
 
 
 @require_POST
@@ -116,12 +117,18 @@ def _changeable(request: HttpRequest, slug: str) -> Experiment:
     return experiment
 
 
-def _queued(request: HttpRequest, experiment: Experiment, change: Callable[[Experiment], int]) -> HttpResponse:
-    """Make the change, say how many trials it queued or why it cannot be made, and show the experiment."""
+def _queued(
+    request: HttpRequest, experiment: Experiment, change: Callable[[Experiment], int | BackgroundTask]
+) -> HttpResponse:
+    """Make the change, say how many trials it queued or why it cannot be made, and show the experiment; one that is made in the
+    background leads to the page that tells how far it is.
+    """
     try:
-        count = change(experiment)
+        made = change(experiment)
     except RepositoryError as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
-        messages.success(request, f"{plural(count, 'trial')} queued.".capitalize(), extra_tags="ok")
+        if isinstance(made, BackgroundTask):
+            return redirect(made)
+        messages.success(request, f"{plural(made, 'trial')} queued.".capitalize(), extra_tags="ok")
     return redirect(experiment)
