@@ -23,6 +23,7 @@ from dashboard.api.predictions import PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
+from dashboard.api.shares import ShareLinkViewSet
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
 
@@ -47,6 +48,7 @@ router.register("trials", TrialViewSet, basename="trial")
 router.register("predictions", PredictionViewSet, basename="prediction")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
+router.register("shares", ShareLinkViewSet, basename="share")
 router.register("tasks", BackgroundTaskViewSet, basename="task")
 router.register("tokens", TokenViewSet, basename="token")
 
