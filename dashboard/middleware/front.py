@@ -14,6 +14,7 @@ from django.utils.cache import patch_cache_control
 
 from analysis.numbers import plural
 from dashboard.seats import COME_AGAIN_S, Busy
+from experiments.spec import budget
 
 SIGN_INS_AT_ONCE: Final = 2
 """Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
@@ -41,14 +42,22 @@ class FrontMiddleware:
         self._signing_in = threading.BoundedSemaphore(SIGN_INS_AT_ONCE)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self._answer(request)
+        with budget.seconds(settings.REQUEST_CPU_SECONDS):
+            response = self._answer(request)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Who asks for more of what costs much than one person may have at once is told to come again."""
+        """Who asks for more of what costs much than one person may have at once is told to come again; who asks for what costs too much
+        to do while they wait, to ask for less.
+        """
+        if isinstance(error, budget.Exhausted):
+            most = plural(settings.REQUEST_CPU_SECONDS, "second")
+            return _refusal(
+                request, 503, f"This took more than {most} of a processor and was ended. Ask for less at once."
+            )
         if not isinstance(error, Busy):
             return None
         refusal = _refusal(request, 429, str(error))

@@ -38,6 +38,7 @@ from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Summary
 from experiments.models.states import measured
 from experiments.selectors.explorer_query import Query, check
+from experiments.spec import budget
 from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500
@@ -272,6 +273,7 @@ def table_rows(page: Sequence[Configuration], metrics: Sequence[str], scope: str
     summaries = Summary.objects.filter(configuration__in=list(rows), metric__in=metrics, scope=scope)
     asked = summaries.values_list("configuration_id", "metric", "n", "median", "minimum", "maximum")
     for key, metric, n, median, minimum, maximum in asked:
+        budget.check()
         rows[key].values[metric] = (n, median, minimum, maximum)
     return list(rows.values())
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
+from experiments.spec import budget
 from experiments.spec.fields import ExperimentSpec
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, MAX_RANKS, RANKS, Link, canonical, sentence
 
@@ -229,6 +230,7 @@ def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[
             rows = zip(*(swept[member] for member in group), strict=True)
             axes.append([dict(zip(group, row, strict=True)) for row in rows])
     for seen, point in enumerate(itertools.product(*axes)):
+        budget.check()
         if limit is not None and seen >= limit:
             shorter = "" if keep is None or limit < MOST_WORK // keep.size else ", or a shorter condition"
             raise InvalidSpec([FieldError("sweep", f"more than {limit} combinations; take fewer values{shorter}")])

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 
 from experiments.errors import FieldError, InvalidSpec
+from experiments.spec import budget
 
 MAX_BYTES: Final = 200_000
 """The parser is written in Python and reads about 100 kB/s: larger texts would keep a web worker busy for long."""
@@ -25,6 +26,7 @@ class _Loader(yaml.SafeLoader):
     }
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        budget.check()
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             mark: Any = event.start_mark

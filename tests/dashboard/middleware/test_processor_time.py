@@ -1,0 +1,61 @@
+"""A request that asks for more than its share of a processor is ended, says so, and has done nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import Experiment
+from experiments.spec import budget, parse_yaml
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
+from tests.dashboard.conftest import specification
+
+LONG = "name: x\nworkload: water\nnothing: [" + "1, " * 9_000 + "]\n"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> None:
+    """A processor on which a second has passed whenever one looks."""
+    settings.REQUEST_CPU_SECONDS = 10
+    seconds = iter(range(10**9))
+    monkeypatch.setattr(time, "thread_time", lambda: float(next(seconds)))
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("kind", ["application/yaml", "application/json"])
+def test_rest_answers_503_and_stores_nothing(person: User, kind: str) -> None:
+    body = (
+        LONG
+        if kind == "application/yaml"
+        else json.dumps(specification(parameters={}, sweep={"steps": list(range(10, 40))}))
+    )
+    answer = client_of(person).post(EXPERIMENTS, body, kind)
+    assert answer.status_code == 503
+    assert "more than 10 seconds of a processor" in answer.json()["errors"][0]["message"]
+    assert not Experiment.objects.filter(published=False).exists()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_page_says_so_in_a_page(page: Client) -> None:
+    answer = page.post("/experiments/new/apply/", {"yaml": LONG})
+    assert answer.status_code == 503
+    assert "Ask for less at once" in answer.content.decode()
+
+
+@pytest.mark.usefixtures("hasty")
+def test_no_time_is_counted_where_the_limit_is_off(person: User, settings: LazySettings) -> None:
+    settings.REQUEST_CPU_SECONDS = 0
+    assert client_of(person).post(EXPERIMENTS, LONG, "application/yaml").status_code == 400
+
+
+def test_time_of_one_request_is_not_taken_from_the_next() -> None:
+    with budget.seconds(1e-9), pytest.raises(budget.Exhausted):
+        parse_yaml(LONG)
+    budget.check()
+    with budget.seconds(60):
+        budget.check()
