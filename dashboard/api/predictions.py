@@ -121,7 +121,9 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @extend_schema(request=WantedSerializer, responses={201: PredictionSerializer, **schema.errors(400, 403, 409, 415)})
     def create(self, request: Request) -> Response:
-        """Keep a prediction, made from the trials as they are; with `check` two trials on its link are queued too."""
+        """Keep a prediction, made from the trials as they are, or find the same one that was kept before; with `check` two trials on
+        its link are queued too.
+        """
         wanted = WantedSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
         asked = wanted.validated_data
@@ -130,8 +132,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             self._require_run(request, experiment)
         link = Link(asked["delay_s"], asked["rate_bps"], asked["loss"])
         with transaction.atomic():
-            prediction = _foretold(experiment, link, asked["at"], request.user)
-            prediction.save()
+            prediction = _foretold(experiment, link, asked["at"], request.user).keep()
             if asked["check"]:
                 queue.check_prediction(prediction, author=request.user)
         shown = as_data([prediction], request)[0]

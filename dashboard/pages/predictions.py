@@ -33,8 +33,8 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
         raise PermissionDenied
     try:
         with transaction.atomic():
-            prediction = foretell(experiment, link_of(request.POST), request.POST.get("at", ""), author=request.user)
-            prediction.save()
+            foretold = foretell(experiment, link_of(request.POST), request.POST.get("at", ""), author=request.user)
+            prediction = foretold.keep()
             queued = queue.check_prediction(prediction, author=request.user) if checking else 0
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")

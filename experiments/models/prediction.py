@@ -67,6 +67,16 @@ class Prediction(models.Model):
     def get_absolute_url(self) -> str:
         return f"/network/predictions/{self.pk}/"
 
+    def keep(self) -> Prediction:
+        """Store it; return it, or the one that said the same of the same trials before: keeping it twice must not count twice."""
+        same = {
+            name: getattr(self, name) for name in ("evidence_hash", "predictor", "at", "delay_s", "rate_bps", "loss")
+        }
+        before = Prediction.objects.filter(experiment=self.experiment, **same).first()
+        if before is None:
+            self.save(force_insert=True)
+        return before or self
+
     @property
     def link(self) -> Link:
         return Link(self.delay_s, self.rate_bps, self.loss)

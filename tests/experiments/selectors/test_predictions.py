@@ -30,9 +30,7 @@ def prediction(study: Experiment) -> Prediction:
 
 
 def kept(study: Experiment, link: Link = LINK) -> Prediction:
-    prediction = foretell(study, link)
-    prediction.save()
-    return prediction
+    return foretell(study, link).keep()
 
 
 def run(elapsed_s: float, kept: bool = True) -> None:
@@ -64,6 +62,13 @@ def test_it_is_what_the_model_says_and_names_the_trials_it_was_made_of(study: Ex
     assert foretell(study, LINK).evidence_hash == prediction.evidence_hash
     study.trials.first().measurements.update(value=3.3)
     assert foretell(study, LINK).evidence_hash != prediction.evidence_hash
+
+
+def test_the_same_prediction_of_the_same_trials_is_kept_once(study: Experiment, prediction: Prediction) -> None:
+    assert kept(study) == prediction
+    assert kept(study, Link(0.36e-3, 700e6)) != prediction
+    study.trials.first().measurements.update(value=3.3)
+    assert kept(study) != prediction
 
 
 def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, prediction: Prediction) -> None:
