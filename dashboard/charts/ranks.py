@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from analysis import numbers
+from analysis.mpi.timeline import Timeline
 from dashboard.charts.parts import Figure, Scale, axis_title, hover
 
 _PARTS: Final = (
@@ -73,3 +76,48 @@ def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
 
 def _class(place: int) -> str:
     return "0 B" if place == 0 else numbers.size(1 << (place - 1))
+
+
+_STATES: Final = (("Computing", "--s1"), ("In MPI", "--s3"), ("Waiting", "--s2"))
+"""What a step can be mostly; a step's number in the heat map is the place here."""
+
+
+def ranks_over_time(found: Timeline, zero_ns: int) -> Figure:
+    """Ranks as rows, steps as columns, coloured by the largest of computing, MPI and long waits. ``zero_ns``: where time begins."""
+    parts = np.stack([1 - found.inside, found.inside - found.waiting, found.waiting], axis=-1)
+    unknown = np.isnan(found.inside)
+    largest = np.where(unknown, -1, np.argmax(np.where(unknown[..., None], 0, parts), axis=-1))
+    percent = np.rint(100 * np.nan_to_num(parts)).astype(int)
+    edges_s = (found.edges_ns - zero_ns) / 1e9
+    middles_s = (edges_s[1:] + edges_s[:-1]) / 2
+    scale = Scale.of([float(middles_s[-1])], "s")
+    count = len(_STATES)
+    shares = ", ".join(f"%{{customdata[{place}]}} % {name}" for place, (name, _) in enumerate(_STATES))
+    heat = {
+        "type": "heatmap",
+        "name": "Rank",
+        "x": [float(f"{scale(each):.7g}") for each in middles_s.tolist()],
+        "y": [str(rank) for rank in found.ranks],
+        "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
+        "customdata": percent.tolist(),
+        "colorscale": [
+            [edge / count, colour] for place, (_, colour) in enumerate(_STATES) for edge in (place, place + 1)
+        ],
+        "zmin": -0.5,
+        "zmax": count - 0.5,
+        "showscale": False,
+        "hovertemplate": f"rank %{{y}}, {hover('x', scale.unit)}: {shares}<extra></extra>",
+    }
+    names = [
+        {"type": "scatter", "name": name, "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",
+         "marker": {"color": colour, "symbol": "square", "size": 10}}
+        for name, colour in _STATES
+    ]  # fmt: skip
+    return {
+        "data": [heat, *names],
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": {"title": axis_title("Time since the first call", scale.unit)},
+            "yaxis": {"title": axis_title("Rank", ""), "type": "category", "autorange": "reversed"},
+        },
+    }

@@ -19,6 +19,7 @@ from dashboard.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.metric_rows import metric_rows
+from dashboard.trial.rank_timeline import rank_timeline
 from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
@@ -75,6 +76,16 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     if trial.is_over:
         return HttpResponseClientRefresh()
     return render(request, "trial/_live.html", {"trial": trial})
+
+
+@require_GET
+def ranks(request: HttpRequest, pk: int) -> HttpResponse:
+    """The ranks over time: a part of the page that is asked for, and asked again to look closer."""
+    trial = find_trial(request, pk)
+    panel = rank_timeline(
+        trial, first=asked(request, "from"), until=asked(request, "to"), steps=asked(request, "steps")
+    )
+    return render(request, "trial/_rank_timeline.html", {"trial": trial, **panel})
 
 
 @require_POST

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis import numbers
 from dashboard.charts.ranks import message_sizes, time_per_rank
 from dashboard.trial.waits import waits_table
-from experiments.files import read_mpi_profile
+from experiments.files import MPI_CALLS_NAME, read_mpi_profile
 from experiments.models import Trial
 
 _MOST_FUNCTIONS: Final = 12
@@ -32,6 +32,7 @@ def inside_mpi(trial: Trial) -> dict[str, Any] | None:
         "sizes": message_sizes(kept["sizes"]),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
         "waits": waits_table(kept),
+        "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }
 
