@@ -96,7 +96,7 @@ def ranks_over_time(found: Timeline, zero_ns: int) -> Figure:
     heat = {
         "type": "heatmap",
         "name": "Rank",
-        "x": [float(f"{scale(each):.7g}") for each in middles_s.tolist()],
+        "x": [numbers.rounded(scale(each), 7) for each in middles_s.tolist()],
         "y": [str(rank) for rank in found.ranks],
         "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
         "customdata": percent.tolist(),

@@ -54,7 +54,10 @@ def _moves(first_s: float, until_s: float, whole_s: float) -> list[dict[str, Any
         ("Wider", max(0.0, first_s - half_s), min(whole_s, until_s + half_s), is_whole),
         ("All", 0.0, whole_s, is_whole),
     ]
-    return [{"name": name, "from": f"{first:.9f}", "to": f"{to:.9f}", "off": off} for name, first, to, off in moves]
+    return [
+        {"name": name, "from": str(round(first, 9)), "to": str(round(to, 9)), "off": off}
+        for name, first, to, off in moves
+    ]
 
 
 def _seconds(text: str) -> float | None:

@@ -61,8 +61,8 @@ def test_a_part_of_the_run_is_computed_anew(page: Client, traced: Trial) -> None
 def test_its_buttons_lead_to_other_parts(page: Client, traced: Trial) -> None:
     address = reverse("trial-rank-timeline", args=[traced.pk])
     text = page.get(address, {"from": "0.04", "to": "0.06"}).content.decode()
-    assert f"{address}?from=0.045000000&amp;to=0.055000000" in text
-    assert f"{address}?from=0.000000000&amp;to=0.100000000" in text
+    assert f"{address}?from=0.045&amp;to=0.055" in text
+    assert f"{address}?from=0.0&amp;to=0.1" in text
 
 
 def test_a_trial_without_kept_calls_says_so(page: Client, library: object) -> None:
