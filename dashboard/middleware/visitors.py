@@ -17,6 +17,7 @@ _OF_EXPERIMENTS: Final = frozenset(
     {
         *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
         *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-environment", "artifact"),
+        "trial-rank-timeline",
     }
 )
 """Names of the addresses that the link of an experiment opens, for reading. A new address is closed until it is named here."""

@@ -65,13 +65,13 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
 ) -> None:
     server = start("server", "--port", "0", "--no-demo")
     server.wait_for_output(READY)
-    worker = process_of(var, "celery -A config worker")
+    worker = process_of(var, "celery -A config worker --beat")
     pool = worker.children(recursive=True)
     worker.kill()
     server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
     _, left = psutil.wait_procs(pool, timeout=20)
     assert left == []
-    wait_for(lambda: process_of(var, "celery -A config worker").pid != worker.pid)
+    wait_for(lambda: process_of(var, "celery -A config worker --beat").pid != worker.pid)
     server.end(signal.SIGKILL)
     wait_until_gone(var, timeout_s=30)
 
@@ -81,12 +81,12 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
     for server in (first, second):
         server.wait_for_output(READY)
     assert address(first) != address(second)
-    assert process_of(var, "celery -A config worker")
+    assert process_of(var, "celery -A config worker --beat")
     assert process_of(var, "config.services.keeper")
-    with_worker = first if process_of(var, "celery -A config worker").ppid() == first.process.pid else second
+    with_worker = first if process_of(var, "celery -A config worker --beat").ppid() == first.process.pid else second
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
-    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "celery")))
+    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "worker --beat")))
     assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=30).read().decode()
 
 

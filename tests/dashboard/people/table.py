@@ -169,6 +169,7 @@ TABLE: Final = {
     "GET trials/<pk>/": "shiiiiii",
     "GET trials/<pk>/live/": "shiiiiii",
     "GET trials/<pk>/hosts/": "shiiiiii",
+    "GET trials/<pk>/ranks/": "shiiiiii",
     "GET trials/<pk>/packets/": "shiiiiii",
     "GET trials/<pk>/packets/<number>/": "shiiiiii",
     "GET trials/<pk>/environment/": "shiiiiii",

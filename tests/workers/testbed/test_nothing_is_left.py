@@ -229,7 +229,7 @@ def open_directory() -> Iterator[Path]:
 
 LIBRARIES = (
     "annotated_types", "numpy", "numpy.libs", "psutil", "pydantic", "pydantic_core", "re2", "scipy", "scipy.libs",
-    "typing_inspection", "zstandard",
+    "typing_inspection", "yaml", "zstandard",
 )  # fmt: skip
 """What the launchers import: another user cannot be expected to read this checkout's .venv."""
 
