@@ -11,7 +11,7 @@ from analysis.traffic.wire import ERROR
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
-from tests.analysis.recordings.two_hosts import record_stream
+from tests.analysis.recordings.undisturbed import analysed_stream
 
 MSS_1460 = b"\x02\x04\x05\xb4"
 TIMES = b"\x01\x01\x08\x0a" + bytes(8)
@@ -100,10 +100,9 @@ def test_one_stream_is_told_alike_with_offloads_and_without(tmp_path: Path, devi
     """At the sender's end, where its card would cut, and at the receiver's."""
     sent = ("-n", "8M")
     plain, joined = (
-        analysis.analyse(record_stream(tmp_path / f"{on}.pcapng", *sent, device=device, offloads=on), mtu=1500)
-        for on in (False, True)
+        analysed_stream(tmp_path / f"{on}.pcapng", *sent, device=device, offloads=on) for on in (False, True)
     )
-    assert plain.trust.verdict == "good"
+    assert plain.trust.verdict == "good", plain.trust.reasons
     assert (joined.trust.verdict, joined.metrics["super_segments"] > 100) == ("estimated", True)
     # iperf3 gives what is left in its buffer up at the end, so that the two are not equally long.
     joined_packets, plain_packets = (data_packets(each) / each.metrics["goodput_bytes"] for each in (joined, plain))
