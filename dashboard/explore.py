@@ -40,6 +40,8 @@ ORDERS: Final = {
 MOST_PANELS: Final = 6
 AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
 NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
+ROWS: Final = ("configurations", "trials", "measurements")
+"""What can stand in a row of an export."""
 _MOST_COLUMNS: Final = 30
 
 
@@ -121,6 +123,25 @@ def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
     if value not in allowed:
         raise CannotExplore(f"{name}: {value[:40]!r} is not one of {', '.join(filter(None, allowed))}.", field=name)
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What stands in a row of an export; ``every`` is for trials that enter no statistics too."""
+
+    kind: str = "configurations"
+    every: bool = False
+
+
+def rows_of(given: QueryDict) -> Rows:
+    """Return what ``rows`` and ``every`` ask for. Raise CannotExplore."""
+    kind = _allowed(given.get("rows", "").strip() or ROWS[0], ROWS, "rows")
+    every = _allowed(given.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
+    if every in ("true", "on", "1") and kind == ROWS[0]:
+        raise CannotExplore(
+            "every: rows are configurations; it is for rows=trials and rows=measurements.", field="every"
+        )
+    return Rows(kind, every in ("true", "on", "1"))
 
 
 def table_of(question: Question) -> QuerySet[Configuration]:

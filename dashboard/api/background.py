@@ -95,4 +95,4 @@ class BackgroundTaskViewSet(
             raise NotFound("This task has no file, or not yet.")
         if not task.file.is_file() or not may_fetch(request.user, task):
             raise Gone("The file is no longer kept for you; ask for it again.")
-        return FileResponse(task.file.open("rb"), as_attachment=True, filename=filename(task.arguments["form"]))
+        return FileResponse(task.file.open("rb"), as_attachment=True, filename=filename(task))

@@ -1,4 +1,4 @@
-"""``/api/v1/explore/``: the pivot as data, and the table behind it as CSV, JSON or Parquet."""
+"""``/api/v1/explore/``: the pivot as data, and the tables behind it as files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import described, refuse_unknown
 from dashboard.api.trials import FileRenderer
-from dashboard.background.exports import exported
-from dashboard.explore import AXES, NAMES, Question, ask, cells_as_data
+from dashboard.background.exports import FORMATS, exported
+from dashboard.explore import AXES, NAMES, ROWS, Question, ask, cells_as_data
 from dashboard.filters import ConfigurationFilter
 from experiments.errors import CannotExplore
 from experiments.models import BackgroundTask
 from experiments.selectors.explorer import counts, flagged, pivot
-from experiments.selectors.explorer_export import FORMATS
 
 _AXES: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",
@@ -68,28 +67,38 @@ class ExploreView(APIView):
 
 
 class ExploreExportView(APIView):
-    """The table of the page /explore/, all of its pages, as a file."""
+    """What the filters of the page /explore/ leave as a file: configurations, trials, or single measurements."""
 
     renderer_classes = (JSONRenderer, FileRenderer)
 
     @extend_schema(
-        parameters=[*_PARAMETERS, OpenApiParameter("form", str, "path", enum=list(FORMATS))],
+        parameters=[
+            *_PARAMETERS,
+            OpenApiParameter(
+                "rows", str, enum=list(ROWS), description="What stands in a row; configurations when left out."
+            ),
+            OpenApiParameter("every", bool, description="Of trials, also those that enter no statistics."),
+            OpenApiParameter("form", str, "path", enum=list(FORMATS)),
+        ],
         responses={
             (200, "text/csv"): OpenApiTypes.BINARY,
             (200, "application/json"): {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
+            (200, "application/jsonl"): OpenApiTypes.BINARY,
             (200, "application/vnd.apache.parquet"): OpenApiTypes.BINARY,
+            (200, "application/csvm+json"): {"type": "object", "additionalProperties": {}},
             202: BackgroundTaskSerializer,
             **schema.errors(400, 404, 429),
         },
     )
     def get(self, request: Request, form: str) -> Any:
-        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; streamed.
+        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; every trial with
+        all parameters and everything measured; or a row per measurement. Streamed. `csvm` tells what the columns mean.
 
         A large table is made in the background: 202 with the address of the task.
         """
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
-        refuse_unknown(request, NAMES)
+        refuse_unknown(request, NAMES | {"rows", "every"})
         try:
             made = exported(request.user, request._request.GET, form)
         except CannotExplore as error:

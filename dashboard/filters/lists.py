@@ -263,6 +263,7 @@ class ConfigurationFilter(ListFilter):
         label="Conditions",
         help_text="Conditions such as `hosts >= 4, link.delay = 2 ms` or `elapsed_s < 10 and not ranks > 2 * hosts`.",
     )
+    experiment = AnyOfFilter(field_name="slug", label="Experiment", help_text="Slug of the experiment.")
     workload = AnyOfFilter(label="Workload", help_text="Workload.")
     cluster = AnyOfFilter(field_name="cluster__slug", label="Cluster", help_text="Cluster.")
     project = AnyOfFilter(field_name="project__slug", label="Project", help_text="Project.")
@@ -291,7 +292,7 @@ class ConfigurationFilter(ListFilter):
         method="filter_ended", widget=Day, label="Ended before", help_text="A trial ended earlier than that (ISO 8601)."
     )
 
-    OF_EXPERIMENTS: ClassVar = ("text", "workload", "cluster", "project", "tag")
+    OF_EXPERIMENTS: ClassVar = ("text", "experiment", "workload", "cluster", "project", "tag")
 
     class Meta:
         model = Configuration

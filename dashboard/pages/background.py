@@ -32,7 +32,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
         raise Http404("There is no such file, or not any more.")
     if not may_fetch(request.user, own):
         raise Http404("The table was made of projects that you do not see any more.")
-    return FileResponse(own.file.open("rb"), as_attachment=True, filename=filename(own.arguments["form"]))
+    return FileResponse(own.file.open("rb"), as_attachment=True, filename=filename(own))
 
 
 @require_POST

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from analysis import numbers
-from dashboard.background.exports import exported
+from dashboard.background.exports import FORMATS, exported
 from dashboard.charts import Scale
 from dashboard.explore import (
     ORDERS,
@@ -33,10 +33,16 @@ from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import BackgroundTask, Measurement, SavedView
 from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
-from experiments.selectors.explorer_export import FORMATS
 
 PER_PAGE = 25
 MOST_VIEWS = 12
+EXPORT_FORMS = (
+    ("csv", "CSV"),
+    ("json", "JSON"),
+    ("jsonl", "JSON Lines"),
+    ("parquet", "Parquet"),
+    ("csvm", "What the columns mean"),
+)
 
 
 @require_GET
@@ -79,6 +85,10 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "page": page,
         "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
         "query_string": _without_page(request.GET),
+        "exported": [
+            (name, value) for name, values in QueryDict(_without_page(request.GET)).lists() for value in values
+        ],
+        "export_forms": EXPORT_FORMS,
         "choices": _choices(matched, question),
     }
 

@@ -84,7 +84,7 @@ def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", **addresses}
     with subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=environment, stderr=DEVNULL) as process:
         try:
-            wait_for(is_healthy)
+            wait_for(is_healthy, timeout_s=45)
         finally:
             process.terminate()
     (tmp_path / "beat").touch()

@@ -114,7 +114,7 @@ def test_it_offers_the_clusters_that_there_are(page: Client) -> None:
         ("/api/v1/trials/", TrialFilter, PAGE),
         ("/api/v1/history/", HistoryFilter, PAGE),
         ("/api/v1/explore/", ConfigurationFilter, set(AXES)),
-        ("/api/v1/explore/export/{form}/", ConfigurationFilter, {*AXES, "form"}),
+        ("/api/v1/explore/export/{form}/", ConfigurationFilter, {*AXES, "form", "rows", "every"}),
     ],
 )
 def test_it_documents_every_filter(person: Any, address: str, filters: type[ListFilter], others: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""The explorer's table as CSV, JSON or Parquet, written piece by piece so that memory stays bounded."""
+"""The explorer's table as CSV, JSON, JSON Lines or Parquet, written piece by piece so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
+from experiments.metrics import described
 from experiments.models import Configuration
 from experiments.selectors.certificates import QUANTITIES, Standing, standings
 from experiments.selectors.explorer import TableRow, table_rows
+from experiments.selectors.export.columns import Column
+from experiments.selectors.export.sink import Sink
 
 _PIECE: Final = 500
 _FIXED: Final = ("experiment", "name", "workload", "cluster", "project", "configuration", "hash", "url")
@@ -30,6 +34,20 @@ def columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[str]:
     """Return the header: what names the configuration, its parameters, its trust, and four numbers per metric in the base unit."""
     measured = [f"{metric}.{each}" for metric in metrics for each in _STATISTICS]
     return [*_FIXED, *(f"parameter.{name}" for name in parameters), *_TRUSTED, *measured]
+
+
+def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list[Column]:
+    """Return the columns of ``columns`` with what they mean."""
+    told = []
+    for name in columns(parameters, metrics):
+        metric, _, statistic = name.rpartition(".")
+        if metric in metrics and statistic in _STATISTICS:
+            of = described(metric)
+            unit = "" if statistic == "n" else of.unit
+            told.append(Column(name, _KINDS[_type(name)], f"{of.label}, {statistic}", unit, of.definition))
+        else:
+            told.append(Column(name, _KINDS[_type(name)]))
+    return told
 
 
 def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
@@ -86,6 +104,12 @@ def _plain(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
+def as_lines(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
+    """Yield one JSON object per row and line."""
+    for piece in pieces:
+        yield "".join(f"{json.dumps(row)}\n" for row in piece).encode()
+
+
 def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
     """Yield one JSON array of objects."""
     before = b"["
@@ -99,7 +123,7 @@ def as_json(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[byte
 def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[bytes]:
     """Yield a Parquet file, one row group per piece. Parameters are text: their types differ between workloads."""
     schema = pa.schema([(name, _type(name)) for name in header])
-    sink = _Sink()
+    sink = Sink()
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
         for piece in pieces:
             writer.write_table(pa.Table.from_pylist([_typed(row) for row in piece], schema=schema))
@@ -119,6 +143,9 @@ def _type(name: str) -> Any:
     return pa.int64() if name.endswith(".n") else pa.float64()
 
 
+_KINDS: Final = {pa.int64(): pl.Int64(), pa.float64(): pl.Float64(), pa.bool_(): pl.Boolean(), pa.string(): pl.String()}
+
+
 def _typed(row: Row) -> Row:
     return {
         name: value
@@ -130,33 +157,9 @@ def _typed(row: Row) -> Row:
     }
 
 
-class _Sink(io.RawIOBase):
-    """A file that only remembers what was written since it was last taken."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[bytes] = []
-        self._at = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def write(self, data: Any) -> int:
-        part = bytes(data)
-        self._parts.append(part)
-        self._at += len(part)
-        return len(part)
-
-    def taken(self) -> bytes:
-        parts, self._parts = self._parts, []
-        return b"".join(parts)
-
-
 FORMATS: Final[dict[str, tuple[str, Callable[[Iterator[list[Row]], Sequence[str]], Iterator[bytes]]]]] = {
     "csv": ("text/csv; charset=utf-8", as_csv),
     "json": ("application/json", as_json),
+    "jsonl": ("application/jsonl", as_lines),
     "parquet": ("application/vnd.apache.parquet", as_parquet),
 }

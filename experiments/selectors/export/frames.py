@@ -1,0 +1,77 @@
+"""Frames as files: CSV, JSON, JSON Lines and Parquet, written as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+
+from experiments.selectors.export.columns import Column
+from experiments.selectors.export.sink import Sink
+
+_FORMULA: Final = r"^[=+\-@\t\r]"
+
+Frames = Iterator[pl.DataFrame]
+
+
+def as_csv(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield CSV (RFC 4180, UTF-8); what is not there is an empty field. A text that a spreadsheet would take for a formula is
+    marked as text.
+    """
+    yield pl.DataFrame(schema=[column.name for column in columns]).write_csv(line_terminator="\r\n").encode()
+    texts = [column.name for column in columns if column.kind == pl.String()]
+    marked = [
+        pl.when(pl.col(name).str.contains(_FORMULA)).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name)
+        for name in texts
+    ]
+    for frame in frames:
+        written = _stamped(frame).with_columns(marked).write_csv(include_header=False, line_terminator="\r\n")
+        yield written.encode()
+
+
+def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield one JSON object per row and line."""
+    for frame in frames:
+        yield _stamped(frame).write_ndjson().encode()
+
+
+def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield one JSON array of objects."""
+    before = b"["
+    for lines in as_lines(frames, columns):
+        if lines:
+            yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
+            before = b",\n"
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
+    """Times as ISO 8601 writes them."""
+    return frame.with_columns(pl.col(pl.Datetime("us", "UTC")).dt.to_string("iso:strict"))
+
+
+def as_parquet(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
+    """Yield a Parquet file, one row group per frame; label, unit and definition of a column are its metadata."""
+    oldest = pl.CompatLevel.oldest()
+    plain = pl.DataFrame(schema={column.name: column.kind for column in columns}).to_arrow(compat_level=oldest).schema
+    told = [
+        field.with_metadata({"label": column.label, "unit": column.unit, "definition": column.definition})
+        for field, column in zip(plain, columns, strict=True)
+    ]
+    sink = Sink()
+    with pyarrow.parquet.ParquetWriter(sink, pa.schema(told)) as writer:
+        for frame in frames:
+            writer.write_table(frame.to_arrow(compat_level=oldest).cast(writer.schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+FORMATS: Final[dict[str, tuple[str, Callable[[Frames, Sequence[Column]], Iterator[bytes]]]]] = {
+    "csv": ("text/csv; charset=utf-8", as_csv),
+    "json": ("application/json", as_json),
+    "jsonl": ("application/jsonl", as_lines),
+    "parquet": ("application/vnd.apache.parquet", as_parquet),
+}

@@ -1,0 +1,100 @@
+"""What exports cost with many trials stored: one command prints the table.
+
+    python tests/benchmarks/export.py [--trials 100000] [--form csv jsonl parquet]
+
+A private PostgreSQL is filled with generated trials of 60 measurements (``seed_repository``) and removed again. Each form is written by a
+process of its own, as a page or the worker of background tasks writes it, so that its memory can be told: peak resident size, and what of
+it was there before the first row. Beside it stands ``COPY ... TO STDOUT`` of the same measurements by psycopg, read and thrown away,
+before and after each form: other work on the machine stretches both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.private import laboratory  # noqa: E402
+
+COPY = "COPY (SELECT * FROM experiments_measurement ORDER BY trial_id, metric, scope) TO STDOUT"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trials", type=int, default=100_000)
+    parser.add_argument("--form", nargs="+", default=["csv", "jsonl", "parquet"])
+    parser.add_argument("--one", nargs=2, metavar=("FORM", "ROWS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return write(*options.one)
+    with laboratory():
+        measure(options.trials, options.form)
+    return 0
+
+
+def measure(trials: int, forms: list[str]) -> None:
+    from django.core.management import call_command
+
+    call_command("seed_repository", trials=trials, verbosity=0)
+    print(
+        f"{'rows':14}{'form':9}{'trials/s':>10}{'MB':>8}{'s':>8}{'CPU s':>8}{'COPY, s':>9}{'ratio':>7}{'peak MB':>9}{'before':>8}"
+    )
+    for rows in ("trials", "measurements"):
+        for form in forms:
+            before = copied()
+            command = [sys.executable, __file__, "--one", form, rows]
+            done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=1800)
+            if done.returncode:
+                raise SystemExit(done.stderr)
+            size, took, used, peak, idle, count = map(float, done.stdout.split())
+            beside = (before + copied()) / 2
+            print(
+                f"{rows:14}{form:9}{count / took:10.0f}{size / 1e6:8.0f}{took:8.1f}{used:8.1f}{beside:9.1f}"
+                f"{took / beside:7.2f}{peak:9.0f}{idle:8.0f}",
+                flush=True,
+            )
+
+
+def copied() -> float:
+    """Seconds that PostgreSQL and psycopg need to hand all measurements over."""
+    from django.db import connection
+
+    began = time.perf_counter()
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        for _ in copy:
+            pass
+    return time.perf_counter() - began
+
+
+def write(form: str, rows: str) -> int:
+    """Print bytes, seconds, processor seconds, peak and first resident size in MB, and trials."""
+    import django
+
+    django.setup()
+    from experiments.models import Configuration
+    from experiments.selectors.export import frames
+    from experiments.selectors.export.trials import TrialTable, trials_of
+
+    idle, began, used, size = resident(), time.perf_counter(), time.process_time(), 0
+    trials = trials_of(Configuration.objects.filter(experiment__project__slug="generated"), every=False)
+    table = TrialTable(trials, long=rows == "measurements")
+    with Path(os.devnull).open("wb") as sink:
+        for piece in frames.FORMATS[form][1](table.pieces(), table.columns):
+            size += sink.write(piece)
+    print(size, time.perf_counter() - began, time.process_time() - used, resident(), idle, trials.count())
+    return 0
+
+
+def resident() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
