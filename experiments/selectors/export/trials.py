@@ -57,12 +57,11 @@ _FIXED: Final = (
     _column("trust", _TEXT, "How far its capture may be believed; empty without one."),
     _column("link_kept", _YES, "Whether its link was measured to be as asked; empty where it was not measured."),
 )
+_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s", "link.loss": "1", "link.mtu": "B"}
 _ACHIEVED: Final = tuple(
-    Column(
-        f"achieved.{name}", _NUMBER, f"Achieved {quantity}", described(name).unit, "Measured before the trial; mean over directions."
-    )
+    Column(f"achieved.{name}", _NUMBER, f"Achieved {quantity}", _UNITS.get(name, "1"), "Measured before the trial.")
     for name, quantity in QUANTITIES.items()
-)  # fmt: skip
+)
 _SIZE: Final = (
     _column("parameter.hosts", _WHOLE, "Hosts of the trial."),
     _column("parameter.ranks", _WHOLE, "Ranks of the trial."),
