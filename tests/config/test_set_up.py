@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
+from config.services.lease import ROOT
 from experiments.models import Experiment, State
 
 pytestmark = pytest.mark.django_db
@@ -46,3 +52,12 @@ def test_it_queues_the_demo_on_the_first_start_only() -> None:
     assert len({trial.configuration.hosts for trial in demo.trials.all()}) >= 3
     call_command("set_up")
     assert Experiment.objects.filter(published=False).count() == 1
+
+
+def test_every_module_loads_where_no_database_answers(tmp_path: Path) -> None:
+    """As before an installation's tables are there, or have today's columns."""
+    nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
+    command = [sys.executable, str(ROOT / "manage.py"), "check"]
+    environment = {**os.environ, **nowhere, "RANKWIRE_VAR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=55)
+    assert done.returncode == 0, done.stderr
