@@ -21,7 +21,7 @@ from experiments.models import BackgroundTask, Configuration
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
 from experiments.selectors.export.columns import dimensions
-from experiments.selectors.export.trials import PIECE, TrialTable, trials_of
+from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, trials_of
 from workers import queue
 
 FORMATS: Final = {name: kind for name, (kind, _) in frames.FORMATS.items()} | {"csvm": "application/csvm+json"}
@@ -80,7 +80,7 @@ class Export:
     @property
     def step(self) -> int:
         """Rows of ``total`` that are in a piece."""
-        return _STEP_ROWS if self.rows.kind == ROWS[0] else PIECE
+        return {"trials": PIECE, "measurements": LONG_PIECE}.get(self.rows.kind, _STEP_ROWS)
 
     def _of_configurations(self) -> Iterator[bytes]:
         names = _swept_anywhere(self.matching)
