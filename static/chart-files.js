@@ -1,0 +1,94 @@
+/* A chart as a file: a picture, or the numbers behind it. Each says what it shows, of what, when, and where it came from. */
+(function () {
+  "use strict";
+  const WIDTH = 960, HEIGHT = 540, HEAD = 56, LIMIT_MS = 60000;
+  const words = e => (e ? e.textContent : "").replace(/\s+/g, " ").trim();
+
+  /* The name alone: how an experiment stands is written beside it. */
+  const named = h1 => words(h1 && [...h1.childNodes].find(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim())) || words(h1);
+
+  function told(plot) {
+    const panel = plot.closest(".panel"), view = panel.querySelector("[data-view][aria-pressed=true]"), at = new URL(location);
+    at.hash = panel.id;
+    return {
+      title: [words(panel.querySelector("header h3, header h2")), words(view)].filter(Boolean).join(": "),
+      of: named(document.querySelector(".head h1")),
+      date: new Date().toISOString().slice(0, 10),
+      at: at.href,
+    };
+  }
+
+  const escaped = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  async function picture(plot, format) {
+    const about = told(plot), shown = plot.layout, margin = shown.margin || {};
+    const layout = Object.assign({}, shown, {
+      autosize: false, width: WIDTH, height: HEIGHT + HEAD,
+      paper_bgcolor: getComputedStyle(plot.closest(".panel")).backgroundColor,
+      margin: Object.assign({}, margin, { t: (margin.t || 30) + HEAD, l: Math.max(margin.l || 0, 60) }),
+      title: {
+        text: `<b>${escaped(about.title)}</b>, ${escaped(about.of)}<br><span style="font-size:11px">${escaped(about.date)}, ${escaped(about.at)}</span>`,
+        font: { size: 15, color: shown.font.color }, x: 0.012, xanchor: "left", y: 0.955, yref: "container", yanchor: "top",
+      },
+    });
+    return Plotly.toImage({ data: plot.data, layout }, { format, width: WIDTH, height: HEIGHT + HEAD, scale: format === "png" ? 2 : 1 });
+  }
+
+  /* What a spreadsheet would take for a formula is marked as text, as in the exports of the server. */
+  function cell(value) {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
+    const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  }
+
+  function rows(plot) {
+    const x = plot.layout.xaxis.title.text || "x", y = plot.layout.yaxis.title.text || "y", out = [];
+    for (const trace of plot.data) {
+      if (trace.hoverinfo === "skip" || trace.visible === false) continue;
+      if (trace.type === "heatmap" || trace.type === "contour") {
+        if (!out.length) out.push([x, y, trace.name || "value"]);
+        trace.z.forEach((row, i) => row.forEach((value, k) => out.push([trace.x[k], trace.y[i], value])));
+        continue;
+      }
+      if (!out.length) out.push(["series", x, y, "lowest", "highest", "n"]);
+      (trace.x || []).forEach((at, k) => {
+        const spread = trace.customdata && trace.customdata[k];
+        if (at !== null) out.push([trace.name || "", at, trace.y[k], ...(Array.isArray(spread) && spread.length === 3 ? spread : ["", "", ""])]);
+      });
+    }
+    return out;
+  }
+
+  function numbers(plot) {
+    const about = told(plot), head = [about.title, about.of, about.date, about.at].map(line => `# ${line}\r\n`).join("");
+    return head + rows(plot).map(row => row.map(cell).join(",") + "\r\n").join("");
+  }
+
+  function save(href, name) {
+    const link = document.createElement("a");
+    link.href = href;
+    link.download = name;
+    link.click();
+  }
+
+  document.addEventListener("click", async e => {
+    const button = e.target.closest("[data-save]");
+    if (!button) return;
+    const plot = button.closest(".panel").querySelector(".plot"), about = told(plot), kind = button.dataset.save;
+    const name = `${about.of} ${about.title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 80) || "chart";
+    const menu = button.closest("details");
+    menu.open = false;
+    menu.querySelector("summary").focus();
+    if (!plot.data) return; // nothing was drawn: its table is open, or nothing was measured
+    if (kind === "csv") {
+      const address = URL.createObjectURL(new Blob([numbers(plot)], { type: "text/csv" }));
+      save(address, `${name}.csv`);
+      setTimeout(() => URL.revokeObjectURL(address), LIMIT_MS);
+    } else save(await picture(plot, kind), `${name}.${kind}`);
+  });
+  document.addEventListener("keydown", e => {
+    const menu = e.key === "Escape" && e.target.closest("details.save[open]");
+    if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
+  });
+})();
