@@ -1,7 +1,7 @@
 /* A chart as a file: a picture, or the numbers behind it. Each says what it shows, of what, when, and where it came from. */
 (function () {
   "use strict";
-  const WIDTH = 960, HEIGHT = 540, HEAD = 56, LIMIT_MS = 60000;
+  const WIDTH = 960, HEIGHT = 540, HEAD = 72, LIMIT_MS = 60000;
   const words = e => (e ? e.textContent : "").replace(/\s+/g, " ").trim();
 
   /* The name alone: how an experiment stands is written beside it. */
@@ -27,8 +27,9 @@
       paper_bgcolor: getComputedStyle(plot.closest(".panel")).backgroundColor,
       margin: Object.assign({}, margin, { t: (margin.t || 30) + HEAD, l: Math.max(margin.l || 0, 60) }),
       title: {
-        text: `<b>${escaped(about.title)}</b>, ${escaped(about.of)}<br><span style="font-size:11px">${escaped(about.date)}, ${escaped(about.at)}</span>`,
-        font: { size: 15, color: shown.font.color }, x: 0.012, xanchor: "left", y: 0.955, yref: "container", yanchor: "top",
+        text: `<b>${escaped(about.title)}</b>, ${escaped(about.of)}`,
+        subtitle: { text: `${about.date}, ${escaped(about.at)}`, font: { size: 11, color: shown.font.color } },
+        font: { size: 15, color: shown.font.color }, x: 0.012, xanchor: "left", y: 0.985, yref: "container", yanchor: "top",
       },
     });
     return Plotly.toImage({ data: plot.data, layout }, { format, width: WIDTH, height: HEIGHT + HEAD, scale: format === "png" ? 2 : 1 });
