@@ -1,6 +1,7 @@
 """Compile every kernel before somebody waits for it: ``python -m analysis.warm_up``, part of setting up.
 
-A first analysis compiles for a quarter of a minute; later processes load the machine code (``analysis.kernels``).
+A first analysis compiles for a quarter of a minute; later processes load the machine code (``analysis.kernels``),
+the command line without numba (``analysis.kernels.ready``).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import struct
 import tempfile
 from pathlib import Path
 
+from analysis import kernels
 from analysis.capture.join import Recording, join
 from analysis.capture.tables import tables_of
 from analysis.capture_analysis import analyse
@@ -95,6 +97,7 @@ def warm_up() -> None:
         path.write_bytes(_pcapng(_conversation()))
         # The last one is a recording as dumpcap makes it.
         join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(place) / "joined")
+    kernels.keep_ready()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from analysis import kernels
 from analysis.errors import CaptureError
 
 EXIT_WRONG_USE = 1
@@ -125,9 +126,10 @@ def _commands() -> ModuleType:
 
     numba looks for a BLAS and for cffi as it starts, which no kernel uses, and would import half of scipy and a C parser.
     """
-    with _without("scipy.linalg", "cffi"):
-        for module in ("analysis.kernels", "numba.np.arraymath", "numba.core.typing.cffi_utils"):
-            import_module(module)
+    if not kernels.without_numba():
+        with _without("scipy.linalg", "cffi"):
+            for module in ("numba", "numba.np.arraymath", "numba.core.typing.cffi_utils"):
+                import_module(module)
     return import_module("analysis.command_line.commands")
 
 

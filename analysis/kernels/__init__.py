@@ -9,13 +9,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import platform
 import shutil
 import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from analysis.kernels.ready import Ready
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -69,9 +73,42 @@ def _cache_directory() -> Path:
 if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_cache_directory())
 
-from numba import njit  # noqa: E402 - numba reads NUMBA_CACHE_DIR when it is imported
+_dispatchers: list[Any] = []
+"""Every kernel of this process that numba compiles."""
+_ready: Ready | None = None
+
+
+def use_ready() -> None:
+    """From now on kernels run without numba, from kept code; before any module with kernels is imported.
+
+    Raises NotReady where nothing was kept or numba was told something special (its variables in the environment).
+    """
+    from analysis.kernels.ready import NotReady, Ready
+
+    global _ready
+    told = {name for name in os.environ if name.startswith("NUMBA_")} - {"NUMBA_CACHE_DIR"}
+    if told or platform.machine() != "x86_64":
+        raise NotReady("numba itself is wanted")
+    _ready = Ready(Path(os.environ["NUMBA_CACHE_DIR"]), _fingerprint())
+
+
+def keep_ready() -> None:
+    """Write down what this process has compiled or looked up, for processes that come and ``use_ready``."""
+    from analysis.kernels.ready import keep
+
+    keep(_dispatchers, Path(os.environ["NUMBA_CACHE_DIR"]), _fingerprint())
+
+
+def without_numba() -> bool:
+    """Whether kernels run from kept code, and nothing of numba may be imported."""
+    return _ready is not None
 
 
 def jit(function: Function) -> Function:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
-    return cast(Function, njit(cache=True, nogil=True, error_model="numpy")(function))
+    if _ready is not None:
+        return cast(Function, _ready.kernel(function))
+    from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
+
+    _dispatchers.append(njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast(Function, _dispatchers[-1])
