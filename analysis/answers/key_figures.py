@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from analysis.answers.answer import Answer, Figure
 from analysis.answers.asked import Factor
-from analysis.answers.wording import factor_words, level, place
+from analysis.answers.wording import ANY, factor_words, level, place
 from analysis.numbers import SHARE, with_interval
 from analysis.statistics import Interval
 
@@ -23,6 +23,11 @@ _PER_MS: Final = 1e-3
 _IN_WORDS_ALREADY: Final = frozenset({"matters"})
 _PLAIN: Final = frozenset({"exponent"})
 """Figures without a unit that are no factors."""
+_FACTOR: Final = "factor of "
+_VAGUE: Final = 100
+"""A factor whose ends are further apart than this is told by the end that says something, or not at all."""
+_FURTHER: Final[Mapping[str, tuple[str, float]]] = {"bit/s": ("down to", 0.5), "s": ("up to", 2)}
+"""Unit of a property of the network -> where its effect is twice as large, as words and as a part of the harshest level."""
 _SHARES: Final = ("share", "share of the best", "share of the value")
 
 
@@ -38,7 +43,7 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
 
 
 def _label(name: str) -> str:
-    words = _LABELS.get(name) or name.removeprefix("factor of ")
+    words = _LABELS.get(name) or name.removeprefix(_FACTOR)
     return words[:1].upper() + words[1:]
 
 
@@ -72,7 +77,7 @@ def _value(figure: Figure, known: Mapping[str, Factor]) -> str:
     if figure.name in _PLAIN:
         return with_interval(value, interval)
     if figure.unit == "1":
-        return factor_words(value, interval)
+        return factor_words(value, interval) if not _is_vague(interval) else _vague_words(figure, interval, known)
     counted = next((f for f in known.values() if figure.unit and f.plural == figure.unit), None)
     if counted is not None:
         least = f" (at least {level(counted, figure.low)})" if figure.low is not None and figure.high is None else ""
@@ -84,3 +89,22 @@ def _scaled(interval: Interval | None, by: float) -> Interval | None:
     if interval is None or interval.low is None or interval.high is None:
         return None
     return Interval(interval.low * by, interval.high * by, interval.level, interval.method)
+
+
+def _is_vague(interval: Interval | None) -> TypeGuard[Interval]:
+    return interval is not None and (interval.high or 1) > _VAGUE * (interval.low or 0)
+
+
+def _vague_words(figure: Figure, interval: Interval, known: Mapping[str, Factor]) -> str:
+    """What such an interval leaves: "at least 2.1 times", "at most 140 times", or where to ask instead."""
+    if interval.low is not None and interval.low > 1:
+        return f"at least {factor_words(interval.low)}"
+    if interval.high is not None and interval.high < ANY:
+        return f"at most {factor_words(interval.high)}"
+    label = figure.name.removeprefix(_FACTOR).partition(",")[0]
+    factor = next((f for f in known.values() if f.label == label and f.role == "network"), None)
+    harshest = figure.where.get(factor.name) if factor is not None else None
+    if factor is None or not isinstance(harshest, int | float) or factor.unit not in _FURTHER or not harshest:
+        return "not told by these points; more repetitions would tell"
+    direction, by = _FURTHER[factor.unit]
+    return f"not told by these links; ask {direction} {level(factor, harshest * by)}"

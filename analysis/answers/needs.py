@@ -12,7 +12,7 @@ from analysis import sensitivity
 from analysis.answers.answer import Figure
 from analysis.answers.asked import Asked, Factor
 from analysis.answers.grid import ordinal
-from analysis.answers.wording import factor_words, place
+from analysis.answers.wording import ANY, factor_words, place
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
@@ -28,6 +28,8 @@ _TOLD: Final = 1.25
 """What could hide an effect larger than this is not called none."""
 _VAGUE: Final = 3.0
 """An interval whose ends are further apart than this does not tell a number."""
+_ALONE: Final = 1.5
+"""Fewer messages than this do not wait for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,15 @@ def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
         fitted = sensitivity.fit(Runs.of(runs))
     except ValueError:  # too few of the trials have ended yet
         return None
-    return fitted, min(
-        (link for link, _ in measured), key=lambda link: (link.loss, link.delay_s - 1 / link.inverse_rate)
+    return fitted, _mildest([link for link, _ in measured])
+
+
+def _mildest(links: Sequence[Link]) -> Link:
+    """The link with the least loss, delay and inverse rate, each as a share of its range: certificates of one rate scatter."""
+    delay, inverse_rate = (
+        max(column) or 1.0 for column in zip(*((e.delay_s, e.inverse_rate) for e in links), strict=True)
     )
+    return min(links, key=lambda link: (link.loss, link.delay_s / delay + link.inverse_rate / inverse_rate))
 
 
 def link_of(point: Point) -> Link | None:
@@ -146,6 +154,8 @@ def _without_need(fit: Fit, here: Link, name: str) -> str:
     )
     if most < _TOLD:
         return f"{to} makes less than {percent(most - 1)} of a difference"
+    if most >= ANY:
+        return f"what {to} does is not told by these links"
     return f"what {to} does cannot be told yet: at most {factor_words(most)} as long"
 
 
@@ -163,7 +173,7 @@ def _why(fit: Fit) -> str:
     if fit.delay_matters:
         messages = sensitivity.quantity(fit.draws.messages)
         if _clear(messages):
-            waiting = f"about {plural(rounded(messages.value, 2), 'message')} wait for each other in a row"
+            waiting = _waiting(float(rounded(messages.value, 2)))
             hidden = fit.hidden_delay
             told.append(
                 waiting + (f", {amount(hidden.value, 's', 2)} of each delay are hidden" if fit.delay_bends else "")
@@ -173,6 +183,12 @@ def _why(fit: Fit) -> str:
         if _clear(sent):
             told.append(f"{amount(sent.value, 'B', 2)} are sent while nothing else proceeds")
     return ", and ".join(told)
+
+
+def _waiting(messages: float) -> str:
+    if messages < _ALONE:
+        return f"about {plural(messages, 'message')} one way is waited for"
+    return f"about {plural(messages, 'message')} wait for each other in a row"
 
 
 def _clear(drawn: Quantity) -> bool:

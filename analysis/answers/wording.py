@@ -16,7 +16,7 @@ _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 MOST_REPETITIONS: Final = 20
 _ALIKE: Final = 1e-3
 """Part of a value by which ends differ that are written with the same digits."""
-_ANY: Final = 1000
+ANY: Final = 1000
 """A factor beyond this is not known better than that."""
 
 
@@ -78,7 +78,7 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
 def _ratio(ratio: float) -> str:
     """Two digits, three near one: what is measurably different must not read "1 times", nor 1.14 and 1.09 like 1.1."""
     digits = 2 if ratio < 0.9 or 1.5 <= ratio < 10 else 3
-    return numbers.significant(ratio, digits) if ratio < _ANY else f"over {numbers.grouped(_ANY)}"
+    return numbers.significant(ratio, digits) if ratio < ANY else f"over {numbers.grouped(ANY)}"
 
 
 def change_words(ratio: float) -> str:

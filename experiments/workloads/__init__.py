@@ -16,6 +16,7 @@ from experiments.workloads.hpl import Hpl
 from experiments.workloads.imb import Imb
 from experiments.workloads.netpipe import NetPipe
 from experiments.workloads.pingpong import PingPong
+from experiments.workloads.ring import Ring
 from experiments.workloads.water import Water
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
 _WORKLOADS: dict[str, Workload] = {
     workload.slug: workload
     for workload in (
-        *(Water(), PingPong(), ConcurrentReaders(), DataStaging()),
+        *(Water(), PingPong(), Ring(), ConcurrentReaders(), DataStaging()),
         *(Hpl(), Hpcc(), NetPipe(), Imb(), Command()),
     )
 }

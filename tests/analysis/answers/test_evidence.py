@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from analysis.answers import MOST_CAUSES, Answer, Asked, Cause, Fact, answer, facts, key_figures, render
+import pytest
+
+from analysis.answers import MOST_CAUSES, Answer, Asked, Cause, Fact, Figure, answer, facts, key_figures, render
 from analysis.findings import Finding, Report, Verdict, find
 from analysis.scaling import Point, Study
-from tests.analysis.answers.designs import DELAY, HOSTS, METHOD, asks
+from tests.analysis.answers.designs import DELAY, HOSTS, METHOD, RATE, asks
 from tests.analysis.scaling.studies import published_water
 from tests.words import plain
 
@@ -86,6 +88,27 @@ def test_key_figures_name_the_places_that_tell_them_apart() -> None:
     assert told["Best size"] == "2 hosts"
     assert plain(told["Elapsed time"]).startswith("1 host: 8 s (")
     assert plain(told["Times the best"]).startswith("1 host: 2 times (")
+
+
+FACTORS = {
+    "every ratio is possible": ("factor of rate", 6.9, 0.0075, 5000.0, "not told by these links; ask down to 25 Mbit/s"),
+    "with the others harshest": (
+        "factor of rate, others harshest", 2.0, 0.01, 1200.0, "not told by these links; ask down to 25 Mbit/s"
+    ),
+    "a delay": ("factor of delay", 1.2, 0.0001, 1e4, "not told by these links; ask up to 2 ms"),
+    "only the least is told": ("factor of rate", 400.0, 2.1, 5e4, "at least 2.1 times"),
+    "only the most is told": ("factor of rate", 1.1, 0.01, 140.0, "at most 140 times"),
+    "both are told": ("factor of rate", 6.9, 5.0, 8.0, "6.9 times (5 to 8)"),
+    "no property of a network": ("factor of method", 2.0, 0.001, 3000.0, "not told by these points; more repetitions would tell"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FACTORS)
+def test_a_factor_whose_interval_spans_everything_says_what_is_known_and_where_to_ask(case: str) -> None:
+    name, ratio, low, high, words = FACTORS[case]
+    where = {"link.bandwidth": 50e6, "link.delay": 1e-3}
+    told = key_figures(Answer("network", "", "open", (Figure(name, ratio, "1", low, high, where),)), [DELAY, RATE])
+    assert [plain(value) for _, value in told] == [words]
 
 
 def test_a_program_of_server_and_clients_is_not_called_uneven() -> None:

@@ -94,6 +94,25 @@ def test_links_are_taken_as_they_were_measured() -> None:
     assert link_of(Point({"link.delay": 0.0, "link.bandwidth": None}, {})) is None
 
 
+def test_the_link_here_has_the_least_delay_though_certified_rates_scatter() -> None:
+    certified = {link: replace(link, rate_bps=link.rate_bps * (1 + link.delay_s)) for link in STAR}
+    program = Program(messages=4300, bits=250e6)
+    asked = asks([DELAY, RATE], {(link.delay_s, link.rate_bps): program.elapsed(link) for link in STAR})
+    points = [
+        replace(point, link={"link.delay": link.delay_s, "link.bandwidth": certified[link].rate_bps})
+        for point, link in zip(asked.points, STAR, strict=True)
+    ]
+
+    (fitted,) = fits_of(replace(asked, points=points))
+
+    assert fitted.here.delay_s == STAR[0].delay_s, "the link with 1 ms has the highest certified rate"
+
+
+def test_one_message_waits_for_no_other() -> None:
+    sentence = answered(Program(computing_s=50e-6, messages=1, bits=2.6e5)).sentence
+    assert "about 1 message one way is waited for, and 33 kB are sent while nothing else proceeds" in sentence
+
+
 def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None:
     hosts = Factor("hosts", "hosts", "scale", "", "hosts")
     program = Program(messages=4300, bits=250e6)
