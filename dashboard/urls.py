@@ -83,6 +83,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("network/predictions/<int:pk>/check/", predictions.check, name="prediction-check"),
     path("network/<slug:slug>/", network.page, name="network"),
     path("network/<slug:slug>/predictions/", predictions.keep, name="prediction-keep"),
+    path("network/<slug:slug>/predictions.csv", predictions.table, name="predictions-table"),
     path("studies/", studies.studies, name="studies"),
     path("studies/<slug:stem>/run/", studies.run, name="study-run"),
     path("clusters/", clusters.clusters, name="clusters"),

@@ -128,6 +128,26 @@
       show(now.fit, now.link, quantity(trial(now.fit, now.link), BAND));
     });
   }
+  /* The sliders stand in the address (?delay= in s, &rate= in bit/s, &loss= as a share, &at= the combination), as a link to share. */
+  const SLIDERS = { delay: Math.log10, rate: Math.log10, loss: share => share };
+  function restore() {
+    const asked = new URLSearchParams(location.search), place = model.fits.findIndex(fit => fit.at === asked.get("at"));
+    if (at("combination") && place >= 0) at("combination").value = place;
+    const here = chosen().fit.here;
+    for (const [name, position] of Object.entries(SLIDERS)) {
+      const value = asked.has(name) ? Number(asked.get(name)) : NaN, slider = at(name);
+      if (slider.disabled || !(value >= 0) || Math.abs(value - here[name]) <= 1e-9 * here[name]) continue;
+      slider.value = Math.max(Number(slider.min), position(value));
+      moved.add(name);
+    }
+  }
+  function remember() {
+    const { fit, link } = chosen(), asked = new URLSearchParams([...moved].filter(name => name in SLIDERS).map(name => [name, link[name].toPrecision(4)]));
+    if (fit.at) asked.set("at", fit.at);
+    history.replaceState(null, "", `?${asked}${location.hash}`);
+  }
   at("sliders").addEventListener("input", e => { moved.add(e.target.id); answer(); });
+  at("sliders").addEventListener("change", remember); // once a slider is let go
+  restore();
   answer();
 })();

@@ -1,4 +1,6 @@
-"""``/api/v1/predictions/``: what models said a program would take on another network, and what trials said since."""
+"""``/api/v1/predictions/``: what models said a program would take on another network, and what trials said since;
+``/api/v1/networks/``: networks to compare with.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,27 @@ from typing import Any, ClassVar, Final
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from analysis.sensitivity import Link
 from dashboard.api import schema
-from dashboard.api.filtering import StrictFilterBackend
+from dashboard.api.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.trials import FileRenderer
 from dashboard.filters import PredictionFilter
+from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
+from dashboard.network.table import as_file
 from experiments import access
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Experiment, Prediction
+from experiments.models import Experiment, Network, Prediction
 from experiments.selectors.network import DELAYS_S, LOSSES, RATES_BPS, foretell
 from experiments.selectors.predictions import Check, checks_of, visible_predictions
 from workers import queue
@@ -114,6 +123,12 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         assert page is not None  # noqa: S101 (pagination is never off)
         return self.get_paginated_response(as_data(list(page), request))
 
+    @extend_schema(responses={(200, "text/csv"): OpenApiTypes.BINARY, **schema.errors(400)}, filters=True)
+    @action(detail=False, renderer_classes=[JSONRenderer, FileRenderer], pagination_class=None)
+    def export(self, request: Request) -> StreamingHttpResponse:
+        """All of them as CSV, with the base unit in the name of every column."""
+        return as_file(self.filter_queryset(self.get_queryset()), "predictions")
+
     @extend_schema(responses={200: PredictionSerializer, **schema.errors(404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One prediction."""
@@ -163,3 +178,39 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             raise PermissionDenied(
                 "Only maintainers of the project and the owner of the experiment may run more trials."
             )
+
+
+class NetworkSerializer(serializers.Serializer[Network]):
+    """A network as one link between two hosts."""
+
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    delay_s = serializers.FloatField(min_value=0.0, max_value=LONGEST_DELAY_S, help_text="One way.")
+    rate_bps = serializers.FloatField(min_value=RATES[0], max_value=RATES[1])
+
+
+class NetworksView(APIView):
+    """The named networks that maps and answers compare with."""
+
+    @extend_schema(operation_id="networks_list", responses={200: NetworkSerializer(many=True), **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """All of them, by ascending rate."""
+        refuse_unknown(request, set())
+        return Response(NetworkSerializer(Network.objects.all(), many=True).data)
+
+    @extend_schema(
+        operation_id="networks_replace",
+        request=NetworkSerializer(many=True),
+        responses={200: NetworkSerializer(many=True), **schema.errors(400, 403, 415)},
+    )
+    def put(self, request: Request) -> Response:
+        """Let exactly these be the named networks (maintainers of any project)."""
+        refuse_unknown(request, set())
+        if not access.may_describe_clusters(request.user):
+            raise PermissionDenied("Only maintainers edit the named networks.")
+        wanted = NetworkSerializer(data=request.data, many=True, max_length=MOST)
+        wanted.is_valid(raise_exception=True)
+        names = [each["name"].casefold() for each in wanted.validated_data]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name stands twice")])
+        Network.replace_all([Network(**each) for each in wanted.validated_data])
+        return self.get(request)

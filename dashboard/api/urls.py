@@ -19,7 +19,7 @@ from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
-from dashboard.api.predictions import PredictionViewSet
+from dashboard.api.predictions import NetworksView, PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
@@ -60,6 +60,7 @@ urlpatterns = [
     path("explore/export/<slug:form>/", ExploreExportView.as_view(), name="explore-export"),
     path("history/", HistoriesView.as_view(), name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", HistoryView.as_view(), name="history"),
+    path("networks/", NetworksView.as_view(), name="networks"),
     path("quotas/", QuotasView.as_view(), name="quotas"),
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     re_path(r"^", Nowhere.as_view()),  # whatever follows, line feeds included, which no dot stands for

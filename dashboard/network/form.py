@@ -11,9 +11,9 @@ from experiments.quantities import BANDWIDTH, DURATION
 
 MOST: Final = 20
 """Networks that a map can name."""
-_LONGEST_DELAY_S: Final = 10.0
-_RATES: Final = (1e3, 1e13)
-_LONGEST_NAME: Final = 40
+LONGEST_DELAY_S: Final = 10.0
+RATES: Final = (1e3, 1e13)
+LONGEST_NAME: Final = 40
 
 
 @dataclass(slots=True)
@@ -33,11 +33,11 @@ class Row:
     def read(self) -> Network | None:
         """The network; None with ``errors`` where it is none."""
         delay, rate = self._quantity(DURATION, self.delay), self._quantity(BANDWIDTH, self.rate)
-        if delay is not None and not 0 <= delay <= _LONGEST_DELAY_S:
+        if delay is not None and not 0 <= delay <= LONGEST_DELAY_S:
             self.errors.append("the delay must be from 0 to 10 s")
-        if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
+        if rate is not None and not RATES[0] <= rate <= RATES[1]:
             self.errors.append("the rate must be from 1 kbit/s to 10 Tbit/s")
-        if len(self.name) > _LONGEST_NAME:
+        if len(self.name) > LONGEST_NAME:
             self.errors.append("the name must be at most 40 letters long")
         if self.errors or delay is None or rate is None:
             return None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from analysis.numbers import plural
@@ -16,12 +19,16 @@ from analysis.sensitivity import Link
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
 from dashboard.network.predictions import one
+from dashboard.network.table import as_file
 from experiments.access import may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import Experiment
 from experiments.selectors.network import foretell
 from experiments.selectors.predictions import visible_predictions
 from workers import queue
+
+_LONGEST: Final = 200
+"""Of a slider's position in the address: a combination in words is the longest."""
 
 
 @require_POST
@@ -38,10 +45,17 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
             queued = queue.check_prediction(prediction, author=request.user) if checking else 0
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
-        return redirect("network", experiment.slug)
+        return redirect(f"{reverse('network', args=[experiment.slug])}?{_positions(request.POST)}")
     told = f"{plural(queued, 'trial')} queued to check it." if queued else "Kept."
     messages.success(request, told, extra_tags="ok")
     return redirect(prediction)
+
+
+@require_GET
+def table(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """All predictions of one experiment as CSV."""
+    experiment = find_experiment(request, slug)
+    return as_file(visible_predictions(request.user).filter(experiment=experiment), f"{slug}-predictions")
 
 
 @require_GET
@@ -84,6 +98,11 @@ def link_of(sent: Mapping[str, str]) -> Link:
         return Link(*(float(sent.get(name, "")) for name in ("delay", "rate", "loss")))
     except ValueError:
         raise InvalidSpec([FieldError("link", "needs a delay in s, a rate in bit/s and a loss as numbers")]) from None
+
+
+def _positions(sent: Mapping[str, str]) -> str:
+    """The sliders as the address of the page has them, so that a refusal moves none."""
+    return urlencode({name: sent[name][:_LONGEST] for name in ("delay", "rate", "loss", "at") if sent.get(name)})
 
 
 def _sentences(error: RepositoryError) -> str:

@@ -20,6 +20,7 @@ MOVE = """([id, value]) => {
     slider.dispatchEvent(new Event("input", { bubbles: true }));
     return Number(slider.value);
 }"""
+LET_GO = 'id => document.getElementById(id).dispatchEvent(new Event("change", { bubbles: true }))'
 YOURS = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0] ?? null"
 
 
@@ -57,6 +58,28 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
     shown = page.locator("#elapsed").inner_text()
     page.get_by_role("button", name="Keep this prediction").click()
     expect(page.locator("dd b").first).to_have_text(shown)  # what the server made of the same link
+    assert complaints == []
+
+
+def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
+    page: Page, study: Experiment, complaints: list[str]
+) -> None:
+    page.goto(f"/network/{study.slug}/")
+    here = page.locator("#elapsed").inner_text()
+    page.evaluate(MOVE, ["rate", 10.0])  # faster than the test-bed can certify
+    page.evaluate(LET_GO, "rate")
+    assert page.url.endswith("?rate=1.000e%2B10")
+    page.evaluate(MOVE, ["delay", -3.0])
+    page.evaluate(LET_GO, "delay")
+    shown = page.locator("#elapsed").inner_text()
+    assert shown != here
+    page.goto(page.url)
+    expect(page.locator("#elapsed")).to_have_text(shown)
+    expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")
+    page.get_by_role("button", name="Build this network and check").click()
+    expect(page.get_by_text("can be predicted, not built")).to_be_visible()
+    expect(page.locator("#elapsed")).to_have_text(shown)
+    expect(page.locator("#delay-words")).to_have_text("1\u202fms")
     assert complaints == []
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import pytest
 
 from dashboard.api.result import experiment_result
+from dashboard.network.table import COLUMNS
 from experiments.library import load_defaults
 from experiments.models import Experiment, Prediction
 from tests.dashboard.api.clients import client_of
@@ -82,3 +85,15 @@ def test_strangers_see_none(study: Experiment) -> None:
     client = client_of(factories.person("eve"))
     assert client.get(PREDICTIONS).json()["count"] == 0
     assert client.get(f"{PREDICTIONS}{prediction.pk}/").status_code == 404
+
+
+def test_its_list_leaves_as_csv_as_it_is_filtered(study: Experiment) -> None:
+    client = client_of(factories.person("ada", "viewer"), scope="read")
+    prediction = factories.prediction(study)
+    (row,) = csv.DictReader(io.StringIO(client.get(f"{PREDICTIONS}export/").getvalue().decode()))
+    assert (row["id"], float(row["value_s"]), row["measured_s"]) == (str(prediction.pk), prediction.value_s, "")
+    other = client.get(f"{PREDICTIONS}export/", {"workload": "hpl"}).getvalue().decode()
+    assert other.splitlines() == [",".join(COLUMNS)]
+    assert client.get(f"{PREDICTIONS}export/", {"worklaod": "hpl"}).status_code == 400
+    stranger = client_of(factories.person("eve", None)).get(f"{PREDICTIONS}export/")
+    assert len(stranger.getvalue().splitlines()) == 1

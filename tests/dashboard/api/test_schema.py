@@ -64,7 +64,9 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/result/": {"get"},
     "/api/v1/quotas/": {"get"},
     "/api/v1/changes/": {"get"},
+    "/api/v1/networks/": {"get", "put"},
     "/api/v1/predictions/": {"get", "post"},
+    "/api/v1/predictions/export/": {"get"},
     "/api/v1/predictions/{id}/": {"get"},
     "/api/v1/predictions/{id}/check/": {"post"},
     "/api/v1/projects/": {"get"},
@@ -113,7 +115,7 @@ def api_schema(transactional_db: None) -> Any:
     return schema
 
 
-WITHOUT_INPUT = {"/api/v1/quotas/"}
+WITHOUT_INPUT = {("/api/v1/quotas/", "get"), ("/api/v1/networks/", "get")}
 OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method in sorted(methods)]
 
 
@@ -122,7 +124,7 @@ OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method i
 def test_it_keeps_what_the_schema_promises(api_schema: Any, path: str, method: str) -> None:
     operation = api_schema[path][method]
     for mode in GenerationMode:  # requests as described, and requests with something wrong
-        if mode == GenerationMode.NEGATIVE and path in WITHOUT_INPUT:
+        if mode == GenerationMode.NEGATIVE and (path, method) in WITHOUT_INPUT:
             continue
 
         @settings(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import pytest
@@ -83,6 +85,30 @@ def test_what_cannot_be_built_is_refused_with_a_sentence_and_nothing_is_kept(pag
     kept = said(page, page.post(address, faster))
     assert "a faster network can be predicted, not built" in kept
     assert "Build this network and check" not in kept
+
+
+def test_a_refusal_leads_back_to_the_sliders_where_they_were(page: Client, study: Experiment) -> None:
+    answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "rate": "1e10", "check": "1"})
+    assert answer.url == f"/network/{study.slug}/?delay=0.00035&rate=1e10&loss=0"
+    refused = page.post(f"/network/{study.slug}/predictions/", {**LINK, "at": "3 hosts" * 100})
+    assert len(refused.url) < 400
+
+
+def test_the_list_leaves_as_csv_with_units_in_its_header(page: Client, study: Experiment, run: Any) -> None:
+    assert "predictions.csv" not in page.get(f"/network/{study.slug}/").text
+    page.post(f"/network/{study.slug}/predictions/", {**LINK, "check": "1"})
+    run()
+    factories.prediction(study, obstacle="=too fast")
+    address = f"/network/{study.slug}/predictions.csv"
+    assert address in page.get(f"/network/{study.slug}/").text
+    answer = page.get(address)
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="{study.slug}-predictions.csv"'
+    refused, checked = csv.DictReader(io.StringIO(answer.getvalue().decode()))
+    assert refused["obstacle"] == "'=too fast", "no formula of a spreadsheet"
+    kept = Prediction.objects.get(pk=checked["id"])
+    assert (float(checked["delay_s"]), float(checked["rate_bps"])) == (kept.delay_s, kept.rate_bps)
+    assert float(checked["measured_s"]) == pytest.approx(2.16, abs=0.05)
+    assert (checked["inside"], len(checked["trials"].split())) == ("False", 2)
 
 
 def test_others_read_but_neither_keep_nor_build(page: Client, study: Experiment, client: Client) -> None:

@@ -17,6 +17,9 @@ LINK = "link.bandwidth"
 ASKED_BY = {
     "water-quick": "scale",
     "water-network-quick": "network",
+    "ring-network-quick": "network",
+    "pingpong-network-quick": "network",
+    "hpl-network-quick": "network",
     "wan-pingpong-quick": "network",
     "concurrent-readers-quick": "load and network",
     "hpl-tuning-quick": "steps",

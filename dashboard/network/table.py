@@ -1,0 +1,58 @@
+"""Kept predictions as a table to take away: CSV with the base unit in the name of every column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+
+from experiments.models import Prediction
+from experiments.selectors.explorer_export import as_csv
+from experiments.selectors.predictions import Check, checks_of
+
+_PIECE: Final = 500
+_OWN: Final = ("at", "hosts", "delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended")
+_CHECKED: Final = ("measured_s", "error", "inside", "waiting", "other_link")
+COLUMNS: Final = (
+    *("id", "experiment", "workload", "version", "predictor", "metric", *_OWN, *_CHECKED, "trials", "made_of"),
+    *("evidence_hash", "obstacle", "author", "created_at", "url"),
+)
+"""Delay is one way; loss, level and error are shares (error: predicted / measured - 1); measured is the median of the trials that check it."""
+
+
+def as_file(predictions: QuerySet[Prediction], name: str) -> StreamingHttpResponse:
+    """Return the table of all of them as a download called ``name``.csv."""
+    made = StreamingHttpResponse(as_csv(_pieces(predictions), COLUMNS), content_type="text/csv; charset=utf-8")
+    made["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return made
+
+
+def _pieces(predictions: QuerySet[Prediction]) -> Iterator[list[dict[str, Any]]]:
+    everything = iter(predictions.iterator(chunk_size=_PIECE))
+    while piece := list(islice(everything, _PIECE)):
+        checks = checks_of(piece)
+        yield [_row(checks[each.pk]) for each in piece]
+
+
+def _row(check: Check) -> dict[str, Any]:
+    told = check.prediction
+    return {
+        "id": told.pk,
+        "experiment": told.experiment.slug,
+        "workload": told.experiment.workload,
+        "version": told.version,
+        "predictor": told.predictor,
+        "metric": told.metric,
+        **{name: getattr(told, name) for name in _OWN},
+        **{name: getattr(check, name) for name in _CHECKED},
+        "trials": " ".join(map(str, check.trials)),
+        "made_of": " ".join(map(str, told.evidence)),
+        "evidence_hash": told.evidence_hash,
+        "obstacle": told.obstacle,
+        "author": told.author.username if told.author else "",
+        "created_at": told.created_at.isoformat(),
+        "url": told.get_absolute_url(),
+    }
