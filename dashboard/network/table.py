@@ -20,7 +20,7 @@ COLUMNS: Final = (
     *("id", "experiment", "workload", "version", "predictor", "metric", *_OWN, *_CHECKED, "trials", "made_of"),
     *("evidence_hash", "obstacle", "author", "created_at", "url"),
 )
-"""Delay is one way; loss, level and error are shares (error: predicted / measured - 1); measured is the median of the trials that check it."""
+"""Delay is one way; loss, level and error (predicted / measured - 1) are shares; measured is the median of the trials that check it."""
 
 
 def as_file(predictions: QuerySet[Prediction], name: str) -> StreamingHttpResponse:
