@@ -116,6 +116,25 @@
     }
   }
 
+  /* Where scaling would stop: analysis/sensitivity/scaling.py. One row and one line are those of the sliders. */
+  function stops(link) {
+    const row = document.querySelector("#stops .yours");
+    if (!row) return;
+    const times = model.fits.map(fit => elapsed(fit, link)), wins = model.fits.map(() => 0), draws = Math.min(...times.map(each => each.length));
+    for (let i = 0; i < draws; i++) wins[times.reduce((best, each, k) => each[i] < times[best][i] ? k : best, 0)]++;
+    const best = wins.indexOf(Math.max(...wins)), told = times.map(each => quantity(each.slice(0, draws), LEVEL)), write = (name, text) => { row.querySelector(`[data-of=${name}]`).textContent = text; };
+    write("link", words(link));
+    told.forEach((time, k) => write(`size-${k}`, `${amount(time.value, "s")} ${between(time.low, time.high, "s")}`));
+    write("best", `${model.fits[best].at} ${amount(wins[best] / draws, "%", 2)}`);
+    write("basis", model.fits.every(fit => within(fit, link)) ? "measured" : "extended");
+    const text = at("figure-stops"), figure = JSON.parse(text.textContent), scaled = seconds => seconds / 10 ** figure.exponent;
+    const [here, yours] = figure.data;
+    Object.assign(yours, { x: here.x, y: told.map(time => scaled(time.value)) });
+    Object.assign(yours.error_y, { array: told.map(time => scaled(time.high - time.value)), arrayminus: told.map(time => scaled(time.value - time.low)) });
+    text.textContent = JSON.stringify(figure);
+    if (globalThis.Plotly) document.querySelector("#c-stops .plot").dispatchEvent(new Event("rankwire:figure", { bubbles: true }));
+  }
+
   let waiting = false;
   function answer() {
     const { fit, link } = chosen(), time = foretell(fit, link);
@@ -126,6 +145,7 @@
       waiting = false;
       const now = chosen();
       show(now.fit, now.link, quantity(trial(now.fit, now.link), BAND));
+      stops(now.link);
     });
   }
   /* The sliders stand in the address (?delay= in s, &rate= in bit/s, &loss= as a share, &at= the combination), as a link to share. */

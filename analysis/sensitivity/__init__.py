@@ -6,6 +6,7 @@ from analysis.sensitivity.held_out import Outcome, held_out
 from analysis.sensitivity.links import Link, Run, Runs
 from analysis.sensitivity.model import Draws, Quantity, quantity
 from analysis.sensitivity.needs import Gain, Needs, Prediction, gain, needs, predict, relative_times, within
+from analysis.sensitivity.scaling import Stop, stop
 
 __all__ = [
     "Draws",
@@ -20,6 +21,7 @@ __all__ = [
     "Range",
     "Run",
     "Runs",
+    "Stop",
     "fit",
     "gain",
     "held_out",
@@ -28,5 +30,6 @@ __all__ = [
     "propose",
     "quantity",
     "relative_times",
+    "stop",
     "within",
 ]

@@ -77,6 +77,50 @@ def over_delay(here: Sequence[tuple[float, Sequence[float]]], others: Sequence[t
     }
 
 
+def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]]) -> Figure:
+    """Elapsed time (s) by number of hosts: (low, value, high) on the link here; "Your network" is the page's own."""
+    y = Scale.of([high for *_, high in here], "s")
+    data = [
+        _by_size("On the link here", 0, sizes, [(y(low), y(value), y(high)) for low, value, high in here], y.unit),
+        {**_by_size("On your network", 1, sizes, [], y.unit), "meta": "yours-sizes"},
+    ]
+    ticks: Figure = {"tickmode": "array", "tickvals": list(sizes), "ticktext": [str(size) for size in sizes]}
+    return {
+        "data": data,
+        "exponent": y.exponent,
+        "layout": {
+            "hovermode": "closest",
+            "xaxis": {"title": axis_title("Hosts", ""), **ticks},
+            "yaxis": {"title": axis_title("Elapsed time", y.unit), "rangemode": "tozero"},
+        },
+    }
+
+
+def _by_size(
+    name: str, index: int, sizes: Sequence[int], ends: Sequence[tuple[float, float, float]], unit: str
+) -> Figure:
+    colour = ("--s1", "--s3")[index]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": list(sizes) if ends else [],
+        "y": [value for _, value, _ in ends],
+        "line": {"color": colour, "width": 2, "dash": ("solid", "dash")[index]},
+        "marker": {"size": 8, "color": colour, "symbol": ("circle", "diamond")[index]},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - value for _, value, high in ends],
+            "arrayminus": [value - low for low, value, _ in ends],
+            "color": colour,
+            "thickness": 1.25,
+            "width": 3,
+        },
+        "hovertemplate": f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{unit}<extra>{name}</extra>",
+    }
+
+
 def network_map(fit: Fit, here: Link, named: Sequence[Named] = ()) -> Figure:
     """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks."""
     measured_delays = np.maximum(fit.runs.delay, _LEAST_DELAY_S)

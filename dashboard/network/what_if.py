@@ -15,6 +15,7 @@ from dashboard.charts.network import Named, network_map, over_delay
 from dashboard.experiment.diagnosis import STRENGTH
 from dashboard.network.belief import belief
 from dashboard.network.model import CHANGES, as_json, bought, link_words, sliders
+from dashboard.network.stops import stops
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
@@ -45,6 +46,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "prediction": _prediction(fits[0]),
         "bought": bought(fits[0].fit, fits[0].here),
         "held_out": belief(fits[0]),
+        "stops": stops(fits, named),
         "sliders": sliders(fits),
         "others": _others(fits),
         "last": len(fits) - 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from analysis import numbers, sensitivity
@@ -12,7 +13,7 @@ from experiments.library import DEFAULT_PROJECT
 from experiments.models import Experiment, Project
 from experiments.selectors.network import carried, network_study_of
 from tests.config.processes import wait_for
-from tests.dashboard.studies_measured import NETWORK, measured, needing
+from tests.dashboard.studies_measured import NETWORK, SCALING, measured, needing, scaling
 
 MOVE = """([id, value]) => {
     const slider = document.getElementById(id);
@@ -21,6 +22,7 @@ MOVE = """([id, value]) => {
     return Number(slider.value);
 }"""
 LET_GO = 'id => document.getElementById(id).dispatchEvent(new Event("change", { bubbles: true }))'
+SIZES = "document.querySelector('#c-stops .plot').data?.find(trace => trace.meta === 'yours-sizes')?.x ?? null"
 YOURS = "document.querySelector('#c-curve .plot').data?.find(trace => trace.meta === 'yours')?.x[0] ?? null"
 
 
@@ -80,6 +82,21 @@ def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
     expect(page.get_by_text("can be predicted, not built")).to_be_visible()
     expect(page.locator("#elapsed")).to_have_text(shown)
     expect(page.locator("#delay-words")).to_have_text("1\u202fms")
+    assert complaints == []
+
+
+def test_where_scaling_would_stop_follows_the_sliders(page: Page, person: User, complaints: list[str]) -> None:
+    study = measured(Project.objects.get(slug=DEFAULT_PROJECT), SCALING, scaling)
+    fits = [carried(each.fit) for each in network_study_of(study).fits]
+    page.goto(f"/network/{study.slug}/?delay=0.005")
+    told = sensitivity.stop(fits, Link(0.005, 1e9))
+    row = page.locator("#stops .yours")
+    expect(row.locator("[data-of=best]")).to_have_text(f"1 host {numbers.amount(told.share, numbers.SHARE, 2)}")
+    for place, time in enumerate(told.elapsed):
+        words = f"{numbers.amount(time.value, 's', 3)} {numbers.interval(time.interval, 's')}"
+        expect(row.locator(f"[data-of=size-{place}]")).to_have_text(words)
+    expect(page.locator("#c-stops .plot .main-svg").first).to_be_visible()
+    wait_for(lambda: page.evaluate(SIZES) == [1, 2, 4])
     assert complaints == []
 
 

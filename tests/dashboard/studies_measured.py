@@ -99,3 +99,20 @@ _SCATTER: Final = itertools.cycle((0.99, 1.01, 1.005, 0.995))
 def needing(parameters: Mapping[str, Any]) -> dict[str, float]:
     link = Link(parameters["link.delay"], parameters["link.bandwidth"])
     return {"elapsed_s": NEEDY.elapsed(link) * parameters["hosts"] / 2 * next(_SCATTER)}
+
+
+SCALING: dict[str, Any] = {
+    **NETWORK,
+    "name": "Scaling over links",
+    "parameters": {"molecules": 216, "steps": 50},
+    "sweep": {"hosts": [1, 2, 4]},
+    "repetitions": 1,
+}
+
+
+def scaling(parameters: Mapping[str, Any]) -> dict[str, float]:
+    """Eight seconds of work that divide among the hosts, and 1000 messages in a row for every two of them."""
+    hosts = parameters["hosts"]
+    program = Program(computing_s=8 / hosts, messages=1000.0 * (hosts // 2), bits=10e6 * (hosts - 1))
+    link = Link(parameters["link.delay"], parameters["link.bandwidth"])
+    return {"elapsed_s": program.elapsed(link) * next(_SCATTER)}

@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 
 from analysis.sensitivity import Link
-from experiments.models import Experiment, Project
+from experiments.models import Experiment, Network, Project
 from experiments.selectors.network import network_study_of
-from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing
+from tests.dashboard.studies_measured import NEEDY, NETWORK, SCALING, measured, needing, scaling
+from tests.words import plain
 
 
 @pytest.fixture
@@ -70,6 +71,31 @@ def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
     study = network_study_of(measured(library, {**NETWORK, **changes}, needing))
     assert [each.at for each in study.fits] == ["2 hosts", "4 hosts"]
     assert study.fits[1].fit.draws.base.mean() == pytest.approx(2 * study.fits[0].fit.draws.base.mean(), rel=0.05)
+
+
+def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library: Project) -> None:
+    study = measured(library, SCALING, scaling)
+    Network.replace_all(
+        [Network(name="Far", delay_s=5e-3, rate_bps=1e9), Network(name="Near", delay_s=0, rate_bps=1e9)]
+    )
+    shown = page.get(f"/network/{study.slug}/")
+    stops = shown.context["stops"]
+    assert plain(stops["sentence"]).startswith(
+        "On the link here scaling goes on to 4 hosts, the most that were measured: 2.0"
+    )
+    assert plain(stops["sentence"]).endswith("It would stop at 1 host on Far.")
+    assert stops["sizes"] == ["1 host", "2 hosts", "4 hosts"]
+    assert [(row["name"], plain(row["best"]), row["basis"]) for row in stops["rows"]] == [
+        ("Link here", "4 hosts", "measured"),
+        ("Near", "4 hosts", "measured"),
+        ("Far", "1 host", "extended"),
+    ]
+    drawn = _carried(shown.text, "figure-stops")
+    assert (drawn["data"][0]["x"], drawn["data"][1]["y"]) == ([1, 2, 4], [])
+
+
+def test_one_size_says_nothing_of_scaling(page: Client, study: Experiment) -> None:
+    assert page.get(f"/network/{study.slug}/").context["stops"] is None
 
 
 def test_an_experiment_without_links_says_what_it_takes(page: Client, submit: Any, run: Any) -> None:
