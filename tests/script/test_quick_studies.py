@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 from experiments.library import built_in
+from tests.known_needs import known_needs
 from tests.script.programs import Script
 from tests.words import plain
 
 QUICK = {file.stem: file for file in built_in() if file.stem.endswith("-quick")}
-LIMIT_S = 900
-"""Three minutes are what two idle cores take; the machine of a test is seldom idle, and nothing here is about speed."""
+LIMIT_S = 1800
+"""Three minutes are what two idle cores take, ten of HPL on ten links; the machine of a test is seldom idle, nothing is about speed."""
 SLICE_S = 150
 """Half a minute where nothing else runs."""
 FAR_MS = 16
@@ -85,3 +86,15 @@ def test_a_slice_of_the_wide_area_study_ends_with_a_firm_answer(start: Callable[
 def test_a_whole_quick_study_ends_with_an_answer(start: Callable[..., Script], tmp_path: Path, name: str) -> None:
     told, output = result_of(start, QUICK[name], tmp_path, LIMIT_S)
     assert told["answer"]["strength"] != "open", output
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(LIMIT_S + 60)
+def test_messages_and_bytes_of_a_real_ring_are_found_within_ten_per_cent(
+    start: Callable[..., Script], tmp_path: Path
+) -> None:
+    told, _ = result_of(start, QUICK["ring-network-quick"], tmp_path, LIMIT_S)
+    values = {figure["name"]: figure["value"] for figure in told["answer"]["figures"]}
+    known = known_needs("ring", told["trials"][0]["parameters"])
+    assert values["messages in a row"] == pytest.approx(known.messages, rel=0.1)
+    assert values["sent while nothing else proceeds"] == pytest.approx(known.frame_bytes, rel=0.1)
