@@ -1,0 +1,136 @@
+"""Calls of all ranks of a traced trial -> the time-independent traces that ``smpirun -replay`` of SimGrid 3.32 reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.mpi.calls import Calls
+from analysis.numbers import plural
+from analysis.replay.collectives import COLLECTIVES, MAKERS, lines_of
+from analysis.replay.errors import NotReplayable
+from analysis.replay.messages import EXCHANGES, RECEIVES, SENDS, Call, Matched, Message, match
+
+FLOPS_PER_NS: Final = 1
+"""Of the hosts of every platform here: what a rank computed is told in nanoseconds."""
+MOST_CALLS: Final = 1 << 20
+_WAITS: Final = frozenset({"Wait", "Waitany", "Waitall"})
+_LOCAL: Final = frozenset(
+    {"Init", "Init_thread", "Finalize", "Comm_free", "Request_free", "Buffer_attach", "Buffer_detach"}
+)
+_REPLAYED: Final = SENDS | EXCHANGES | RECEIVES | COLLECTIVES | MAKERS | _WAITS | _LOCAL
+_WITHOUT: Final = (
+    "One-sided, persistent, probing, polling and non-blocking collective calls, files, and collective operations with a size of its own "
+    "for each pair of ranks have no counterpart that a trace could fill."
+)
+_ASSUMED: Final = (
+    (
+        _WAITS,
+        "MPI_Wait and MPI_Waitany end the request that is open for longest, MPI_Waitall all that are open.",
+    ),
+    (EXCHANGES, "An exchange receives from whoever had sent first: traces name only whom it sends to."),
+    (frozenset({"Reduce", "Gather", "Gatherv"}), "The root of MPI_Reduce and MPI_Gather is taken to be rank 0."),
+    (MAKERS, "Making a communicator is replayed as a barrier."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """``lines``: the actions of each rank, from 0. ``window_s``: from the first call of any rank to the end of the last, as it was
+    measured. ``assumed``: sentences about what the trace does not tell.
+    """
+
+    lines: tuple[tuple[str, ...], ...]
+    window_s: float
+    assumed: tuple[str, ...]
+
+
+def traces(calls: Calls) -> Traces:
+    """Return what a replay reads. What ranks do between calls is computing, however long it would take elsewhere.
+
+    Raise NotReplayable with a sentence where something cannot be replayed; nothing is left out.
+    """
+    ranks = sorted(calls.left_out)
+    own = {rank: [Call.of(row) for row in calls.of(rank).tolist()] for rank in ranks}
+    _require(calls, own)
+    matched, together = match(own), lines_of(own)
+    began = min(rows[0].began_ns for rows in own.values())
+    ended = max(rows[-1].ended_ns for rows in own.values())
+    lines = tuple(tuple(_Rank(rank, own[rank], matched, together).lines(began)) for rank in ranks)
+    names = {call.name for rows in own.values() for call in rows}
+    return Traces(lines, (ended - began) / 1e9, tuple(sentence for which, sentence in _ASSUMED if which & names))
+
+
+def _require(calls: Calls, own: Mapping[int, Sequence[Call]]) -> None:
+    if len(own) < 2 or list(own) != list(range(len(own))):
+        raise NotReplayable("It needs the calls of at least two ranks, and of every one.")
+    if left_out := sum(calls.left_out.values()):
+        raise NotReplayable(f"Its trace begins too late: {plural(left_out, 'call')} did not fit into it.")
+    if len(calls.rows) > MOST_CALLS:
+        raise NotReplayable(f"Its trace has {plural(len(calls.rows), 'call')}: more than {MOST_CALLS} take too long.")
+    if not all(own.values()):
+        raise NotReplayable("One of its ranks called nothing.")
+    strange = Counter(call.name for rows in own.values() for call in rows if call.name not in _REPLAYED)
+    if strange:
+        told = ", ".join(f"MPI_{name} ({plural(count, 'call')})" for name, count in strange.most_common(4))
+        raise NotReplayable(f"The program calls what cannot be replayed: {told}. {_WITHOUT}")
+
+
+class _Rank:
+    """The lines of one rank while they are made."""
+
+    def __init__(self, rank: int, calls: Sequence[Call], matched: Matched, together: Sequence[str]) -> None:
+        self.rank, self.calls, self.matched = rank, calls, matched
+        self.together = iter(together)
+        self.open: list[Message] = []
+
+    def lines(self, began_ns: int) -> Iterator[str]:
+        yield f"{self.rank} init"
+        free_since = began_ns
+        for number, call in enumerate(self.calls):
+            if call.name in _LOCAL:  # its time is computing
+                continue
+            if call.began_ns > free_since:
+                yield f"{self.rank} compute {(call.began_ns - free_since) * FLOPS_PER_NS}"
+            yield from (f"{self.rank} {action}" for action in self._actions(number, call))
+            free_since = max(free_since, call.ended_ns)
+        if self.open:
+            yield f"{self.rank} waitall {len(self.open)}"
+        yield f"{self.rank} finalize"
+
+    def _actions(self, number: int, call: Call) -> Iterator[str]:
+        if call.name in COLLECTIVES | MAKERS:
+            yield next(self.together).replace("OWN", str(call.bytes))
+        elif call.name in _WAITS:
+            yield from self._wait(call.name)
+        else:
+            yield from self._messages(number, call)
+
+    def _messages(self, number: int, call: Call) -> Iterator[str]:
+        taken, sent = self.matched.taken.get((self.rank, number)), self.matched.sent.get((self.rank, number))
+        both = taken is not None and sent is not None
+        if taken is not None:
+            word = "irecv" if both or call.name == "Irecv" else "recv"
+            yield f"{word} {taken.source} {taken.tag} {taken.bytes}"
+        if sent is not None:
+            starts = call.name.startswith("I")
+            yield f"{'isend' if starts else 'send'} {sent.target} {sent.tag} {sent.bytes}"
+            if starts:
+                self.open.append(sent)
+        if taken is not None and both:
+            yield _wait_for(taken)
+        elif taken is not None and call.name == "Irecv":
+            self.open.append(taken)
+
+    def _wait(self, name: str) -> Iterator[str]:
+        if name == "Waitall" and self.open:
+            yield f"waitall {len(self.open)}"
+            self.open.clear()
+        elif self.open:
+            yield _wait_for(self.open.pop(0))
+
+
+def _wait_for(message: Message) -> str:
+    return f"wait {message.source} {message.target} {message.tag}"

@@ -1,0 +1,57 @@
+"""Collective operations of all ranks, one after another, as actions of a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from analysis.replay.errors import NotReplayable
+from analysis.replay.messages import Call
+
+COLLECTIVES: Final = frozenset(
+    {"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Allgather", "Allgatherv", "Alltoall", "Reduce", "Allreduce"}
+    | {"Reduce_scatter_block"}
+)
+MAKERS: Final = frozenset({"Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create"})
+"""They make communicators together: what they cost is that the ranks meet."""
+_MEETING: Final = frozenset({"Barrier", "Allgather", "Allgatherv", "Alltoall", "Allreduce", "Reduce_scatter_block"})
+"""No rank can leave before all have come."""
+_SLACK_NS: Final = 100_000
+
+
+def lines_of(ranks: Mapping[int, Sequence[Call]]) -> list[str]:
+    """Return the action of every collective call, the same for all ranks but for its first word, which is the rank.
+
+    Raise NotReplayable where the ranks do not call the same operations in the same order, or where one left before another came: then
+    they are operations of a part of the ranks, and the trace does not say which.
+    """
+    own = [[call for call in calls if call.name in COLLECTIVES | MAKERS] for _, calls in sorted(ranks.items())]
+    if len({tuple(call.name for call in calls) for calls in own}) > 1:
+        raise NotReplayable("Its ranks call different collective operations: some are over a part of the ranks.")
+    lines = []
+    for together in zip(*own, strict=True):
+        name = together[0].name
+        if name in _MEETING and max(c.began_ns for c in together) > min(c.ended_ns for c in together) + _SLACK_NS:
+            raise NotReplayable(f"One rank left MPI_{name} before another came: it is over a part of the ranks.")
+        lines.append(_action(name, [call.bytes for call in together]))
+    return lines
+
+
+def _action(name: str, sizes: Sequence[int]) -> str:
+    """``sizes``: bytes that each rank hands over, as `analysis.mpi.functions` counts them."""
+    ranks, most = len(sizes), max(sizes)
+    root = sizes.index(most) if name in {"Bcast", "Scatter"} else 0
+    share = most // ranks
+    each = " ".join(map(str, sizes))
+    return {
+        "Bcast": f"bcast {most} {root}",
+        "Scatter": f"scatter {share} {share} {root}",
+        "Gather": f"gather {most} {most} 0",
+        "Gatherv": f"gatherv OWN {each} 0",
+        "Allgather": f"allgather {most} {most}",
+        "Allgatherv": f"allgatherv OWN {each}",
+        "Alltoall": f"alltoall {share} {share}",
+        "Reduce": f"reduce {most} 0 0",
+        "Allreduce": f"allreduce {most} 0",
+        "Reduce_scatter_block": f"reducescatter {' '.join([str(share)] * ranks)} 0",
+    }.get(name, "barrier")
