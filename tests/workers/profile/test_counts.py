@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.workers.profile import monitoring
+from tests.workers.profile.counting import counted
 from tests.workers.profile.ranks import MPICH, OPEN_MPI, PROGRAMS, Ran, run
 
 Program = Callable[[str], Path]
@@ -19,14 +20,6 @@ def monitored(argv: list[str | Path], place: Path, ranks: int) -> Ran:
     assert ran.status == 0, ran.output
     assert len(ran.profiles) == ranks
     return ran
-
-
-def counted(ran: Ran) -> dict[tuple[int, int], tuple[int, int]]:
-    return {
-        (rank, int(to)): (int(profile.peers[to, 0]), int(profile.peers[to, 1]))
-        for rank, profile in ran.profiles.items()
-        for to in np.flatnonzero(profile.peers[:, 0])
-    }
 
 
 @pytest.mark.parametrize("name", ["messages.c", "clocks.c", "old.f90", "f08.f90", "pickled.py"])

@@ -1,0 +1,16 @@
+"""What the profiles of a run counted, in the form of the independent count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.workers.profile.ranks import Ran
+
+
+def counted(ran: Ran) -> dict[tuple[int, int], tuple[int, int]]:
+    """(from, to) -> messages, bytes."""
+    return {
+        (rank, int(to)): (int(profile.peers[to, 0]), int(profile.peers[to, 1]))
+        for rank, profile in ran.profiles.items()
+        for to in np.flatnonzero(profile.peers[:, 0])
+    }
