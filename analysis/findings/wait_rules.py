@@ -43,7 +43,8 @@ def _who(place: Place) -> str:
     ranks = [set(place.point.values.get(name, ())) for name in names]
     share, part = (place.point.median(name) for name in ("mpi_waiting_rank_share", "mpi_waited_for_share"))
     if any(len(each) != 1 for each in ranks) or share is None or part is None or part < _MOST:
-        return f"Ranks wait {percent(_waiting(place))} of their time in receives, {percent(place.median)} of it because others send late"
+        whole = percent(_waiting(place))
+        return f"Ranks wait {whole} of their time in receives and collectives, {percent(place.median)} of it because others send late"
     waiting, late = (grouped(each.pop()) for each in ranks)
     return f"Rank {waiting} waits {percent(share)} of its time, {percent(part)} of it because rank {late} sends late"
 
@@ -82,7 +83,8 @@ def _network(reading: Reading, name: str, metric: str, label: str, because: str,
     yield Finding(
         name,
         "network",
-        f"Ranks wait {percent(waiting)} of their time in receives{reading.at(place.point)}, {percent(place.median)} of it {because}.",
+        f"Ranks wait {percent(waiting)} of their time in receives and collectives{reading.at(place.point)}, "
+        f"{percent(place.median)} of it {because}.",
         reading.strength(doubtful=not reading.study.may_claim(place.point, metric=metric)),
         _evidence(reading, label, metric),
         _CHART,

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from analysis.mpi.waits import CAUSES, LONG_WAIT_NS, Waits
+from analysis.mpi.wait_sums import CAUSES, LONG_WAIT_NS, Waits
 
 MOST_PAIRS: Final = 2_000
 """Pairs of ranks in the table, those that waited longest first."""
 SHARE_METRICS: Final = {cause: f"mpi_wait_{cause}_share" for cause in CAUSES}
 OF_ONE_RANK: Final = ("mpi_waiting_rank", "mpi_waiting_rank_share", "mpi_waited_for_rank", "mpi_waited_for_share")
 METRICS: Final = ("mpi_wait_share", *SHARE_METRICS.values(), *OF_ONE_RANK)
-NOBODY_WAITED: Final = "no rank waited so long in a receive that the wait was explained"
+NOBODY_WAITED: Final = "no rank waited so long in a receive or collective that the wait was explained"
 
 
 def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, float], dict[str, str]]:
@@ -42,7 +42,8 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
 
 
 def table(waits: Waits) -> dict[str, Any]:
-    """Return what is kept: pairs as [sender, receiver, waits, seconds of each cause], a sender of -1 is not known."""
+    """Return what is kept: pairs as [sender, receiver, waits, seconds of each cause], a sender of -1 is not known,
+    one of -2 are all ranks of a collective."""
     return {
         "causes": list(CAUSES),
         "long_wait_s": LONG_WAIT_NS / 1e9,

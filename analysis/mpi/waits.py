@@ -7,23 +7,25 @@ carried. What follows on the last packet is the receiver's.
 
 Which bytes belong to which message follows from the order: a message begins behind all that was on the wire when its call began,
 and behind the message before it.
+
+Where no connection of two ranks is known, the order of their calls tells when the sender sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.mpi.calls import Calls
+from analysis.mpi.collectives import explain_collectives
 from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.order import NEVER, Sent
 from analysis.mpi.streams import Int64, Stream, Wire
+from analysis.mpi.wait_sums import CAUSES, LONG_WAIT_NS, NOBODY, Sums, Waits, of_causes
 
-CAUSES: Final = ("late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown")
-LONG_WAIT_NS: Final = 50_000
 SILENCE_NS: Final = 190_000_000
 """Nobody who has data is silent for so long, unless what was sent is lost: the shortest retransmission timer of Linux is 200 ms."""
 EAGER_BYTES: Final = 65_536
@@ -35,7 +37,6 @@ _INTO_BYTES: Final = 64
 """So far into a packet its first message is looked up: headers differ by a few bytes."""
 CLOCKS_APART_NS: Final = 20_000
 """A call's start, by the processor's counter, may seem to be later than its first packet: 1 to 2 us were seen."""
-_NEVER: Final = np.iinfo(np.int64).min // 4
 
 _RECEIVES: Final = ("Recv", "Probe")
 """Their peer is the sender."""
@@ -63,58 +64,46 @@ _TO_ALL: Final = [
 
 NO_PEER: Final = "no packet of another rank came while the rank waited"
 NO_STREAM: Final = "no connection between these ranks is in the capture"
+OUT_OF_ORDER: Final = (
+    "ranks of one host, and which of the sender's messages it was does not follow from the order of calls"
+)
 NOT_KEPT: Final = "the sender's calls of that time are not in its trace"
 NOT_OURS: Final = "the packets belong to no message of the program"
 SILENT: Final = "nothing was sent for long though a large message was under way"
 NOT_FOLLOWED: Final = "the capture has more packets than are followed"
 
 
-@dataclass(frozen=True, slots=True)
-class PairWaits:
-    """How long ``receiver`` waited for ``sender`` (-1: not known for whom): ``seconds`` by cause, in the order of CAUSES."""
+def explained(
+    calls: Calls,
+    wire: Wire,
+    link_rate_bps: float | None = None,
+    long_ns: int = LONG_WAIT_NS,
+    hosts: Mapping[int, str] | None = None,
+) -> Waits:
+    """Explain every wait of at least ``long_ns``, in receives and collectives.
 
-    sender: int
-    receiver: int
-    waits: int
-    seconds: tuple[float, ...]
-
-    @property
-    def whole_s(self) -> float:
-        return sum(self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """By pair, the longest first; ``unknown_s``: why seconds are not explained."""
-
-    pairs: tuple[PairWaits, ...]
-    unknown_s: Mapping[str, float]
-
-    @property
-    def whole_s(self) -> float:
-        return sum(pair.whole_s for pair in self.pairs)
-
-    def share(self, cause: str) -> float:
-        """Of all waiting time; 0 where nobody waited."""
-        return sum(pair.seconds[CAUSES.index(cause)] for pair in self.pairs) / self.whole_s if self.pairs else 0.0
-
-
-def explained(calls: Calls, wire: Wire, link_rate_bps: float | None = None, long_ns: int = LONG_WAIT_NS) -> Waits:
-    """Explain every wait of at least ``long_ns``. ``link_rate_bps``: of every host's link; without it nothing is at line rate."""
-    sums = _Sums()
+    ``link_rate_bps``: of every host's link; without it nothing is at line rate. ``hosts``: of each rank, as far as they are known.
+    """
+    sums = Sums()
     for receiver in np.unique(calls.rows["rank"]).tolist():
         own = calls.of(receiver)
         own = own[is_long_wait(own, long_ns)]
-        senders = _senders(own, receiver, wire)
+        unseen = [rank for rank in calls.left_out if rank != receiver and (rank, receiver) not in wire.streams]
+        sent = Sent(calls, receiver, unseen)
+        senders = _senders(own, receiver, wire, sent)
         for sender in np.unique(senders).tolist():
             waits = own[senders == sender]
             stream = wire.streams.get((sender, receiver))
-            if stream is None:
-                sums.unexplained(sender, receiver, waits, NO_PEER if sender < 0 else NO_STREAM)
-                continue
-            followed = waits["ended_ns"] <= wire.known_until_ns
-            sums.unexplained(sender, receiver, waits[~followed], NOT_FOLLOWED)
-            _explain(sums, _Pair(calls, wire, stream, sender, receiver, link_rate_bps), waits[followed])
+            if sender < 0:
+                sums.unexplained(NOBODY, receiver, waits, NO_PEER)
+            elif stream is None:
+                together = bool(hosts and sender in hosts and hosts[sender] == hosts.get(receiver))
+                _explain_by_order(sums, (sender, receiver), waits, sent, one_host=together)
+            else:
+                followed = waits["ended_ns"] <= wire.known_until_ns
+                sums.unexplained(sender, receiver, waits[~followed], NOT_FOLLOWED)
+                _explain(sums, _Pair(calls, wire, stream, sender, receiver, link_rate_bps), waits[followed])
+    explain_collectives(sums, calls, long_ns)
     return sums.result()
 
 
@@ -125,51 +114,40 @@ def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt
     return which
 
 
-def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire) -> Int64:
-    """Whom each wait waits for: named by the call, else the rank whose packet came last within it; -1 where none came."""
+def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
+    """Whom each wait waits for: named by the call, else the rank whose packet or unseen message came last; NOBODY where none came."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
-    senders = np.full(len(waits), -1, np.int64)
+    senders, came_ns = np.full(len(waits), NOBODY, np.int64), np.full(len(waits), NEVER)
     if streams:
         times = np.concatenate([stream.time_ns for stream in streams.values()])
         peers = np.repeat(list(streams), [len(stream.time_ns) for stream in streams.values()])
         order = np.argsort(times, kind="stable")
         last = np.searchsorted(times[order], waits["ended_ns"], side="right") - 1
         within = (last >= 0) & (times[order][last] > waits["began_ns"])
-        senders = np.where(within, peers[order][last], -1)
+        senders = np.where(within, peers[order][last], NOBODY)
+        came_ns = np.where(within, times[order][last], NEVER)
+    unseen, sent_ns = sent.last_within(waits)
+    senders = np.where(sent_ns > came_ns, unseen, senders)
     named = np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES]) & (waits["peer"] >= 0)
     return np.where(named, waits["peer"], senders).astype(np.int64)
 
 
-class _Sums:
-    """Nanoseconds by pair and cause while they are gathered."""
-
-    def __init__(self) -> None:
-        self._pairs: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
-        self._waits: dict[tuple[int, int], int] = {}
-        self._unknown: dict[str, float] = {}
-
-    def add(self, sender: int, receiver: int, waits: int, by_cause: npt.NDArray[np.float64]) -> None:
-        pair = (sender, receiver)
-        self._pairs[pair] = self._pairs.get(pair, np.zeros(len(CAUSES))) + by_cause
-        self._waits[pair] = self._waits.get(pair, 0) + waits
-
-    def why(self, reason: str, ns: float) -> None:
-        if ns > 0:
-            self._unknown[reason] = self._unknown.get(reason, 0.0) + ns
-
-    def unexplained(self, sender: int, receiver: int, waits: npt.NDArray[np.void], reason: str) -> None:
-        if len(waits):
-            by_cause = np.zeros(len(CAUSES))
-            by_cause[-1] = float((waits["ended_ns"] - waits["began_ns"]).sum())
-            self.add(sender, receiver, len(waits), by_cause)
-            self.why(reason, by_cause[-1])
-
-    def result(self) -> Waits:
-        pairs = [PairWaits(*pair, self._waits[pair], tuple((ns / 1e9).tolist())) for pair, ns in self._pairs.items()]
-        return Waits(
-            tuple(sorted(pairs, key=lambda pair: -pair.whole_s)),
-            {reason: ns / 1e9 for reason, ns in sorted(self._unknown.items(), key=lambda item: -item[1])},
-        )
+def _explain_by_order(
+    sums: Sums, pair: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent, *, one_host: bool
+) -> None:
+    """Add waits for a rank of which no packet is known: late until it sent. The rest, on one host, is the way through memory."""
+    _, within_ns = sent.last_within(waits)
+    named = np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
+    sent_ns = np.where(named, sent.named(waits, pair[0]), within_ns)
+    known = sent_ns > NEVER
+    sums.unexplained(*pair, waits[~known], OUT_OF_ORDER if one_host else NO_STREAM)
+    began, ended = waits["began_ns"][known], waits["ended_ns"][known]
+    late_ns = float((np.clip(sent_ns[known], began, ended) - began).sum())
+    rest_ns = float((ended - began).sum()) - late_ns
+    if len(began):
+        by_cause = of_causes(late_sender=late_ns, **{"under_way" if one_host else "unknown": rest_ns})
+        sums.add(*pair, len(began), by_cause)
+        sums.why(NO_STREAM, 0.0 if one_host else rest_ns)
 
 
 class _Pair:
@@ -192,12 +170,12 @@ class _Pair:
         begins = queued + np.maximum.accumulate(on_wire - queued) if len(own) else queued
         first = np.searchsorted(begins, np.minimum(stream.start + _INTO_BYTES, stream.end - 1), side="right") - 1
         self.kept = first >= 0
-        self.handed_ns = np.full(len(first), _NEVER)
+        self.handed_ns = np.full(len(first), NEVER)
         self.returned_ns, self.eager, self.ours = self.handed_ns, first < -1, first < -1
         if not len(own):
             return
         at = np.maximum(first, 0)
-        self.handed_ns = np.where(self.kept, own["began_ns"][at], _NEVER)
+        self.handed_ns = np.where(self.kept, own["began_ns"][at], NEVER)
         self.returned_ns = own["ended_ns"][at]
         self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at]
         last = np.maximum(np.searchsorted(begins, stream.end - 1, side="right") - 1, 0)
@@ -242,7 +220,7 @@ class _Pair:
         return at_rate
 
 
-def _explain(sums: _Sums, pair: _Pair, waits: npt.NDArray[np.void]) -> None:
+def _explain(sums: Sums, pair: _Pair, waits: npt.NDArray[np.void]) -> None:
     """Add up a pair's waits: the first piece of each is cut where the wait began, the others are whole."""
     if not len(waits):
         return

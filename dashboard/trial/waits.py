@@ -7,16 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
+from analysis.mpi.wait_sums import EVERYBODY, NOBODY
 
 _MOST_PAIRS: Final = 12
 _FIRST_CAUSE: Final = 3
 """Before the seconds of each cause stand sender, receiver and number of waits."""
 _CAUSES: Final = {
-    "late_sender": ("Late sender", "The sender's call had not begun"),
+    "late_sender": (
+        "Late sender",
+        "The sender's call had not begun; of a collective: the rank that came last had not come",
+    ),
     "line_rate": ("Line rate", "What the link's rate takes for the frames that passed the two ports meanwhile"),
     "under_way": (
         "Under way",
-        "Handed over and not arrived while the link was not full: latency, round trips; on links of unknown rate all of the transfer",
+        "Handed over and not arrived while the link was not full: latency, round trips; on links of unknown rate, "
+        "within a host and in collectives all of the transfer",
     ),
     "retransmission": ("Lost packets", "Bytes were missing that had been sent, until they came again"),
     "receiver": ("Receiver", "From the last packet to the end of the call: the receiver took its time, or had no core"),
@@ -55,7 +60,7 @@ def waits_table(kept: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _name(rank: int) -> str:
-    return numbers.grouped(rank) if rank >= 0 else "?"
+    return {NOBODY: "?", EVERYBODY: "all"}.get(rank) or numbers.grouped(rank)
 
 
 def _hosts(hosts: Mapping[int, str], pair: Sequence[float]) -> str:
@@ -82,7 +87,7 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
         waited_s[int(pair[1])] += sum(pair[_FIRST_CAUSE:])
     shares = {rank: seconds / windows_s[rank] for rank, seconds in waited_s.items() if windows_s.get(rank)}
     if not shares:
-        return "No rank waited so long in a receive."
+        return "No rank waited so long in a receive or collective."
     rank = max(shares, key=lambda each: shares[each])
     seconds, cause, sender = max(
         (seconds, cause, int(pair[0]))
@@ -94,5 +99,8 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
         numbers.amount(shares[rank], numbers.SHARE, 2),
         numbers.amount(seconds / waited_s[rank], numbers.SHARE, 2),
     )
-    why = _BECAUSE["unknown" if sender < 0 else cause].format(sender=_name(sender))
+    because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: "in collectives for which all had come"}.get(
+        sender, _BECAUSE[cause]
+    )
+    why = because.format(sender=_name(sender))
     return f"Rank {_name(rank)} waits {part} of its time, {most} of it {why}."

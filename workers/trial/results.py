@@ -238,7 +238,13 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
         return absent(OTHER_CLOCKS)
     windows_s = {row["rank"]: row["window_s"] for row in inside.tables["ranks"]}
     rate_bps = _rate_of_every_host(run.launcher_kind, run.link)
-    return explain_waits(inside.calls, measured.capture_file, windows_s=windows_s, link_rate_bps=rate_bps)
+    return explain_waits(
+        inside.calls,
+        measured.capture_file,
+        windows_s=windows_s,
+        hosts={row["rank"]: row["host"] for row in inside.tables["ranks"]},
+        link_rate_bps=rate_bps,
+    )
 
 
 def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:

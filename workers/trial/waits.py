@@ -26,10 +26,15 @@ def absent(reason: str) -> Explained:
 
 
 def explain_waits(
-    calls: Calls, capture: Path, *, windows_s: Mapping[int, float], link_rate_bps: float | None
+    calls: Calls,
+    capture: Path,
+    *,
+    windows_s: Mapping[int, float],
+    hosts: Mapping[int, str],
+    link_rate_bps: float | None,
 ) -> Explained:
-    """Explain the waits of a trial. Raises analysis.CaptureError."""
-    waits = explained(calls, wire_of(capture), link_rate_bps)
+    """Explain the waits of a trial. ``windows_s``, ``hosts``: of each rank. Raises analysis.CaptureError."""
+    waits = explained(calls, wire_of(capture), link_rate_bps, hosts=hosts)
     return *wait_tables.metrics(waits, windows_s), wait_tables.table(waits)
 
 

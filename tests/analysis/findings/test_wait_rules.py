@@ -55,7 +55,7 @@ def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
 def test_it_names_nobody_where_the_ranks_differ_between_trials() -> None:
     (finding,) = _found(_with_ranks(_study(late_sender=0.9), [2.0, 1.0, 2.0, 2.0, 2.0]))
     assert plain(finding.statement).startswith(
-        "Ranks wait 30 % of their time in receives, 90 % of it because others send late"
+        "Ranks wait 30 % of their time in receives and collectives, 90 % of it because others send late"
     )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from analysis.mpi.calls import CALL, Calls
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import StreamAccumulator
-from analysis.mpi.waits import CAUSES, HEADER_BYTES, explained
+from analysis.mpi.wait_sums import CAUSES
+from analysis.mpi.waits import HEADER_BYTES, explained
 from tests.analysis.segments import Segment, slices, table_of
 
 MS = 1_000_000
@@ -17,19 +18,21 @@ NUMBERS = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
 
 class Scene:
-    """Rank 0 and rank 1; each begins its stream with its handshake at 0 ms."""
+    """Rank 0 and rank 1, which begin their streams with a handshake at 0 ms; further ranks only call."""
 
     def __init__(self, greeted: bool = True):
         self._calls = []
         self._at = [0, 0]
         self._segments = []
         self._handshakes = greeted
+        self.left_out = {0: 0, 1: 0}
         for side in (0, 1):
             self.data(0, side, GREETING_BYTES - HEADER_BYTES)
 
     def call(self, rank, name, began, ended, peer=-1, size=0):
         row = (rank, NUMBERS[name], peer, size, EPOCH + int(began * MS), EPOCH + int(ended * MS))
         self._calls.append(np.array(row, CALL))
+        self.left_out.setdefault(rank, 0)
         return self
 
     def data(self, at, rank, size, *, place=None, ack=None):
@@ -64,7 +67,7 @@ class Scene:
     @property
     def calls(self):
         rows = np.array(self._calls, CALL)
-        return Calls(rows[np.lexsort((rows["began_ns"], rows["rank"]))], {0: 0, 1: 0})
+        return Calls(rows[np.lexsort((rows["began_ns"], rows["rank"]))], self.left_out)
 
     def table(self):
         segments = sorted(self._segments, key=lambda segment: segment.time_ns)

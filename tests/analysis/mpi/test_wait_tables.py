@@ -4,7 +4,7 @@ import pytest
 
 from analysis.catalogue import METRICS
 from analysis.mpi import wait_tables
-from analysis.mpi.waits import PairWaits, Waits
+from analysis.mpi.wait_sums import PairWaits, Waits
 
 WAITS = Waits(
     (

@@ -67,3 +67,9 @@ def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
     assert "0 → 1" in words
     assert "12 2 s 75 % 12.5 % – – – 12.5 %" in words
     assert "Not explained, 250 ms: nobody knows." in words
+
+
+def test_it_tells_the_transfer_of_collectives_from_waits_for_nobody_knows_whom():
+    shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, 0, 0, 0]]))
+    assert shown["rows"][0]["name"] == "all → 1"
+    assert plain(shown["sentence"]).endswith("100 % of it in collectives for which all had come.")

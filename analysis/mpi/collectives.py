@@ -1,0 +1,123 @@
+"""Why ranks waited in collectives: from when each of them came. Pure.
+
+A collective in which everybody needs everybody ends for nobody before the last rank has come. Which calls are one collective follows
+from their order, where all ranks call the same ones one after another; ranks that met in parts are found by contradiction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.mpi.calls import Calls
+from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.streams import Int64
+from analysis.mpi.wait_sums import EVERYBODY, NOBODY, Sums, of_causes
+
+_EVERYBODY_NEEDS_EVERYBODY: Final = (
+    *("Barrier", "Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw"),
+    *("Reduce_scatter", "Reduce_scatter_block"),
+)
+_FROM_ROOT: Final = ("Bcast", "Scatter", "Scatterv")
+"""Only the root hands bytes over: that tells which rank it is."""
+_OTHERS: Final = ("Gather", "Gatherv", "Reduce", "Scan", "Exscan")
+_NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
+_EVERY: Final = [_NUMBERS[name] for name in _EVERYBODY_NEEDS_EVERYBODY]
+_ROOTED: Final = [_NUMBERS[name] for name in _FROM_ROOT]
+_ALL: Final = [*_EVERY, *_ROOTED, *(_NUMBERS[name] for name in _OTHERS)]
+_CLOCKS_APART_NS: Final = 20_000
+
+IN_PARTS: Final = "the ranks did not all take part in the same collectives, and who met whom is not in the trace"
+NO_ROOT: Final = "the root of the collective is not known"
+BETWEEN: Final = "a rank came after the root, and may or may not have passed the data on"
+
+
+@dataclass(frozen=True, slots=True)
+class _Meetings:
+    """Collectives of all ranks, in order: ``function`` (n,), the others (n, ranks)."""
+
+    ranks: tuple[int, ...]
+    function: Int64
+    began_ns: Int64
+    ended_ns: Int64
+    bytes: Int64
+
+
+def explain_collectives(sums: Sums, calls: Calls, long_ns: int) -> None:
+    """Add every collective in which a rank spent at least ``long_ns``: what it waited for the rank that came last, and the transfer."""
+    by_rank = {rank: _collectives(calls.of(rank)) for rank in np.unique(calls.rows["rank"]).tolist()}
+    if len(by_rank) < 2:
+        return
+    meetings = _meetings(by_rank, any_left_out=any(calls.left_out.values()))
+    for place, (rank, own) in enumerate(by_rank.items()):
+        known = len(meetings.function) if meetings else 0
+        older = own[: len(own) - known]
+        sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
+        if meetings:
+            _explain(sums, meetings, place, long_ns)
+
+
+def _collectives(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    return rows[np.isin(rows["function"], _ALL)]
+
+
+def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool) -> _Meetings | None:
+    """The calls of all ranks side by side, as many as all kept; None where they are not the same ones."""
+    counts = {len(rows) for rows in by_rank.values()}
+    count = min(counts)
+    if not count or (len(counts) > 1 and not any_left_out):
+        return None
+    columns = {
+        name: np.stack([rows[name][-count:].astype(np.int64) for rows in by_rank.values()], axis=1)
+        for name in ("function", "began_ns", "ended_ns", "bytes")
+    }
+    function = columns["function"]
+    every = np.isin(function[:, 0], _EVERY)
+    left_early = columns["began_ns"].max(axis=1) > columns["ended_ns"].min(axis=1) + _CLOCKS_APART_NS
+    if (function != function[:, :1]).any() or (every & left_early).any():
+        return None
+    return _Meetings(tuple(by_rank), function[:, 0], columns["began_ns"], columns["ended_ns"], columns["bytes"])
+
+
+def _explain(sums: Sums, meetings: _Meetings, place: int, long_ns: int) -> None:
+    began, ended = meetings.began_ns[:, place], meetings.ended_ns[:, place]
+    long = ended - began >= long_ns
+    last, no_root = _waited_for(meetings, place)
+    came_ns = np.take_along_axis(meetings.began_ns, last[:, None], axis=1)[:, 0]
+    late_ns = np.clip(came_ns, began, ended) - began
+    rest_ns = ended - began - late_ns
+    rooted = np.isin(meetings.function, _ROOTED)
+    others_ns = np.where(meetings.began_ns <= ended[:, None], meetings.began_ns, 0).max(axis=1)
+    between_ns = np.where(rooted, np.maximum(others_ns - np.maximum(came_ns, began), 0), 0)
+    between_ns = np.minimum(between_ns, rest_ns)
+    for sender in np.unique(last[long & (late_ns > 0) & ~no_root]).tolist():
+        which = long & (last == sender) & (late_ns > 0) & ~no_root
+        sums.add(
+            meetings.ranks[sender],
+            meetings.ranks[place],
+            int(which.sum()),
+            of_causes(late_sender=float(late_ns[which].sum())),
+        )
+    known = long & ~no_root
+    if known.any():
+        unknown_ns, transfer_ns = float(between_ns[known].sum()), float((rest_ns - between_ns)[known].sum())
+        alone = int((known & (late_ns == 0)).sum())
+        sums.add(EVERYBODY, meetings.ranks[place], alone, of_causes(under_way=transfer_ns, unknown=unknown_ns))
+        sums.why(BETWEEN, unknown_ns)
+    whole_ns = float((ended - began)[long & no_root].sum())
+    if whole_ns:
+        sums.add(NOBODY, meetings.ranks[place], int((long & no_root).sum()), of_causes(unknown=whole_ns))
+        sums.why(NO_ROOT, whole_ns)
+
+
+def _waited_for(meetings: _Meetings, place: int) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """The place of the rank that each collective waited for, and where it is not known."""
+    ended = meetings.ended_ns[:, [place]]
+    came = np.where(meetings.began_ns <= ended, meetings.began_ns, 0)
+    rooted = np.isin(meetings.function, _ROOTED)
+    sent = meetings.bytes > 0
+    last = np.where(rooted, sent.argmax(axis=1), came.argmax(axis=1))
+    return last, rooted & (sent.sum(axis=1) != 1)

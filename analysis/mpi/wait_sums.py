@@ -1,0 +1,87 @@
+"""Waiting time by pair of ranks and cause, while it is gathered and when it is whole. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+CAUSES: Final = ("late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown")
+LONG_WAIT_NS: Final = 50_000
+NOBODY: Final = -1
+"""The sender of a wait of which is not known for whom it was."""
+EVERYBODY: Final = -2
+"""The sender of what ranks that had all come carried in a collective."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairWaits:
+    """How long ``receiver`` waited for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
+
+    sender: int
+    receiver: int
+    waits: int
+    seconds: tuple[float, ...]
+
+    @property
+    def whole_s(self) -> float:
+        return sum(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """By pair, the longest first; ``unknown_s``: why seconds are not explained."""
+
+    pairs: tuple[PairWaits, ...]
+    unknown_s: Mapping[str, float]
+
+    @property
+    def whole_s(self) -> float:
+        return sum(pair.whole_s for pair in self.pairs)
+
+    def share(self, cause: str) -> float:
+        """Of all waiting time; 0 where nobody waited."""
+        return sum(pair.seconds[CAUSES.index(cause)] for pair in self.pairs) / self.whole_s if self.pairs else 0.0
+
+
+class Sums:
+    """Nanoseconds by pair and cause while they are gathered."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
+        self._waits: dict[tuple[int, int], int] = {}
+        self._unknown: dict[str, float] = {}
+
+    def add(self, sender: int, receiver: int, waits: int, by_cause: npt.NDArray[np.float64]) -> None:
+        """Add ``waits`` waits with nanoseconds in the order of CAUSES."""
+        pair = (sender, receiver)
+        self._pairs[pair] = self._pairs.get(pair, np.zeros(len(CAUSES))) + by_cause
+        self._waits[pair] = self._waits.get(pair, 0) + waits
+
+    def why(self, reason: str, ns: float) -> None:
+        """Tell why nanoseconds that were added are not explained."""
+        if ns > 0:
+            self._unknown[reason] = self._unknown.get(reason, 0.0) + ns
+
+    def unexplained(self, sender: int, receiver: int, waits: npt.NDArray[np.void], reason: str) -> None:
+        """Add whole waits, of dtype CALL."""
+        if len(waits):
+            unknown_ns = float((waits["ended_ns"] - waits["began_ns"]).sum())
+            self.add(sender, receiver, len(waits), of_causes(unknown=unknown_ns))
+            self.why(reason, unknown_ns)
+
+    def result(self) -> Waits:
+        """All of it, in seconds."""
+        pairs = [PairWaits(*pair, self._waits[pair], tuple((ns / 1e9).tolist())) for pair, ns in self._pairs.items()]
+        return Waits(
+            tuple(sorted(pairs, key=lambda pair: -pair.whole_s)),
+            {reason: ns / 1e9 for reason, ns in sorted(self._unknown.items(), key=lambda item: -item[1])},
+        )
+
+
+def of_causes(**nanoseconds: float) -> npt.NDArray[np.float64]:
+    """Return nanoseconds in the order of CAUSES; what is not named is nothing."""
+    return np.array([nanoseconds.get(cause, 0.0) for cause in CAUSES])

@@ -1,0 +1,92 @@
+"""Waits in collectives: who came last, and what follows from it."""
+
+import pytest
+
+from analysis.mpi import collectives
+from analysis.mpi.wait_sums import CAUSES, EVERYBODY, NOBODY
+from tests.analysis.mpi.scenes import Scene
+
+
+def meeting(name, *spans, sizes=(0, 0, 0), scene=None):
+    """A collective of ranks that come and leave at these times."""
+    scene = scene or Scene(greeted=False)
+    for rank, (began, ended) in enumerate(spans):
+        scene.call(rank, name, began, ended, size=sizes[rank])
+    return scene
+
+
+def by_pair(scene):
+    """Milliseconds of the causes of each pair, without those that are zero."""
+    return {
+        (pair.sender, pair.receiver): {
+            name: round(1e3 * s, 6) for name, s in zip(CAUSES, pair.seconds, strict=True) if s
+        }
+        for pair in scene.explained().pairs
+    }
+
+
+@pytest.mark.parametrize("name", ["Barrier", "Allreduce", "Alltoall"])
+def test_all_wait_for_the_rank_that_comes_last_and_then_for_the_transfer(name):
+    found = by_pair(meeting(name, (0, 101), (100, 103), (40, 102)))
+    assert found == {
+        (1, 0): {"late_sender": 100},
+        (1, 2): {"late_sender": 60},
+        (EVERYBODY, 0): {"under_way": 1},
+        (EVERYBODY, 1): {"under_way": 3},
+        (EVERYBODY, 2): {"under_way": 2},
+    }
+
+
+def test_each_wait_counts_once():
+    waits = meeting("Barrier", (0, 101), (100, 103)).explained()
+    assert {(pair.sender, pair.receiver): pair.waits for pair in waits.pairs} == {
+        (1, 0): 1,
+        (EVERYBODY, 0): 0,
+        (EVERYBODY, 1): 1,
+    }
+
+
+def test_ranks_wait_for_the_root_that_hands_over_the_bytes():
+    found = by_pair(meeting("Bcast", (0, 52), (50, 51), (51.5, 51.9), sizes=(0, 800, 0)))
+    assert found[1, 0] == {"late_sender": 50}
+    assert found[EVERYBODY, 0] == {"under_way": 0.5, "unknown": 1.5}  # the last rank may have passed it on
+    assert found[EVERYBODY, 2] == {"under_way": 0.4}
+
+
+def test_a_rank_that_leaves_before_the_last_has_come_did_not_wait_for_it():
+    found = by_pair(meeting("Reduce", (0, 30), (10, 11), (90, 91)))
+    assert found[1, 0] == {"late_sender": 10}
+    assert (2, 0) not in found
+
+
+def test_an_unknown_root_is_not_guessed():
+    scene = meeting("Bcast", (0, 52), (50, 51))
+    assert by_pair(scene) == {(NOBODY, 0): {"unknown": 52}, (NOBODY, 1): {"unknown": 1}}
+    assert scene.explained().unknown_s == {collectives.NO_ROOT: pytest.approx(0.053)}
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        meeting("Barrier", (0, 60), (70, 80)),
+        meeting("Barrier", (0, 60), (50, 60), scene=meeting("Allreduce", (61, 61.01))),
+        Scene(greeted=False).call(0, "Barrier", 0, 60).call(1, "Allreduce", 50, 60),
+    ],
+    ids=["one left before the other came", "not as many", "others"],
+)
+def test_ranks_that_met_in_parts_are_found_by_contradiction(scene):
+    waits = scene.explained()
+    assert set(waits.unknown_s) == {collectives.IN_PARTS}
+    assert waits.share("unknown") == 1
+
+
+def test_a_program_of_one_rank_waits_for_nobody():
+    assert Scene(greeted=False).call(0, "Barrier", 0, 60).explained().pairs == ()
+
+
+def test_the_last_collectives_are_matched_where_traces_lost_their_first():
+    scene = meeting("Barrier", (100, 200), (150, 200), scene=Scene(greeted=False).call(0, "Allreduce", 0, 50))
+    scene.left_out[1] = 1
+    found = by_pair(scene)
+    assert found[1, 0] == {"late_sender": 50}
+    assert found[NOBODY, 0] == {"unknown": 50}
