@@ -18,8 +18,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from experiments import workloads
-from experiments.library import DEFAULT_PROJECT, PUBLISHED_PROJECT
+from experiments.library import PUBLISHED_PROJECT
 from experiments.models import ApiToken, Experiment, Membership, Project, Trial
+from experiments.models.project import DEFAULT_PROJECT
 
 Role = Membership.Role
 

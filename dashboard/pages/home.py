@@ -37,8 +37,8 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def pulse(request: HttpRequest) -> HttpResponse:
-    """The counters of the bezel; nothing to count ends their polling (286 is htmx's word for it)."""
-    counts = Trial.objects.unfinished().aggregate(
+    """The counters of the bezel, of what this reader may see; nothing to count ends their polling (286 is htmx's word for it)."""
+    counts = visible_trials(request.user, Trial.objects.unfinished()).aggregate(
         running=Count("pk", filter=Q(state__in=ACTIVE)), queued=Count("pk", filter=Q(state=State.QUEUED))
     )
     return render(request, "_pulse.html", counts, status=200 if any(counts.values()) else STOP_POLLING)

@@ -10,11 +10,11 @@ from django.db import transaction
 from experiments import cluster_kinds
 from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Network, Project, State, Trial
+from experiments.models.project import DEFAULT_PROJECT
 from experiments.spec.design import configuration_hash
 
 LIBRARY = Path(__file__).parent
 PUBLISHED_PROJECT = "published"
-DEFAULT_PROJECT = "default"
 
 
 def built_in() -> list[Path]:

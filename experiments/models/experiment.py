@@ -17,13 +17,15 @@ from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
-from experiments.models.project import Project
+from experiments.models.project import DEFAULT_PROJECT, Project
 from experiments.models.states import FAILED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
 """Words that have another meaning in the address of a page."""
 _SLUG_ATTEMPTS: Final = 20
+_LONGEST_SLUG: Final = 90
+"""Without the number of what is taken."""
 
 
 def specification_hash(spec: ExperimentSpec) -> str:
@@ -92,7 +94,7 @@ class Experiment(models.Model):
     ) -> Experiment:
         """Store a checked specification with all its configurations and queued trials, in one transaction.
 
-        ``slug`` is a wish: it is made fit for an address, and numbered when it is taken.
+        ``slug`` is a wish: it is made fit for an address, and numbered when it is taken in the project.
         Raise InvalidSpec when the cluster is unknown, switched off, or has too few hosts.
         """
         spec = design.pinned(spec)
@@ -119,7 +121,7 @@ class Experiment(models.Model):
     def _save_under_free_slug(self, wanted: str) -> None:
         """Insert the row; when somebody else took the slug in the meantime, with the next one."""
         for attempt in range(1, _SLUG_ATTEMPTS + 1):
-            self.slug = free_slug(wanted)
+            self.slug = free_slug(wanted, self.project)
             try:
                 with transaction.atomic():
                     self.save(force_insert=True)
@@ -353,9 +355,15 @@ class Experiment(models.Model):
         return cancelled
 
 
-def free_slug(wanted: str) -> str:
-    """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has."""
-    wanted = wanted[:90].strip("-")
+def free_slug(wanted: str, project: Project) -> str:
+    """Return ``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no experiment has.
+
+    Outside of the default project the project's name stands before it, with two hyphens, which no wish has: a number tells that a
+    name is taken, and only to people who may see by which experiment.
+    """
+    if project.slug != DEFAULT_PROJECT:
+        wanted = f"{project.slug}--{wanted}"
+    wanted = wanted[:_LONGEST_SLUG].strip("-")
     taken = {*RESERVED_SLUGS, *Experiment.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     number = 1
     while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models, transaction
 
 from experiments.errors import LastMaintainer
+
+DEFAULT_PROJECT: Final = "default"
 
 
 def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:

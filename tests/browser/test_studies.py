@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from experiments.library import DEFAULT_PROJECT
 from experiments.models import Cluster, Project
+from experiments.models.project import DEFAULT_PROJECT
 from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
 
 

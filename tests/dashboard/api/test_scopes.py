@@ -47,7 +47,9 @@ def test_it_sees_its_own_project_alone(is_superuser: bool) -> None:
     user = factories.person("ada", "maintainer", is_superuser=is_superuser)
     Membership.objects.create(user=user, project=optics, role="maintainer")
     client = client_of(user, project=optics)
-    assert [e["slug"] for e in client.get(EXPERIMENTS, {"published": "false"}).json()["results"]] == ["of-optics"]
+    assert [e["slug"] for e in client.get(EXPERIMENTS, {"published": "false"}).json()["results"]] == [
+        "optics--of-optics"
+    ]
     assert client.get(f"{EXPERIMENTS}of-default/").status_code == 404
     assert client.get(f"{TRIALS}{trial.pk}/").status_code == 200
     assert client.post(f"{EXPERIMENTS}?project=default", written(), content_type="application/json").status_code == 403

@@ -43,14 +43,14 @@ def test_it_starts_nothing_in_a_project_that_is_not_ones_own(page: Client, libra
 
 def test_a_clone_stays_in_the_project_of_its_original(page: Client, optics: Project) -> None:
     factories.experiment(project=optics, slug="original")
-    text = page.get("/experiments/new/?from=original").content.decode()
+    text = page.get("/experiments/new/?from=optics--original").content.decode()
     assert '<option value="optics" selected>' in text
 
 
 def test_a_clone_from_where_one_may_only_look_asks(page: Client, optics: Project, person: User) -> None:
     optics.memberships.filter(user=person).update(role="viewer")
     factories.experiment(project=optics, slug="original")
-    text = page.get("/experiments/new/?from=original").content.decode()
+    text = page.get("/experiments/new/?from=optics--original").content.decode()
     assert "The original is in the project Optics" in text
     assert 'name="project"' in text
 
