@@ -7,12 +7,14 @@ worker, `DelegateSubgroup=worker`). Elsewhere the limits of single processes mus
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from pathlib import Path
 
 MOUNTED = (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified"))
 CONTROLLERS = ("memory", "pids")
 NAME = "rankwire-trial-"
+_NUMBERS = itertools.count(1)
 
 
 class Group:
@@ -29,10 +31,10 @@ class Group:
         if not set(CONTROLLERS) <= set(_words(parent / "cgroup.controllers")):
             return None
         _remove_old(parent)
-        path = parent / f"{NAME}{os.getpid()}"
+        path = parent / f"{NAME}{os.getpid()}-{next(_NUMBERS)}"
         try:
             (parent / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in CONTROLLERS))
-            path.mkdir(exist_ok=True)
+            path.mkdir()
             (path / "memory.max").write_text(str(limits["memory_bytes"]))
             (path / "pids.max").write_text(str(limits["processes"]))
             return cls(path)
@@ -61,9 +63,9 @@ class Group:
             self.path.rmdir()
 
 
-def own_group() -> Path | None:
-    """The directory of this process's own group of version 2."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
+def own_group(told: Path = Path("/proc/self/cgroup")) -> Path | None:
+    """The directory of this process's own group of version 2; None in its root, which has no limits and no neighbours."""
+    for line in told.read_text().splitlines():
         if line.startswith("0::"):
             own = line.removeprefix("0::/")
             return next((place / own for place in MOUNTED if own and (place / own / "cgroup.procs").exists()), None)
@@ -71,10 +73,12 @@ def own_group() -> Path | None:
 
 
 def _remove_old(parent: Path) -> None:
-    """Groups that a killed keeper left; one that is in use stays."""
+    """Groups that a killed keeper left. One that is in use stays, and so does that of a living keeper, which nobody may be in yet."""
     for left in parent.glob(f"{NAME}*"):
-        with contextlib.suppress(OSError):
-            left.rmdir()
+        keeper = left.name.removeprefix(NAME).partition("-")[0]
+        if keeper.isdecimal() and not Path(f"/proc/{keeper}").exists():
+            with contextlib.suppress(OSError):
+                left.rmdir()
 
 
 def _words(file: Path) -> list[str]:

@@ -1,0 +1,112 @@
+"""Where the worker's group is delegated, each trial has a control group with limits of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.workers.hosts.control_groups import Tree
+from workers.keeper import cgroup
+from workers.keeper.cgroup import Group
+from workers.launchers.confinement import Confinement
+
+LIMITS = {"memory_bytes": 400 << 20, "processes": 300}
+NOBODY = 2**22 + 1
+"""No process has this number: the kernel's are smaller."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
+    return Tree(tmp_path, monkeypatch)
+
+
+def made(tree: Tree) -> Group:
+    group = Group.make(LIMITS, tree.worker)
+    assert group is not None
+    return group
+
+
+def test_it_stands_beside_the_worker_with_both_limits_and_takes_who_joins(tree: Tree) -> None:
+    group = made(tree)
+    assert group.path.parent == tree.parent
+    assert (tree.parent / "cgroup.subtree_control").read_text() == "+memory +pids"
+    assert (group.path / "memory.max").read_text() == str(400 << 20)
+    assert (group.path / "pids.max").read_text() == "300"
+    group.join()
+    assert (group.path / "cgroup.procs").read_text() == "0"
+
+
+def test_two_cells_of_one_keeper_have_a_group_each(tree: Tree) -> None:
+    first, second = made(tree), made(tree)
+    first.remove()
+    second.join()
+    assert tree.groups() == [second.path]
+
+
+def test_the_next_one_removes_what_killed_keepers_left_and_nothing_of_living_ones(tree: Tree) -> None:
+    waiting = made(tree)
+    for left in (f"rankwire-trial-{NOBODY}-1", f"rankwire-trial-{NOBODY}", "rankwire-trial-odd"):
+        (tree.parent / left).mkdir()
+    in_use = tree.parent / f"rankwire-trial-{NOBODY}-2"
+    in_use.mkdir()
+    (in_use / "cgroup.procs").write_text(str(os.getpid()))
+    kept = {waiting.path, made(tree).path, in_use, tree.parent / "rankwire-trial-odd"}
+    assert set(tree.groups()) == kept
+
+
+def test_it_goes_once_nobody_is_in_it_and_going_twice_is_going_once(tree: Tree) -> None:
+    group = made(tree)
+    group.remove()
+    group.remove()
+    assert not tree.groups()
+
+
+@pytest.mark.parametrize(
+    ("file", "counted", "said"),
+    [
+        (
+            "memory.events",
+            "low 0\noom 3\noom_kill 1\n",
+            "It took more than the 400 MiB of memory that a trial may have.",
+        ),
+        ("pids.events", "max 7\n", "It started all of the 300 processes that a trial may have at once."),
+        ("memory.events", "low 9\noom 0\noom_kill 0\n", ""),
+    ],
+)
+def test_what_the_kernel_refused_is_what_the_trial_says(tree: Tree, file: str, counted: str, said: str) -> None:
+    group = made(tree)
+    (group.path / file).write_text(counted)
+    use = {"processes": 2, "memory_bytes": 0, "refused": group.events()}
+    assert Confinement(**LIMITS).exceeded(use, 0) == said
+
+
+def test_without_both_controllers_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = Tree(tmp_path, monkeypatch, controllers="cpu pids")
+    assert Group.make(LIMITS, tree.worker) is None
+    assert not tree.groups()
+
+
+def test_a_limit_that_is_refused_leaves_no_group(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_text = Path.write_text
+
+    def write(path: Path, text: str) -> int:
+        if path.name == "pids.max":
+            raise PermissionError(path)
+        return write_text(path, text)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    assert Group.make(LIMITS, tree.worker) is None
+    assert not tree.groups()
+
+
+@pytest.mark.parametrize("line", ["0::/system.slice/rankwire.service/worker", "0::/"])
+def test_it_knows_the_workers_own_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    own = tmp_path / line.removeprefix("0::/")
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "cgroup.procs").write_text("")
+    said = tmp_path / "proc-self-cgroup"
+    said.write_text(f"4:memory:/other\n{line}\n")
+    monkeypatch.setattr(cgroup, "MOUNTED", (tmp_path / "not-mounted", tmp_path))
+    assert cgroup.own_group(said) == (own if own != tmp_path else None)
