@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -32,6 +33,8 @@ HEAD_S: Final = 15.0
 """So long may the first line and the headers of a request take, from the connection or the answer before."""
 BODY_S: Final = 120.0
 IDLE_S: Final = 60
+SWITCH_S: Final = 0.001
+"""After so long a thread that computes lets another one go on: the loop, and the thread that tells of the health, do so often."""
 STATEMENT_MS: Final = 30_000
 ACCEPTED_AT_ONCE: Final = 100
 MOST_CONNECTIONS: Final = 1000
@@ -112,6 +115,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
 
     def run(self) -> None:
         connection_created.connect(limit_questions)
+        sys.setswitchinterval(SWITCH_S)
         connections: dict[int, Any] = {}
         threads = ThreadedTaskDispatcher()
         threads.set_thread_count(self.cfg.threads)
