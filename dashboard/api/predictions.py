@@ -180,7 +180,11 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             )
 
 
-class NetworkSerializer(serializers.Serializer[Network]):
+_LIMIT: Final[dict[str, Any]] = {"max_length": MOST}
+"""Of the list; the stubs know no lists of serializers."""
+
+
+class NetworkSerializer(serializers.Serializer[Any]):
     """A network as one link between two hosts."""
 
     name = serializers.CharField(max_length=LONGEST_NAME)
@@ -207,7 +211,7 @@ class NetworksView(APIView):
         refuse_unknown(request, set())
         if not access.may_describe_clusters(request.user):
             raise PermissionDenied("Only maintainers edit the named networks.")
-        wanted = NetworkSerializer(data=request.data, many=True, max_length=MOST)
+        wanted: Any = NetworkSerializer(data=request.data, many=True, **_LIMIT)
         wanted.is_valid(raise_exception=True)
         names = [each["name"].casefold() for each in wanted.validated_data]
         if twice := next((name for name in names if names.count(name) > 1), None):

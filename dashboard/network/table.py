@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
 from experiments.models import Prediction
-from experiments.selectors.explorer_export import as_csv
+from experiments.selectors.export.configurations import as_csv
 from experiments.selectors.predictions import Check, checks_of
 
 _PIECE: Final = 500
