@@ -27,7 +27,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     low, high = [min(chunk) / bin_s for chunk in chunks], [max(chunk) / bin_s for chunk in chunks]
     scale = Scale.of([*high, *([mean_bytes_per_s] if mean_bytes_per_s else [])], "B/s")
     x = [i * group * bin_s for i in range(len(chunks))]
-    data = _range(x, list(map(scale, low)), list(map(scale, high))) if group > 1 else []
+    data = band(x, list(map(scale, low)), list(map(scale, high))) if group > 1 else []
     data.append(
         {
             "type": "scatter",
@@ -52,7 +52,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     return {"data": data if wire_bytes else [], "layout": layout}
 
 
-def _range(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Figure]:
+def band(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Figure]:
     """A band from `low` to `high`: an edge without a line, and another that is filled up to it."""
     edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
     edge["line"] = {"width": 0, "shape": "hv"}

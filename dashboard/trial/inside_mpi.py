@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from analysis import numbers
 from dashboard.charts.ranks import message_sizes, time_per_rank
+from dashboard.charts.ranks_asked import inside_over_time
+from dashboard.trial.messages import messages_by_pair
 from dashboard.trial.waits import waits_table
-from experiments.files import MPI_CALLS_NAME, read_mpi_profile
+from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
 from experiments.models import Trial
 
 _MOST_FUNCTIONS: Final = 12
@@ -30,6 +32,8 @@ def inside_mpi(trial: Trial) -> dict[str, Any] | None:
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
         "other_functions": _others(other, window_s),
         "sizes": message_sizes(kept["sizes"]),
+        "over_time": inside_over_time(kept["inside"]),
+        "messages": messages_by_pair(kept, read_analysis(trial)),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
         "waits": waits_table(kept),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
