@@ -18,7 +18,7 @@ from dashboard.labels import command_lines, fact_rows, parameter_label, paramete
 from dashboard.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
-from dashboard.trial.metric_rows import metric_rows
+from dashboard.trial.metric_rows import metric_rows, missing_rows
 from dashboard.trial.rank_timeline import rank_timeline
 from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.tiles import published_here, tile_of
@@ -26,7 +26,7 @@ from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, Tampered
-from experiments.metrics import HEADLINE, find, is_metric
+from experiments.metrics import HEADLINE
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.spec import design
@@ -172,7 +172,6 @@ def _measured(trial: Trial) -> dict[str, Any]:
     published = published_here(trial)
     repetitions = repetitions_of(trial, HEADLINE)
     tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
-    missing = [(find(metric).label, reason) for metric, reason in trial.not_available.items() if is_metric(metric)]
     wire, observer = wire_of(trial, values), observer_of(trial)
     return {
         "tiles": tiles,
@@ -180,7 +179,7 @@ def _measured(trial: Trial) -> dict[str, Any]:
         "published_name": published.get("name", ""),
         "metric_rows": metric_rows(values),
         "printed": _printed_tables(trial.tables),
-        "missing": missing,
+        "missing": missing_rows(trial.not_available),
         "observer": observer,
         "trust_rows": trust_rows(trial, values, wire["counters"], observer),
         **wire,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+from analysis import numbers
 from analysis.catalogue import METRICS
-from experiments.metrics import find
+from experiments.metrics import find, is_metric
 
 _SECTIONS = {
     "run": "Run",
@@ -18,6 +19,27 @@ _SECTIONS = {
     "trust": "Trust of the capture",
     "legacy": "As in the report of 2011",
 }
+
+
+_APART: Final = 2
+"""So many metrics that are absent for one reason are listed one by one."""
+
+
+def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
+    """Metrics that are absent and why, in the order of the catalogue; those that share a reason in one row, which names all of them."""
+    order = {identifier: number for number, identifier in enumerate(METRICS)}
+    known = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
+    by_reason: dict[str, list[str]] = {}
+    for identifier in known:
+        by_reason.setdefault(not_available[identifier], []).append(find(identifier).label)
+    rows = []
+    for reason, labels in by_reason.items():
+        if len(labels) > _APART:
+            first = f"{labels[0]} and {numbers.grouped(len(labels) - 1)} more"
+            rows.append({"label": first, "all": ", ".join(labels), "reason": reason})
+        else:
+            rows += [{"label": label, "all": "", "reason": reason} for label in labels]
+    return rows
 
 
 def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
