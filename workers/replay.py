@@ -62,7 +62,7 @@ def _command(program: str, directory: Path, ranks: int, calibration: Calibration
     settings = {
         # What the factors of another cluster would be: the platform holds those of this one.
         "smpi/bw-factor": "0:1",
-        "smpi/lat-factor": f"0:1;{EAGER_BYTES + 1}:{calibration.large_times:.6g}",
+        "smpi/lat-factor": f"0:1;{EAGER_BYTES + 1}:{calibration.large_times!r}",
         "smpi/async-small-thresh": str(EAGER_BYTES + 1),
         "smpi/send-is-detached-thresh": str(EAGER_BYTES + 1),
         "smpi/coll-selector": "ompi",
