@@ -132,7 +132,7 @@ def download(request: HttpRequest, pk: int, name: str) -> FileResponse | HttpRes
         return FileResponse(
             artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
         )
-    except Tampered as error:
+    except (Tampered, NotPlain) as error:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, content_type="text/plain; charset=utf-8")
 
 

@@ -56,6 +56,21 @@ def test_it_is_not_downloaded(page: Client, trial: Trial) -> None:
     assert all(CHANGED in answer.content.decode() for answer in answers)
 
 
+def test_a_link_in_its_place_is_not_followed(page: Client, trial: Trial, tmp_path: Path) -> None:
+    secret = tmp_path / "secret-key"
+    secret.write_text("as it was\n")
+    file = trial_directory(trial) / "stdout.txt"
+    file.unlink()
+    file.symlink_to(secret)
+    addresses = [
+        reverse("artifact", args=[trial.pk, "stdout.txt"]),
+        f"/api/v1/trials/{trial.pk}/artifacts/stdout.txt/",
+    ]
+    answers = [page.get(address) for address in addresses]
+    assert [answer.status_code for answer in answers] == [409, 409]
+    assert all("stdout.txt is a symbolic link" in answer.content.decode() for answer in answers)
+
+
 def test_its_text_is_not_shown_as_the_output(page: Client, trial: Trial) -> None:
     change(trial, "stdout.txt")
     html = page.get(trial.get_absolute_url()).content.decode()
