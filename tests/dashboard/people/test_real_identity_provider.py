@@ -1,0 +1,84 @@
+"""Signing in with an OpenID Connect provider of another make, over the network: its own discovery, PKCE, keys and claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import oidc_provider_mock
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from config.accounts import identity_provider
+from config.environment import Environment
+from experiments.models import Project
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+PERSON = "4711"
+
+
+class Stay(HTTPRedirectHandler):
+    """Tells where an answer leads instead of going there."""
+
+    def redirect_request(self, request: Request, *arguments: Any) -> None:
+        return None
+
+    def http_error_302(self, request: Request, answer: Any, *arguments: Any) -> Any:
+        return answer
+
+
+@pytest.fixture
+def provider(settings: Any, library: Project) -> Iterator[str]:
+    """Its address; one group of it gives a role."""
+    with oidc_provider_mock.run_server_in_thread() as server:
+        address = f"http://localhost:{server.server_port}"
+        given = {"SERVER": address, "CLIENT_ID": "rankwire", "SECRET": "secret", "NAME": "the institute"}
+        apps = identity_provider(Environment({f"RANKWIRE_OIDC_{name}": value for name, value in given.items()}))
+        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": apps}}
+        settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
+        yield address
+
+
+def tell(provider: str, **claims: Any) -> None:
+    """What the provider says of its person from now on."""
+    body = json.dumps({"preferred_username": "newton", **claims}).encode()
+    request = Request(f"{provider}/users/{PERSON}", body, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
+    assert build_opener().open(request, timeout=10).status == 204
+
+
+def sign_in(client: Client, provider: str) -> Any:
+    """As a browser does: away, yes to the provider, and back with its code."""
+    away = client.post("/account/oidc/oidc/login/")["Location"]
+    assert away.startswith(f"{provider}/oauth2/authorize")
+    assert "code_challenge_method=S256" in away
+    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=10).headers["Location"]
+    return client.get(f"{urlsplit(back).path}?{urlsplit(back).query}")
+
+
+def test_its_groups_give_roles_at_the_first_time_and_take_them_at_the_next(provider: str) -> None:
+    tell(provider, groups=["physics", "unknown"])
+    client = Client()
+    assert sign_in(client, provider)["Location"] == "/"
+    user = User.objects.get(username="newton")
+    assert [member.role for member in user.memberships.all()] == ["submitter"]
+    assert client.get("/account/").status_code == 200
+    tell(provider, groups=[])
+    sign_in(Client(), provider)
+    assert not user.memberships.exists()
+    assert User.objects.filter(username__startswith="newton").count() == 1
+
+
+def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:
+    tell(provider)
+    first, other = Client(), Client()
+    away = first.post("/account/oidc/oidc/login/")["Location"]
+    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=10).headers["Location"]
+    callback = f"{urlsplit(back).path}?{urlsplit(back).query}"
+    other.get(callback)
+    assert other.get("/account/").status_code == 302
+    first.get(callback)
+    assert first.get("/account/").status_code == 200
