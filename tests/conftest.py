@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,11 @@ settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Pages in tests use the files as they lie in the sources, not what collectstatic once gathered.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
+
+
+# A shell in which .venv is active would find Open MPI 5 of the test requirements before the system's own.
+_OWN_PROGRAMS = str(Path(sys.executable).parent)
+os.environ["PATH"] = ":".join(part for part in os.environ["PATH"].split(":") if part != _OWN_PROGRAMS)
 
 
 @dataclass(frozen=True)
