@@ -28,7 +28,7 @@ def _run() -> int:
             return main()
         except NotReady:
             os.environ[_WITH_COMPILER] = "1"
-            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
     status = main()
     if status == 0 and _WITH_COMPILER in os.environ:
         kernels.keep_ready()

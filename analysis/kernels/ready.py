@@ -14,12 +14,11 @@ import functools
 import hashlib
 import importlib.util
 import json
-import os
 import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
-from importlib.machinery import ExtensionFileLoader
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -45,7 +44,7 @@ def _numba() -> Path:
 
 def _made_for(sources: str) -> str:
     """Names what machine code depends on: the kernels' sources, numba's version, this interpreter and this processor."""
-    import llvmlite.binding as llvm
+    import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
     digest = hashlib.sha256(f"{sources} {sys.version} {platform.machine()}".encode())
     for package in (_numba(), Path(llvm.__file__).parents[1]):
@@ -94,7 +93,9 @@ def _numba_layout(kind: Any) -> str:
 
     if not isinstance(kind, types.Record):
         return str(as_dtype(kind).str)
-    fields = ",".join(f"{name}@{field.offset}:{_numba_layout(field.type)}" for name, field in sorted(kind.fields.items()))
+    fields = ",".join(
+        f"{name}@{field.offset}:{_numba_layout(field.type)}" for name, field in sorted(kind.fields.items())
+    )
     return f"({fields};{kind.size};{kind.aligned})"
 
 
@@ -112,7 +113,8 @@ def _simple(kind: Any) -> bool:
     from numba import types
 
     if isinstance(kind, types.BaseTuple):
-        return all(_simple(part) for part in kind)
+        parts: Any = kind
+        return all(map(_simple, parts))
     return isinstance(kind, types.Number | types.Boolean | types.NoneType)
 
 
@@ -145,7 +147,7 @@ def _write(path: Path, data: bytes) -> None:
     """Whole or not at all, whoever else writes the same."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(data)
-    os.replace(file.name, path)
+    Path(file.name).replace(path)
 
 
 def _index(place: Path, made_for: str) -> dict[str, dict[str, str]]:
@@ -167,7 +169,7 @@ def keep(dispatchers: Iterable[Any], place: Path, sources: str) -> None:
     kernels = _index(place, made_for)
     with contextlib.suppress(OSError):
         for dispatcher in dispatchers:
-            for signature, result in dispatcher.overloads.items():
+            for signature, result in list(dispatcher.overloads.items()):
                 entry = _entry(dispatcher, signature, result, place)
                 kernels |= [entry] if entry else []
         _write(place / _INDEX, json.dumps({"made_for": made_for, "kernels": kernels}).encode())
@@ -182,9 +184,7 @@ def _extension(name: str, folder: Path) -> ModuleType:
     if path is None:
         raise NotReady(f"numba has no {name}")
     loader = ExtensionFileLoader(name, str(path))
-    spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     loader.exec_module(module)
     return module
 
