@@ -8,13 +8,15 @@ the database; the task that a Celery worker runs is called in this process. ReFr
 environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
 elapsed times with and without capture, runs interleaved. The cost of the live view is the same ratio between trials whose
 page is asked for as often as a browser does while their capture is decoded as it grows, and trials that nobody looks at and whose
-capture is decoded at the end only. Rounds tell the spread: the machine may be busy.
+capture is decoded at the end only. Rounds tell the spread: the machine may be busy. The cost of the MPI profile is the mean ratio between
+runs that follow each other with it and without, in changing order, and its interval of 95 %.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import secrets
 import signal
@@ -28,6 +30,8 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+
+from scipy import stats
 
 from config.services.postgres import Postgres
 from config.services.redis import Redis
@@ -54,6 +58,7 @@ class Second(rfm.RunOnlyRegressionTest):
         return sn.assert_eq(self.job.exitcode, 0)
 """
 PAIRS = 3
+LEVELS = ("none", "summary", "trace")
 PAGE_PERIOD_S = 0.8
 WATER = {
     "name": "observer",
@@ -207,6 +212,33 @@ def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
     ]
 
 
+def profile_cost(_trials: int, rounds: int, _home: Path) -> list[Row]:
+    """What counting inside MPI adds to the elapsed time and to the packets of water: with it and without, in turn."""
+    from experiments.models import Measurement
+
+    seen: dict[tuple[str, str], list[float]] = {}
+    for number in range(rounds * PAIRS):
+        turn = number % len(LEVELS)
+        for level in (*LEVELS[turn:], *LEVELS[:turn]):
+            experiment = run_water(profile=level)
+            measured = Measurement.objects.filter(trial__experiment=experiment, scope="all")
+            for metric in ("elapsed_s", "packets"):
+                seen.setdefault((level, metric), []).append(measured.get(metric=metric).value)
+    return [
+        row(f"{level} of MPI, {name}", change(seen[level, metric], seen["none", metric]), "%", limit)
+        for metric, name in (("elapsed_s", "elapsed time"), ("packets", "packets"))
+        for level, limit in zip(LEVELS[1:], (1.0, 3.0) if metric == "elapsed_s" else (None, None), strict=True)
+    ]
+
+
+def change(values: Sequence[float], without: Sequence[float]) -> list[float]:
+    """Percent between pairs: the lower end of the interval of 95 %, the mean, the upper end."""
+    ratios = [math.log(value / other) for value, other in zip(values, without, strict=True)]
+    mean = statistics.mean(ratios)
+    half = float(stats.t.ppf(0.975, len(ratios) - 1)) * statistics.stdev(ratios) / math.sqrt(len(ratios))
+    return [100 * math.expm1(each) for each in (mean - half, mean, mean + half)]
+
+
 def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
     """Watched and decoded as it grows, and neither, in turn."""
     from experiments.models import Measurement
@@ -327,6 +359,7 @@ class Reframe:
 PARTS: dict[str, Callable[[int, int, Path], list[Row]]] = {
     "overhead": overhead,
     "observer": observer_effect,
+    "profile": profile_cost,
     "live": live_view,
     "queue": queue_of_ten_thousand,
 }
