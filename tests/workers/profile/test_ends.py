@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.workers.clusters.mpi_programs import sum_over_mpich
-from tests.workers.profile.ranks import MPICH, run
+from tests.workers.profile.ranks import LIMIT_S, MPICH, run
 
 Program = Callable[[str], Path]
 
@@ -64,6 +65,14 @@ def test_a_program_may_have_parts_of_it_not_counted(program: Program, tmp_path: 
 def test_a_program_without_mpi_leaves_nothing(program: Program, tmp_path: Path) -> None:
     ran = run([program("ends.c"), "no mpi"], tmp_path)
     assert (ran.status, ran.profiles) == (0, {})
+
+
+def test_a_program_that_is_linked_statically_runs_as_ever_and_leaves_nothing(tmp_path: Path) -> None:
+    source, alone = tmp_path / "alone.c", tmp_path / "alone"
+    source.write_text('#include <stdio.h>\nint main(void) { puts("ran"); return 0; }\n')
+    subprocess.run(["gcc", "-static", "-o", alone, source], check=True, timeout=LIMIT_S)
+    ran = run([alone], tmp_path)
+    assert (ran.status, ran.output.split(), ran.profiles) == (0, ["ran", "ran"], {})
 
 
 def test_ranks_of_mpich_over_tcp_end_whoever_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

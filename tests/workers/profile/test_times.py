@@ -13,8 +13,19 @@ from tests.workers.profile.ranks import run
 Program = Callable[[str], Path]
 
 
-def test_it_sees_an_imbalance_of_two_to_one_as_the_program_does(program: Program, tmp_path: Path) -> None:
-    ran = run([program("clocks.c"), "20", "10"], tmp_path)
+@pytest.mark.parametrize(
+    ("work", "below"),
+    [
+        (("20", "10"), "mpi_load_balance"),
+        (("turns", "20"), "mpi_communication_efficiency"),
+        (("volume", "4"), "mpi_communication_efficiency"),
+    ],
+    ids=["imbalance of two to one", "serialisation", "volume"],
+)
+def test_it_sees_efficiencies_as_the_program_does(
+    work: tuple[str, ...], below: str, program: Program, tmp_path: Path
+) -> None:
+    ran = run([program("clocks.c"), *work], tmp_path)
     rows = [line.split() for line in ran.output.splitlines() if line[:2] in ("0 ", "1 ")]
     told = {int(rank): (float(window_s), float(inside_s)) for rank, window_s, inside_s in rows}
     assert len(told) == 2, ran.output
@@ -30,4 +41,4 @@ def test_it_sees_an_imbalance_of_two_to_one_as_the_program_does(program: Program
     assert measured["mpi_parallel_efficiency"] == pytest.approx(
         sum(useful) / 2 / max(window_s for window_s, _ in told.values()), rel=0.02
     )
-    assert measured["mpi_load_balance"] < 0.95
+    assert measured[below] < 0.95
