@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from django.db import transaction
@@ -21,8 +23,10 @@ from rest_framework.views import APIView
 
 from analysis.sensitivity import Link
 from dashboard.api import schema
+from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials import FileRenderer
+from dashboard.background import replays
 from dashboard.filters import PredictionFilter
 from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
 from dashboard.network.table import as_file
@@ -58,6 +62,7 @@ class PredictionSerializer(serializers.ModelSerializer[Prediction]):
     author = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
     parameters = serializers.DictField(read_only=True)
     evidence = serializers.ListField(child=serializers.IntegerField(), read_only=True)
+    calibration = serializers.DictField(read_only=True)
     check = serializers.SerializerMethodField()
 
     class Meta:
@@ -65,7 +70,16 @@ class PredictionSerializer(serializers.ModelSerializer[Prediction]):
         fields: ClassVar = [
             *("id", "url", "page", "experiment", "workload", "version", "predictor", "metric", "at", "hosts"),
             *("delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended"),
-            *("parameters", "configuration_hash", "obstacle", "evidence", "evidence_hash", "author", "created_at"),
+            *(
+                "parameters",
+                "configuration_hash",
+                "obstacle",
+                "evidence",
+                "evidence_hash",
+                "calibration",
+                "author",
+                "created_at",
+            ),
             "check",
         ]
         read_only_fields = fields
@@ -85,6 +99,11 @@ class WantedSerializer(serializers.Serializer[Any]):
     at = serializers.CharField(
         default="", allow_blank=True, max_length=200, help_text="Combination of the other factors: `4 hosts`."
     )
+    predictor = serializers.ChoiceField(
+        choices=Prediction.Predictor.choices,
+        default=Prediction.Predictor.FIT,
+        help_text="`replay` simulates the calls of a traced trial, in the background (202).",
+    )
     check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or keep nothing.")
 
 
@@ -94,10 +113,11 @@ def as_data(predictions: list[Prediction], request: Request | None = None) -> An
     return PredictionSerializer(predictions, many=True, context=context).data
 
 
-def _foretold(experiment: Experiment, link: Link, at: str, author: Any) -> Prediction:
-    """What the trials say; errors at the fields of REST, which have units in their names."""
+@contextmanager
+def _at_fields() -> Iterator[None]:
+    """Raise InvalidSpec at the fields of REST, which have units in their names."""
     try:
-        return foretell(experiment, link, at, author=author)
+        yield
     except InvalidSpec as error:
         raise InvalidSpec(
             FieldError(_FIELDS.get(each.path, each.path), each.message) for each in error.errors
@@ -134,10 +154,13 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """One prediction."""
         return Response(as_data([self.get_object()], request)[0])
 
-    @extend_schema(request=WantedSerializer, responses={201: PredictionSerializer, **schema.errors(400, 403, 409, 415)})
+    @extend_schema(
+        request=WantedSerializer,
+        responses={201: PredictionSerializer, 202: BackgroundTaskSerializer, **schema.errors(400, 403, 409, 415)},
+    )
     def create(self, request: Request) -> Response:
         """Keep a prediction, made from the trials as they are, or find the same one that was kept before; with `check` two trials on
-        its link are queued too.
+        its link are queued too. A replay is made in the background (202).
         """
         wanted = WantedSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
@@ -146,8 +169,13 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         if asked["check"]:
             self._require_run(request, experiment)
         link = Link(asked["delay_s"], asked["rate_bps"], asked["loss"])
+        if asked["predictor"] == Prediction.Predictor.REPLAY:
+            with _at_fields():
+                task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
+            return accepted(task, request)
         with transaction.atomic():
-            prediction = _foretold(experiment, link, asked["at"], request.user).keep()
+            with _at_fields():
+                prediction = foretell(experiment, link, asked["at"], author=request.user).keep()
             if asked["check"]:
                 queue.check_prediction(prediction, author=request.user)
         shown = as_data([prediction], request)[0]

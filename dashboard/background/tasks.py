@@ -8,14 +8,18 @@ from typing import Final
 import structlog
 from celery import shared_task
 
-from dashboard.background import changes, exports
+from dashboard.background import changes, exports, replays
 from dashboard.background.withdrawn import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
 from workers import queue
 
 Kind = BackgroundTask.Kind
-_DOING: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {Kind.EXPORT: exports.write, Kind.CHANGE: changes.make}
+_DOING: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {
+    Kind.EXPORT: exports.write,
+    Kind.CHANGE: changes.make,
+    Kind.REPLAY: replays.make,
+}
 
 log = structlog.get_logger()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import F
@@ -26,15 +26,22 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
     return {
         "rows": [row(each) for each in own[:MOST_ROWS]],
         "scores": [
-            (name, words)
-            for name, told in (
-                ("This experiment", score(own)),
-                (workload_title(experiment.workload), score(alike)),
-                ("All workloads", score(checks.values())),
+            line
+            for name, several in (
+                ("This experiment", own),
+                (workload_title(experiment.workload), alike),
+                ("All workloads", checks.values()),
             )
-            if (words := score_words(told))
+            for line in _scores(name, list(several))
         ],
     }
+
+
+def _scores(name: str, checks: Sequence[Check]) -> list[tuple[str, str]]:
+    """A line for each predictor that was checked; its name is told where there are several in all."""
+    used = sorted({check.prediction.predictor for check in checks})
+    lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
+    return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
 
 
 def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
@@ -94,7 +101,29 @@ def one(prediction: Prediction) -> dict[str, Any]:
         "level": numbers.amount(prediction.level, numbers.SHARE),
         "trials": [_trial(each) for each in _rows(check)],
         "evidence": len(prediction.evidence),
+        "calibration": calibration_words(prediction),
     }
+
+
+def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
+    """What a replay was made with, as names and words; empty for a fit."""
+    told = prediction.calibration
+    if not told:
+        return []
+    replayed = (
+        f"{numbers.amount(told['replayed_here_s'], 's', 3)} for {numbers.amount(told['window_s'], 's', 3)} measured"
+    )
+    overhead = f"{numbers.amount(told['overhead_s'], 's', 2)} more per message"
+    share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
+    large = f"large messages wait {numbers.times(told['large_times'])} as long"
+    return [
+        ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
+        (
+            "Links, by ping-pongs",
+            f"{overhead}, {share}, {large}; scatter {numbers.amount(told['scatter'], numbers.SHARE, 2)}",
+        ),
+        *(("Assumed", sentence) for sentence in told["assumed"]),
+    ]
 
 
 def _rows(check: Check) -> Iterable[Mapping[str, Any]]:

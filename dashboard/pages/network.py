@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from dashboard.background.replays import no_replay
 from dashboard.charts.network import Named
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
@@ -45,7 +46,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     """What the trials of one experiment say about other networks, or how to get those that do."""
     experiment = find_experiment(request, slug)
     rows = configuration_rows(experiment, ())
+    study = network_study_of(experiment)
     context = {
+        "no_replay": no_replay(experiment, study),
         "may_follow": asks_of_network(experiment, rows),
         "place": "network",
         "experiment": experiment,
@@ -54,6 +57,6 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_predict": may_predict(request.user, experiment),
         "may_check": may_run_more(request.user, experiment),
         "predictions": predictions_of(experiment, request.user),
-        **what_if(network_study_of(experiment), [Named(each.name, each.link) for each in Network.objects.all()]),
+        **what_if(study, [Named(each.name, each.link) for each in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)

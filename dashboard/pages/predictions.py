@@ -16,13 +16,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from analysis.numbers import plural
 from analysis.sensitivity import Link
+from dashboard.background import replays
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
 from dashboard.network.predictions import one
 from dashboard.network.table import as_file
 from experiments.access import may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
-from experiments.models import Experiment
+from experiments.models import Experiment, Prediction
 from experiments.selectors.network import foretell
 from experiments.selectors.predictions import visible_predictions
 from workers import queue
@@ -33,14 +34,20 @@ _LONGEST: Final = 200
 
 @require_POST
 def keep(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep the prediction for the link of the sliders, made here from the trials, and on request queue the trials that check it."""
+    """Keep the prediction for the link of the sliders, made here from the trials, and on request queue the trials that check it.
+
+    A replay is made by a worker, and leads to the page that tells how far it is.
+    """
     experiment = find_experiment(request, slug)
     checking = "check" in request.POST
     if not may_predict(request.user, experiment) or (checking and not may_run_more(request.user, experiment)):
         raise PermissionDenied
+    at = request.POST.get("at", "")
     try:
+        if request.POST.get("predictor") == Prediction.Predictor.REPLAY:
+            return redirect(replays.ask(request.user, experiment, link_of(request.POST), at, check=checking))
         with transaction.atomic():
-            foretold = foretell(experiment, link_of(request.POST), request.POST.get("at", ""), author=request.user)
+            foretold = foretell(experiment, link_of(request.POST), at, author=request.user)
             prediction = foretold.keep()
             queued = queue.check_prediction(prediction, author=request.user) if checking else 0
     except RepositoryError as error:
@@ -106,7 +113,7 @@ def _positions(sent: Mapping[str, str]) -> str:
 
 
 def _sentences(error: RepositoryError) -> str:
-    """Without the field of a refused check, which is the button itself."""
+    """Without the field of a refused check or replay, which is the button or the choice itself."""
     if not isinstance(error, InvalidSpec):
         return str(error)
-    return " ".join(each.message if each.path == "check" else f"{each}." for each in error.errors)
+    return " ".join(each.message if each.path in {"check", "predictor"} else f"{each}." for each in error.errors)

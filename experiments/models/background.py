@@ -1,4 +1,4 @@
-"""Work that a worker does for a person in the background: tables to export, changes of many trials."""
+"""Work that a worker does for a person in the background: tables to export, changes of many trials, replays."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class BackgroundTask(models.Model):
     class Kind(models.TextChoices):
         EXPORT = "export", "Export"
         CHANGE = "change", "Change"
+        REPLAY = "replay", "Replay"
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"

@@ -17,6 +17,7 @@ class Prediction(models.Model):
 
     class Predictor(models.TextChoices):
         FIT = "fit", "Fit"
+        REPLAY = "replay", "Replay"
 
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="predictions")
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, null=True, related_name="+")
@@ -46,6 +47,11 @@ class Prediction(models.Model):
         default=list,
         blank=True,
         help_text="Keys of trials on its link that were over when it was made: none checks it.",
+    )
+    calibration: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Of a replay: the trial that was replayed, the constants of its links, what was assumed.",
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -85,12 +85,26 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
     ``at`` names the combination of the other factors as the models do. Raise InvalidSpec where these trials say nothing of it,
     StaleTrial where they change meanwhile.
     """
+    study, fitted = modelled(experiment, link, at)
+    _require_swept(fitted, link)
+    return stated(experiment, study, fitted, link, author=author, **_foretold(fitted, link))
+
+
+def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
+    """Return the study and its model of one combination of the other factors. Raise InvalidSpec where it has none, or ``link`` is none."""
     study = network_study_of(experiment)
     fitted = next((each for each in study.fits if each.at == at), None)
     if fitted is None:
         known = ", ".join(each.at or "the only combination, which is written as nothing" for each in study.fits)
         raise InvalidSpec([FieldError("at", f"there is no model of {at or 'that'}; known: {known or 'none yet'}")])
-    _require_told(fitted, link)
+    _require_link(link)
+    return study, fitted
+
+
+def stated(
+    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **told: Any
+) -> Prediction:
+    """Return a prediction, not stored yet; ``told``: value, interval and whatever else its predictor says. Raise StaleTrial."""
     evidence, digest = _evidence(experiment, study, fitted)
     return Prediction(
         experiment=experiment,
@@ -105,7 +119,7 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
         evidence=evidence,
         evidence_hash=digest,
         author=author,
-        **_foretold(fitted, link),
+        **told,
         **_checked_by(experiment, fitted, link),
     )
 
@@ -134,10 +148,8 @@ def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str,
     return {"parameters": parameters, "configuration_hash": key, "ended": list(ended)}
 
 
-def _require_told(fitted: Fitted, link: Link) -> None:
-    """Raise InvalidSpec where ``link`` is none, or differs from those measured in what was never varied: the model would call it
-    without effect.
-    """
+def _require_link(link: Link) -> None:
+    """Raise InvalidSpec where ``link`` is none."""
     for field, value, (least, most), unit in (
         ("delay", link.delay_s, DELAYS_S, "s"),
         ("rate", link.rate_bps, RATES_BPS, "bit/s"),
@@ -145,6 +157,10 @@ def _require_told(fitted: Fitted, link: Link) -> None:
     ):
         if not least <= value <= most:
             raise InvalidSpec([FieldError(field, f"must be from {amount(least, unit)} to {amount(most, unit)}")])
+
+
+def _require_swept(fitted: Fitted, link: Link) -> None:
+    """Raise InvalidSpec where ``link`` differs from those measured in what was never varied: the model would call it without effect."""
     here = fitted.here
     rows = (
         ("delay", DELAY, "s", link.delay_s, here.delay_s, _AS_HERE_S),

@@ -1,0 +1,156 @@
+"""What a replay of an experiment's calls on another network is made of: a traced trial, its link, and ping-pongs on the same test-bed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from analysis.answers.needs import DELAY, LOSS, RATE, Fitted, link_of
+from analysis.mpi.calls import Calls
+from analysis.replay.calibration import Calibration, Exchange, calibrate
+from analysis.replay.foretold import Replayed
+from analysis.replay.foretold import foretell as foretold_by
+from analysis.replay.platform import Topology
+from analysis.sensitivity import Link
+from experiments.errors import FieldError, InvalidSpec
+from experiments.files import MPI_CALLS_NAME, read_mpi_calls, read_mpi_profile
+from experiments.models import Cluster, Experiment, Kind, Measurement, Prediction, State, Trial
+from experiments.selectors.certificates import achieved
+from experiments.selectors.network import LEVEL, NetworkStudy, modelled, stated
+from experiments.spec.design import configuration_hash
+
+NO_TRACE: Final = "No trial on the mildest link keeps the calls of its ranks: run the experiment with profile: trace."
+NO_EXCHANGES: Final = (
+    "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
+)
+_MOST_EXCHANGES: Final = 200
+"""Newest ping-pongs that calibrate."""
+_TIME: Final = "pingpong.transfer_time_median_s"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Everything that a replay needs, and for which prediction."""
+
+    experiment: Experiment
+    study: NetworkStudy
+    fitted: Fitted
+    trial: Trial
+    here: Link
+    there: Link
+    calls: Calls
+    places: tuple[int, ...]
+    """The host of each rank, from 0."""
+    topology: Topology
+    calibration: Calibration
+    exchanges: tuple[int, ...]
+    """Keys of the trials that calibrated."""
+
+
+def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
+    """Return why nothing of an experiment can be replayed, as a sentence; empty where a replay can begin. Two queries."""
+    if _traced(experiment, fitted) is None:
+        return NO_TRACE
+    return "" if _calibration(experiment.cluster)[0] else NO_EXCHANGES
+
+
+def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
+    """Return what a replay on ``link`` needs. Raise InvalidSpec with the reason where something is missing."""
+    study, fitted = modelled(experiment, link, at)
+    if link.loss != fitted.here.loss or link.loss:
+        raise InvalidSpec([FieldError("loss", "a replay knows no loss: use the fit")])
+    trial = _traced(experiment, fitted)
+    calls = read_mpi_calls(trial) if trial else None
+    tables = read_mpi_profile(trial) if trial else None
+    if trial is None or calls is None or tables is None:
+        raise _refused(NO_TRACE)
+    calibration, exchanges = _calibration(experiment.cluster)
+    if calibration is None:
+        raise _refused(NO_EXCHANGES)
+    parameters = trial.configuration.parameters
+    return Wanted(
+        experiment, study, fitted, trial, _link_of(trial) or fitted.here, link, calls, _places(tables["ranks"]),
+        "two sites" if parameters.get("link.topology") == "two sites" else "star", calibration, exchanges,
+    )  # fmt: skip
+
+
+def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, author: Any = None) -> Prediction:
+    """Return what a replay says, not stored yet. Raise StaleTrial where trials changed meanwhile."""
+    key = want.trial.configuration.hash
+    points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
+    times = {each: want.study.asked.values(point) for each, point in points.items()}
+    told = foretold_by(
+        replayed, times[key], [own for own in times.values() if len(own)], want.calibration.scatter, LEVEL
+    )
+    prediction = stated(
+        want.experiment, want.study, want.fitted, want.there, author=author, predictor=Prediction.Predictor.REPLAY,
+        value_s=told.value, low_s=told.low, high_s=told.high, level=LEVEL, extended=False,
+        calibration={
+            "trial": want.trial.pk,
+            "window_s": replayed.window_s,
+            "replayed_here_s": replayed.here_s,
+            "replayed_there_s": replayed.there_s,
+            "delay_s": want.here.delay_s,
+            "rate_bps": want.here.rate_bps,
+            **{name: value for name, value in asdict(want.calibration).items() if name != "exchanges"},
+            "exchanges": list(want.exchanges),
+            "assumed": list(assumed),
+        },
+    )  # fmt: skip
+    own = {**prediction.calibration, "fit": prediction.evidence_hash}
+    prediction.evidence_hash = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    return prediction
+
+
+def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
+    """The first counted trial on the mildest link that keeps its calls."""
+    keys = [
+        configuration_hash(experiment.workload, point.parameters)
+        for point in fitted.points
+        if link_of(point) == fitted.here
+    ]
+    own = Trial.objects.counted().filter(experiment=experiment, configuration__hash__in=keys)
+    kept = own.filter(artifacts__name=MPI_CALLS_NAME, artifacts__removed_at=None)
+    return kept.select_related("configuration").order_by("pk").first()
+
+
+def _calibration(cluster: Cluster | None) -> tuple[Calibration | None, tuple[int, ...]]:
+    """What the newest ping-pongs of a cluster say of its links, and which trials they are."""
+    rows = Measurement.objects.filter(
+        trial__experiment__workload="pingpong",
+        trial__cluster=cluster,
+        trial__kind=Kind.MEASURED,
+        trial__state=State.FINISHED,
+        trial__certificate__kept=True,
+        metric=_TIME,
+        scope=Measurement.Scope.ALL,
+    ).select_related("trial__configuration")
+    told: dict[int, Exchange] = {}
+    for row in rows.order_by("-trial_id")[:_MOST_EXCHANGES]:
+        parameters, link = row.trial.configuration.parameters, _link_of(row.trial)
+        if link is not None and not parameters.get("all_sizes") and not parameters.get("link.jitter"):
+            told[row.trial_id] = Exchange(link, int(parameters["message_bytes"]), row.value)
+    return calibrate(list(told.values())), tuple(sorted(told))
+
+
+def _link_of(trial: Trial) -> Link | None:
+    """The link of a trial as certified; loss as it was asked for."""
+    built = achieved(trial.certificate or {})
+    if DELAY not in built or not built.get(RATE):
+        return None
+    return Link(max(0.0, built[DELAY]), built[RATE], float(trial.configuration.parameters.get(LOSS) or 0.0))
+
+
+def _places(ranks: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """A number for the host of each rank, in the order in which ranks name them."""
+    hosts: dict[str, int] = {}
+    return tuple(
+        hosts.setdefault(str(row["host"]), len(hosts)) for row in sorted(ranks, key=lambda each: int(each["rank"]))
+    )
+
+
+def _refused(sentence: str) -> InvalidSpec:
+    return InvalidSpec([FieldError("predictor", sentence)])
