@@ -9,7 +9,7 @@ from typing import Final
 
 from analysis.mpi.calls import Calls
 from analysis.numbers import plural
-from analysis.replay.collectives import COLLECTIVES, MAKERS, lines_of
+from analysis.replay.collectives import COLLECTIVES, MAKERS, UNEVEN, lines_of
 from analysis.replay.errors import NotReplayable
 from analysis.replay.messages import EXCHANGES, RECEIVES, SENDS, Call, Matched, Message, match
 
@@ -22,8 +22,8 @@ _LOCAL: Final = frozenset(
 )
 _REPLAYED: Final = SENDS | EXCHANGES | RECEIVES | COLLECTIVES | MAKERS | _WAITS | _LOCAL
 _WITHOUT: Final = (
-    "One-sided, persistent, probing, polling and non-blocking collective calls, files, and collective operations with a size of its own "
-    "for each pair of ranks have no counterpart that a trace could fill."
+    "One-sided, persistent, probing, polling and non-blocking collective calls, files, and some collective operations have no counterpart "
+    "that a trace could fill."
 )
 _ASSUMED: Final = (
     (
@@ -32,6 +32,8 @@ _ASSUMED: Final = (
     ),
     (EXCHANGES, "An exchange receives from whoever had sent first: traces name only whom it sends to."),
     (frozenset({"Reduce", "Gather", "Gatherv"}), "The root of MPI_Reduce and MPI_Gather is taken to be rank 0."),
+    (UNEVEN, "In MPI_Alltoallv and MPI_Reduce_scatter all ranks are taken to hand over equal parts to each."),
+    (frozenset({"Scan", "Exscan"}), "MPI_Scan is replayed as MPI_Allreduce."),
     (MAKERS, "Making a communicator is replayed as a barrier."),
 )
 

@@ -10,8 +10,10 @@ from analysis.replay.messages import Call
 
 COLLECTIVES: Final = frozenset(
     {"Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Allgather", "Allgatherv", "Alltoall", "Reduce", "Allreduce"}
-    | {"Reduce_scatter_block"}
+    | {"Reduce_scatter", "Reduce_scatter_block", "Alltoallv", "Scan", "Exscan"}
 )
+UNEVEN: Final = frozenset({"Alltoallv", "Reduce_scatter"})
+"""Of which the trace holds the sum alone."""
 MAKERS: Final = frozenset({"Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create"})
 """They make communicators together: what they cost is that the ranks meet."""
 _MEETING: Final = frozenset({"Barrier", "Allgather", "Allgatherv", "Alltoall", "Allreduce", "Reduce_scatter_block"})
@@ -53,5 +55,10 @@ def _action(name: str, sizes: Sequence[int]) -> str:
         "Alltoall": f"alltoall {share} {share}",
         "Reduce": f"reduce {most} 0 0",
         "Allreduce": f"allreduce {most} 0",
-        "Reduce_scatter_block": f"reducescatter {' '.join([str(share)] * ranks)} 0",
+        "Alltoallv": f"alltoall {sum(sizes) // ranks**2} {sum(sizes) // ranks**2}",
+        "Scan": f"allreduce {most} 0",
+        "Exscan": f"allreduce {most} 0",
+        **dict.fromkeys(
+            ("Reduce_scatter", "Reduce_scatter_block"), f"reducescatter {' '.join([str(share)] * ranks)} 0"
+        ),
     }.get(name, "barrier")

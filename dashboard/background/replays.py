@@ -69,9 +69,9 @@ def make(task: BackgroundTask) -> None:
     if experiment is None or not may or (asked["check"] and not may_run_more(owner, experiment)):
         raise ReadOnly("Who asked for this may not keep predictions of the experiment any more.")
     want = replays.wanted(experiment, Link(asked["delay"], asked["rate"], asked["loss"]), asked["at"])
-    replayed, assumed = _replayed(want)
+    result, assumed = replayed(want)
     with set_actor(task.owner), transaction.atomic():
-        prediction = replays.prediction_of(want, replayed, assumed, author=task.owner).keep()
+        prediction = replays.prediction_of(want, result, assumed, author=task.owner).keep()
         queued = queue.check_prediction(prediction, author=task.owner) if asked["check"] else 0
         told = f"{numbers.amount(prediction.value_s, 's', 3)} on {network_words(prediction)}."
         more = f" {numbers.plural(queued, 'trial')} queued to check it." if queued else ""
@@ -86,7 +86,7 @@ def _traces(want: replays.Wanted) -> Traces:
         raise InvalidSpec([FieldError("predictor", str(error))]) from None
 
 
-def _replayed(want: replays.Wanted) -> tuple[Replayed, tuple[str, ...]]:
+def replayed(want: replays.Wanted) -> tuple[Replayed, tuple[str, ...]]:
     """The calls on both links, and what had to be assumed of them. Raise InvalidSpec."""
     told = _traces(want)
     try:

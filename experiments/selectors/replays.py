@@ -28,6 +28,7 @@ NO_EXCHANGES: Final = (
 )
 _MOST_EXCHANGES: Final = 200
 """Newest ping-pongs that calibrate."""
+_ALIKE: Final = ("link.tcp_buffer", "link.mtu", "link.emulator")
 _TIME: Final = "pingpong.transfer_time_median_s"
 
 
@@ -52,9 +53,10 @@ class Wanted:
 
 def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
     """Return why nothing of an experiment can be replayed, as a sentence; empty where a replay can begin. Two queries."""
-    if _traced(experiment, fitted) is None:
+    trial = _traced(experiment, fitted)
+    if trial is None:
         return NO_TRACE
-    return "" if _calibration(experiment.cluster)[0] else NO_EXCHANGES
+    return "" if _calibration(experiment.cluster, trial.configuration.parameters)[0] else NO_EXCHANGES
 
 
 def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
@@ -67,7 +69,7 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
     tables = read_mpi_profile(trial) if trial else None
     if trial is None or calls is None or tables is None:
         raise _refused(NO_TRACE)
-    calibration, exchanges = _calibration(experiment.cluster)
+    calibration, exchanges = _calibration(experiment.cluster, trial.configuration.parameters)
     if calibration is None:
         raise _refused(NO_EXCHANGES)
     parameters = trial.configuration.parameters
@@ -117,8 +119,11 @@ def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
     return kept.select_related("configuration").order_by("pk").first()
 
 
-def _calibration(cluster: Cluster | None) -> tuple[Calibration | None, tuple[int, ...]]:
-    """What the newest ping-pongs of a cluster say of its links, and which trials they are."""
+def _calibration(cluster: Cluster | None, alike: Mapping[str, Any]) -> tuple[Calibration | None, tuple[int, ...]]:
+    """What the newest experiment that suffices says of links ``alike`` but for delay and rate, and which of its trials do.
+
+    One experiment, because load and software change between two.
+    """
     rows = Measurement.objects.filter(
         trial__experiment__workload="pingpong",
         trial__cluster=cluster,
@@ -128,12 +133,17 @@ def _calibration(cluster: Cluster | None) -> tuple[Calibration | None, tuple[int
         metric=_TIME,
         scope=Measurement.Scope.ALL,
     ).select_related("trial__configuration")
-    told: dict[int, Exchange] = {}
-    for row in rows.order_by("-trial_id")[:_MOST_EXCHANGES]:
+    told: dict[int, dict[int, Exchange]] = {}
+    for row in rows.order_by("-trial__experiment_id", "-trial_id")[:_MOST_EXCHANGES]:
         parameters, link = row.trial.configuration.parameters, _link_of(row.trial)
-        if link is not None and not parameters.get("all_sizes") and not parameters.get("link.jitter"):
-            told[row.trial_id] = Exchange(link, int(parameters["message_bytes"]), row.value)
-    return calibrate(list(told.values())), tuple(sorted(told))
+        same = all(parameters.get(name) == alike.get(name) for name in _ALIKE)
+        if link is not None and same and not parameters.get("all_sizes") and not parameters.get("link.jitter"):
+            exchange = Exchange(link, int(parameters["message_bytes"]), row.value)
+            told.setdefault(row.trial.experiment_id, {})[row.trial_id] = exchange
+    for exchanges in told.values():
+        if (calibration := calibrate(list(exchanges.values()))) is not None:
+            return calibration, tuple(sorted(exchanges))
+    return None, ()
 
 
 def _link_of(trial: Trial) -> Link | None:

@@ -9,6 +9,9 @@ Every link of each is foretold from the trials on its other links, so that nothi
 took: error of the prediction (of the geometric mean of the trials), and how many single trials lie in the interval that is to hold 90 %
 of them. "Within range" leaves links out that are foretold from beyond the range that is left. Below: the predictions that people kept
 and had checked, by workload and predictor.
+
+By replay, from the one traced trial on the mildest link of each experiment with `profile: trace`, every other link is foretold too, where
+SimGrid is installed and ping-pongs calibrate.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import exp, log
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +30,8 @@ from config.services.lease import Installation, embedded_services
 from config.supervisor import child_environment
 
 if TYPE_CHECKING:
+    from analysis.answers.needs import Fitted
+    from experiments.models import Experiment
     from experiments.selectors.predictions import Check
 
 FEWEST: Final = 12
@@ -59,6 +65,7 @@ def main() -> int:
         everything = [outcome for study in found for outcome in study.outcomes]
         if everything:
             print(_line("all", everything))
+        _print_replays()
         print("\nkept and checked:")
         for line in _kept():
             print(line)
@@ -104,6 +111,62 @@ def _line(name: str, outcomes: Sequence[Outcome]) -> str:
 
 def _coverage(outcomes: Sequence[Outcome]) -> tuple[int, int]:
     return sum(outcome.inside for outcome in outcomes), sum(len(outcome.seconds) for outcome in outcomes)
+
+
+@dataclass(frozen=True)
+class ReplayedLink:
+    """One link other than that of the trace: the prediction by replay, and what its trials took."""
+
+    error: float
+    inside: int
+    trials: int
+
+
+def _print_replays() -> None:
+    from experiments.errors import RepositoryError
+    from experiments.models import Experiment
+    from experiments.selectors.network import network_study_of
+
+    everything: list[ReplayedLink] = []
+    for experiment in Experiment.objects.filter(published=False).order_by("pk"):
+        for fitted in network_study_of(experiment).fits:
+            try:
+                links = list(_replayed(experiment, fitted))
+            except RepositoryError as error:
+                print(f"replay of {experiment.slug} {fitted.at}: {error}")
+                continue
+            everything += links
+            print(_replay_line(f"replay of {experiment.slug} {fitted.at}", links))
+    if everything:
+        print(_replay_line("all replays", everything))
+
+
+def _replayed(experiment: Experiment, fitted: Fitted) -> Iterator[ReplayedLink]:
+    """Raise RepositoryError where there is nothing to replay."""
+    from analysis.answers.needs import link_of
+    from dashboard.background.replays import replayed
+    from experiments.selectors import replays
+
+    for point in fitted.points:
+        link = link_of(point)
+        if link is None or link == fitted.here or link.loss:
+            continue
+        want = replays.wanted(experiment, link, fitted.at)
+        prediction = replays.prediction_of(want, *replayed(want))
+        values = want.study.asked.values(point)
+        if not values:
+            continue
+        middle = exp(sum(map(log, values)) / len(values))
+        inside = sum(prediction.holds(value) for value in values)
+        yield ReplayedLink(prediction.value_s / middle - 1, inside, len(values))
+
+
+def _replay_line(name: str, links: Sequence[ReplayedLink]) -> str:
+    if not links:
+        return f"{name}: no other link was measured"
+    errors, trials = [abs(each.error) for each in links], sum(each.trials for each in links)
+    share = sum(each.inside for each in links) / trials
+    return f"{name}: {len(links)} links, median error {median(errors):.1%}, worst {max(errors):.0%}, {share:.0%} of {trials} trials inside"
 
 
 def _kept() -> Iterator[str]:

@@ -80,6 +80,14 @@ def test_collectives_carry_what_the_ranks_handed_over_from_the_root_that_did():
     assert told.assumed == ("Making a communicator is replayed as a barrier.",)
 
 
+def test_of_uneven_parts_the_sum_is_shared_out_and_said():
+    called = [("Alltoallv", -1, 100), ("Reduce_scatter", -1, 60), ("Scan", -1, 8)]
+    events = one_after_another(0, *called) + one_after_another(1, ("Alltoallv", -1, 300), *called[1:])
+    told = traces(calls_of(events))
+    assert told.lines[1][1::2] == ("1 alltoall 100 100", "1 reducescatter 30 30 0", "1 allreduce 8 0")
+    assert len(told.assumed) == 2
+
+
 @pytest.mark.parametrize(
     ("calls", "sentence"),
     [
