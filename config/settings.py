@@ -139,8 +139,7 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 PASSWORD_HASHERS = [  # the first is used; a password in another form is stored anew when its owner signs in
-    "config.passwords.YieldingArgon2PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+    f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2")
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}

@@ -75,7 +75,7 @@ def sign_in(place: str, number: int, until: float, statuses: Counter[int]) -> No
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
     while time.monotonic() < until:
         attempt += 1
-        form = f"login=nobody-{number}-{attempt}&password=wrong&csrfmiddlewaretoken={token}"
+        form = f"username=nobody-{number}-{attempt}&password=wrong&csrfmiddlewaretoken={token}"
         statuses[answer(place, "POST", "/sign-in/", form, headers)] += 1
 
 

@@ -131,7 +131,7 @@ def test_fifty_who_sign_in_at_once_hold_up_nobody(site: Site, empty_redis: objec
     token = "a" * 32
 
     def try_to(number: int) -> int:
-        form = f"login=nobody{number}&password=wrong&csrfmiddlewaretoken={token}"
+        form = f"username=nobody{number}&password=wrong&csrfmiddlewaretoken={token}"
         kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
         return site.answer("POST", "/sign-in/", form, **kind)[0]
 
