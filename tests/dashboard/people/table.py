@@ -41,7 +41,10 @@ TABLE: Final = {
     "GET api/v1/trials/<pk>/": "shiiiiis",
     "GET api/v1/trials/<pk>/artifacts/<name>/": "shiiiiis",
     "POST api/v1/trials/<pk>/cancel/": "shnniiis",
+    "GET api/v1/networks/": "siiiiiis",
+    "PUT api/v1/networks/": "snnnniis",
     "GET api/v1/predictions/": "siiiiiis",
+    "GET api/v1/predictions/export/": "siiiiiis",
     "POST api/v1/predictions/": "siiiiiis",
     "GET api/v1/predictions/<pk>/": "shiiiiis",
     "POST api/v1/predictions/<pk>/check/": "shnniiis",
@@ -213,4 +216,5 @@ TABLE: Final = {
     "POST network/predictions/<pk>/check/": "shnniiis",
     "GET network/<slug>/": "shiiiiis",
     "POST network/<slug>/predictions/": "shniiiis",
+    "GET network/<slug>/predictions.csv": "shiiiiis",
 }
