@@ -118,7 +118,7 @@
 
   /* Where scaling would stop: analysis/sensitivity/scaling.py. One row and one line are those of the sliders. */
   function stops(link) {
-    const row = document.querySelector("#stops .yours");
+    const row = document.querySelector("#stops [data-yours]");
     if (!row) return;
     const times = model.fits.map(fit => elapsed(fit, link)), wins = model.fits.map(() => 0), draws = Math.min(...times.map(each => each.length));
     for (let i = 0; i < draws; i++) wins[times.reduce((best, each, k) => each[i] < times[best][i] ? k : best, 0)]++;

@@ -90,7 +90,7 @@ def test_where_scaling_would_stop_follows_the_sliders(page: Page, person: User, 
     fits = [carried(each.fit) for each in network_study_of(study).fits]
     page.goto(f"/network/{study.slug}/?delay=0.005")
     told = sensitivity.stop(fits, Link(0.005, 1e9))
-    row = page.locator("#stops .yours")
+    row = page.locator("#stops [data-yours]")
     expect(row.locator("[data-of=best]")).to_have_text(f"1 host {numbers.amount(told.share, numbers.SHARE, 2)}")
     for place, time in enumerate(told.elapsed):
         words = f"{numbers.amount(time.value, 's', 3)} {numbers.interval(time.interval, 's')}"

@@ -254,8 +254,9 @@ def _measured(trials: QuerySet[Trial]) -> list[tuple[str, str]]:
     Of many trials: what any trial of their workloads may have, as nobody could tell without reading all of them twice.
     """
     own = trials.order_by()
-    if own[: _FEW + 1].count() <= _FEW:
-        there = set(Measurement.objects.filter(trial__in=own).values_list("scope", "metric").distinct())
+    some = list(own.values_list("pk", flat=True)[: _FEW + 1])
+    if len(some) <= _FEW:  # by their keys: a plan without statistics would look all measurements through for each trial
+        there = set(Measurement.objects.filter(trial__in=some).values_list("scope", "metric").distinct())
     else:
         workloads = set(own.values_list("experiment__workload", flat=True).distinct())
         with connection.cursor() as cursor:

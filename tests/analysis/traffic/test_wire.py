@@ -103,7 +103,7 @@ def test_one_stream_is_told_alike_with_offloads_and_without(tmp_path: Path, devi
         analysed_stream(tmp_path / f"{on}.pcapng", *sent, device=device, offloads=on) for on in (False, True)
     )
     assert plain.trust.verdict == "good", plain.trust.reasons
-    assert (joined.trust.verdict, joined.metrics["super_segments"] > 100) == ("estimated", True)
+    assert (joined.trust.verdict, joined.metrics["super_segments"] > 10) == ("estimated", True)
     # iperf3 gives what is left in its buffer up at the end, so that the two are not equally long.
     joined_packets, plain_packets = (data_packets(each) / each.metrics["goodput_bytes"] for each in (joined, plain))
     assert joined_packets == pytest.approx(plain_packets, rel=ERROR)
