@@ -6,6 +6,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
+from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard.background.replays import no_replay
 from dashboard.charts.network import Named
@@ -15,10 +16,11 @@ from dashboard.network.predictions import predictions_of
 from dashboard.network.what_if import what_if
 from dashboard.new.network_draft import asks_of_network
 from experiments.access import may_predict, may_run_more
-from experiments.models import Network
+from experiments.models import Experiment, Network
 from experiments.selectors.diagnosis import answers_of
-from experiments.selectors.experiments import configuration_rows, progress_of
+from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
 from experiments.selectors.network import network_studies, network_study_of
+from experiments.selectors.outlook import Outlook, outlooks
 
 PER_PAGE = 20
 
@@ -43,20 +45,29 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the trials of one experiment say about other networks, or how to get those that do."""
+    """What the trials of one experiment say about other networks, or how to get those that do; while they run, how far they are."""
     experiment = find_experiment(request, slug)
+    progress = progress_of([experiment])[experiment.pk]
+    live = {"experiment": experiment, "progress": progress, "left_s": None if progress.is_over else _left_s(experiment)}
+    if request.htmx and request.htmx.target == "live":  # type: ignore[attr-defined]
+        # With the last trial the page has an answer, charts and sliders that it had not.
+        return HttpResponseClientRefresh() if progress.is_over else render(request, "network/_live.html", live)
     rows = configuration_rows(experiment, ())
     study = network_study_of(experiment)
     context = {
         "no_replay": no_replay(experiment, study),
         "may_follow": asks_of_network(experiment, rows),
         "place": "network",
-        "experiment": experiment,
+        **live,
         "workload": workload_title(experiment.workload),
-        "progress": progress_of([experiment])[experiment.pk],
         "may_predict": may_predict(request.user, experiment),
         "may_check": may_run_more(request.user, experiment),
         "predictions": predictions_of(experiment, request.user),
         **what_if(study, [Named(each.name, each.link) for each in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)
+
+
+def _left_s(experiment: Experiment) -> float | None:
+    """How long its trials take from now on; None where nobody can tell yet."""
+    return outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s

@@ -49,7 +49,8 @@ def new(request: HttpRequest) -> HttpResponse:
     if first_only:
         words = "The first trial is queued; the others are held back until you run the missing ones."
     messages.success(request, words, extra_tags="ok")
-    return redirect(experiment)
+    # Who asked what a program needs from the network finds the answer there, not among the trials.
+    return redirect("network", experiment.slug) if "network" in request.POST else redirect(experiment)
 
 
 @require_POST
@@ -153,7 +154,9 @@ def _require_role(user: Any) -> None:
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
-    shown = form_context(draft, error) | project_choice(request) | {"place": "experiments"}
+    about_network = bool(asked(request, "network")) or "network" in request.POST
+    shown = form_context(draft, error) | project_choice(request)
+    shown |= {"place": "experiments", "about_network": about_network}
     return render(request, "new/page.html", shown, status=status)
 
 

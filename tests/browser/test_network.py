@@ -14,6 +14,7 @@ from experiments.models.project import DEFAULT_PROJECT
 from experiments.selectors.network import carried, network_study_of
 from tests.config.processes import wait_for
 from tests.dashboard.studies_measured import NETWORK, SCALING, measured, needing, scaling
+from tests.experiments.specifications import specification
 
 MOVE = """([id, value]) => {
     const slider = document.getElementById(id);
@@ -108,4 +109,19 @@ def test_the_chart_follows_the_sliders(page: Page, study: Experiment, complaints
     wait_for(lambda: page.evaluate(YOURS) == pytest.approx(1))  # milliseconds
     page.locator("#c-map [data-table]").click()
     expect(page.locator("#c-map table")).to_contain_text("×")
+    assert complaints == []
+
+
+def test_two_clicks_lead_from_an_experiment_to_where_its_answer_will_stand(
+    page: Page, person, complaints: list[str]
+) -> None:
+    experiment = measured(
+        Project.objects.get(slug=DEFAULT_PROJECT), specification(), lambda parameters: {"elapsed_s": 2.0}
+    )
+    page.goto(experiment.get_absolute_url())
+    page.get_by_role("link", name="What does it need from the network?").click()
+    page.get_by_role("button", name="Start").first.click()
+    page.wait_for_url("**/network/**")
+    expect(page.locator("#live")).to_contain_text("0 of 20 trials finished")
+    expect(page.locator("h2.verdict")).to_contain_text("do not tell it yet")
     assert complaints == []

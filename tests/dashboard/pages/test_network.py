@@ -110,3 +110,15 @@ def _carried(text: str, element: str) -> Any:
     match = re.search(rf'id="{element}"[^>]*>(.*?)</script>', text, re.DOTALL)
     assert match
     return json.loads(match[1])
+
+
+def test_it_tells_how_far_its_trials_are_and_comes_anew_with_the_last(page: Client, submit: Any, run: Any) -> None:
+    address = f"/network/{submit().slug}/"
+    asks = {"hx-request": "true", "hx-target": "live"}
+    assert f'hx-get="{address}"' in page.get(address).text
+    waiting = page.get(address, headers=asks)
+    assert "<b>0</b> of" in waiting.text
+    assert "HX-Refresh" not in waiting.headers
+    run()
+    assert page.get(address, headers=asks).headers["HX-Refresh"] == "true"
+    assert "hx-get" not in page.get(address).text.partition('id="live"')[2].partition("</li>")[0]
