@@ -1,6 +1,7 @@
 """The new-experiment form in a browser, and a real experiment from Start to its charts."""
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -61,6 +62,17 @@ def test_it_shows_another_workload_with_its_own_parameters(page):
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
     expect(page.locator("[name='parameters.molecules']")).to_have_count(0)
     expect(page.locator("[name=sweep_values]")).to_have_value("1, 2, 4")
+
+
+def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer_is(page):
+    def answer_late(route):
+        time.sleep(0.6)  # the preview is asked for after 0.25 s
+        route.continue_()
+
+    page.route("**/experiments/new/fields/", answer_late)
+    page.goto("/experiments/new/")
+    page.get_by_text("Ping-pong", exact=True).click()
+    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
 
 
 def test_it_takes_yaml_only_when_applied(page):

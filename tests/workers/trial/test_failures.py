@@ -111,7 +111,7 @@ def test_a_capture_that_reached_its_limit_is_unusable_and_the_run_counts(
     (trial,) = run_all(workload="script", sweep={"hosts": [2]}, parameters={"script": talk})
     assert trial.state == State.FINISHED, trial.message
     assert trial.trust == "unusable"
-    assert "reached its limit after" in trial.trust_reasons[0]
+    assert any("reached its limit after" in reason for reason in trial.trust_reasons)
     assert trial.measurements.filter(metric="elapsed_s").exists()
 
 
