@@ -29,6 +29,7 @@ WORLD_VARIABLES = (
 )
 LIBRARY_NAMES = ("libmpi", "libopen-", "libprrte", "libpmix")
 FIRST_LOOK_S = 0.005
+LOADING_S = 0.1  # a busy machine may leave a program without a processor for tens of milliseconds while it loads
 LONGEST_PAUSE_S = 30.0
 MOST_PROCESSES = 256
 PR_SET_PDEATHSIG = 1
@@ -76,22 +77,25 @@ def counting(profile: str, file: str) -> "dict[str, str]":
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
-    """Until the program ends or an MPI library is seen in it: the library's files, and what its launcher told it of its world.
+    """Until the program ends or its MPI libraries are seen: their files, and what its launcher told it of its world.
 
     The program may be a script that starts another, and loads the library when it likes. Looks become rare quickly; one
-    takes some tens of microseconds, and there is none after the library was seen.
+    takes some tens of microseconds. Libraries are loaded one after another, so looks go on until nothing was added for
+    a while, and there is none after that.
     """
     pause_s = FIRST_LOOK_S
+    seen = None
     while signal.sigtimedwait((signal.SIGCHLD,), pause_s) is None:
         try:
             # Most programs are the MPI program themselves: whose children they have need not be known.
-            seen = mpi_program((pid,)) or mpi_program(family(pid)[1:])
+            now = mpi_program((pid,)) or mpi_program(family(pid)[1:])
         except OSError:
-            seen = None
-        if seen is not None:
+            now = None
+        if seen is not None and (now is None or now[0] == seen[0]) and pause_s >= LOADING_S:
             return seen
-        pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)
-    return None
+        seen = now or seen
+        pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S) if seen is None else min(2 * pause_s, LOADING_S)
+    return seen
 
 
 def mpi_program(processes: "Iterable[int]") -> "tuple[list[str], dict[str, str]] | None":

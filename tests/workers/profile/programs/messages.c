@@ -1,5 +1,6 @@
 /* Every way to send a message, to ranks that have other numbers in a communicator of their own; with an argument fewer ways. */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,12 +57,15 @@ static void plain(int rank, int size) {
 }
 
 int main(int count, char **arguments) {
-    int rank, size, whole[64];
+    int rank, size, length, whole[64];
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Comm turned, pairs;
     MPI_Datatype gaps;
     MPI_Init(&count, &arguments);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Get_library_version(version, &length);
+    if (rank == 0) puts(version);
     if (count > 1) {
         if (!strcmp(arguments[1], "plain")) plain(rank, size);
         if (!strcmp(arguments[1], "persistent")) again_and_again(rank, size);
