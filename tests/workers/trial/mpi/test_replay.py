@@ -1,0 +1,36 @@
+"""A program that ran on the test-bed is replayed on other networks, where it takes what its messages cost by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from analysis.replay.actions import traces
+from analysis.replay.calibration import Calibration
+from analysis.sensitivity import Link
+from experiments.files import read_mpi_calls
+from experiments.models import State, Trial
+from workers import replay
+
+STEPS, WARMUPS, BYTES = 200, 20, 16384
+EXACT = Calibration(overhead_s=0.0, rate_share=1.0, large_times=1.0, scatter=0.0, exchanges=0)
+
+
+@pytest.mark.skipif(not replay.available(), reason="SimGrid is not installed")
+def test_a_ring_that_ran_costs_its_messages_on_another_network(run_all: Callable[..., list[Trial]]) -> None:
+    """How long it computes is what this machine gave it: the differences between links hold nothing of that."""
+    parameters = {"message_bytes": BYTES, "steps": STEPS, "hosts": 2}
+    (trial,) = run_all(workload="ring", parameters=parameters, profile="trace", certificate="skip")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    calls = read_mpi_calls(trial)
+    assert calls is not None
+    told = traces(calls)
+
+    def seconds(delay_s: float, rate_bps: float) -> float:
+        return replay.replay(told, Link(delay_s, rate_bps), EXACT, places=[0, 1])
+
+    mild = seconds(0.0, 1e9)
+    # Longer than any turn of another process on a busy core, so that nothing of it hides behind computing.
+    assert seconds(0.05, 1e9) - mild == pytest.approx((STEPS + WARMUPS) * 0.05, rel=0.1)
+    assert seconds(0.0, 1e6) - mild == pytest.approx((STEPS + WARMUPS) * 8 * BYTES / 1e6, rel=0.1)
