@@ -79,7 +79,7 @@ def row(size: int, halves: list[float]) -> str:
 
 
 def wait(world: MPI.Intracomm) -> None:
-    """Wait for all ranks without using the processor: a polling rank would steal time from those that measure."""
+    """Wait for all ranks without using the processor: a polling bystander would steal time from those that measure."""
     everybody = world.Ibarrier()
     while not everybody.Test():
         time.sleep(0.02)
@@ -104,7 +104,8 @@ def main() -> None:
                 print(row(size, measure(world, buffer, size, given)), flush=True)
             else:
                 serve(world, buffer, size)
-    wait(world)
+    if world.size > 2:
+        wait(world)
 
 
 if __name__ == "__main__":
