@@ -6,18 +6,19 @@ from playwright.sync_api import expect
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.models.project import DEFAULT_PROJECT
 from experiments.spec import parse
+from tests.browser.accessibility import violations
 
-PLACES = [
-    "/",
-    "/experiments/",
-    "/experiments/new/",
-    "/experiments/guster-2007-water/",
-    "/studies/",
-    "/experiments/eadline-2006-hpl/",
-    "/experiments/york-staging/",
+EXPERIMENTS = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/"]
+STUDIES = ["/studies/", "/experiments/eadline-2006-hpl/", "/experiments/york-staging/", "/explore/", "/history/"]
+SETTINGS = [
     "/clusters/",
     "/clusters/testbed/facts/",
     "/workloads/",
+    "/network/",
+    "/networks/",
+    "/projects/",
+    "/account/",
+    "/tasks/",
 ]
 
 
@@ -40,15 +41,20 @@ def finished(person) -> Experiment:
 
 @pytest.mark.parametrize("width", [1440, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_every_page_to_the_width_without_complaint(page, finished, complaints, width, scheme):
+@pytest.mark.parametrize(
+    "places", [EXPERIMENTS, STUDIES, SETTINGS, []], ids=["experiments", "studies", "settings", "own"]
+)
+def test_it_fits_every_page_to_the_width_for_everybody_without_complaint(
+    page, finished, complaints, width, scheme, places
+):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
-    trial = finished.trials.last()
-    for address in [*PLACES, finished.get_absolute_url(), trial.get_absolute_url()]:
+    for address in places or [finished.get_absolute_url(), finished.trials.last().get_absolute_url()]:
         page.goto(address)
         expect(page.locator("main")).to_be_visible()
         assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+        assert violations(page) == [], address
     assert complaints == []
 
 
