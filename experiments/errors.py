@@ -8,6 +8,7 @@ RepositoryError
 ├── CannotExplore      a question to the explorer has no meaning
 ├── LastMaintainer     nobody would be left who can give roles in a project
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
+├── KeyOfAnother       an idempotency key was used for something else
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
@@ -78,6 +79,10 @@ class CannotExplore(RepositoryError):
 
 class TooMuchAtOnce(RepositoryError):
     """As many tasks of a person wait or run as may."""
+
+
+class KeyOfAnother(RepositoryError):
+    """A key that says "this request once" came with another request before."""
 
 
 class StaleTrial(RepositoryError):

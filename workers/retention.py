@@ -1,4 +1,4 @@
-"""Captures that are older than their time of retention go, and so do exports; what was measured stays."""
+"""Captures that are older than their time of retention go, and so do exports and keys of requests; what was measured stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 from django.conf import settings
 from django.db.models.functions import Now
 
-from experiments.models import UNFINISHED, Artifact, BackgroundTask
+from experiments.models import UNFINISHED, Artifact, BackgroundTask, IdempotencyKey
 
 _SETTLED_S: Final = 3600.0
 """Younger files may be written just now."""
@@ -51,3 +51,8 @@ def remove_old_exports() -> int:
     if forgotten:
         log.info("exports_removed", count=forgotten, older_than_days=settings.EXPORT_DAYS)
     return forgotten
+
+
+def remove_old_keys() -> int:
+    """Forget the answers to requests that nobody sends again after so long; return how many."""
+    return IdempotencyKey.objects.filter(asked_at__lt=Now() - IdempotencyKey.KEPT).delete()[0]

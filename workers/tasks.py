@@ -54,3 +54,4 @@ def remove_old_captures() -> None:
     """Once an hour: what retention allows no longer."""
     retention.remove_old_captures()
     retention.remove_old_exports()
+    retention.remove_old_keys()

@@ -11,14 +11,23 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from dashboard.seats import COME_AGAIN_S, Busy
-from experiments.errors import FieldError, InvalidSpec, LastMaintainer, NotPlain, ReadOnly, StaleTrial, Tampered
+from experiments.errors import (
+    FieldError,
+    InvalidSpec,
+    KeyOfAnother,
+    LastMaintainer,
+    NotPlain,
+    ReadOnly,
+    StaleTrial,
+    Tampered,
+)
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
         return Response({"errors": [entry(each) for each in error.errors]}, status=400)
-    if isinstance(error, LastMaintainer | NotPlain | ReadOnly | StaleTrial | Tampered):
+    if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | StaleTrial | Tampered):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
     if isinstance(error, Busy):
         again = {"Retry-After": str(COME_AGAIN_S)}

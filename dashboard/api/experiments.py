@@ -30,6 +30,7 @@ from dashboard.api.serializers import (
 )
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
+from dashboard.idempotency import PARAMETER, answered_once
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
@@ -67,9 +68,9 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return Response(self._shown(self.get_object()))
 
     @extend_schema(
-        parameters=[schema.PROJECT],
+        parameters=[schema.PROJECT, PARAMETER],
         request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},
-        responses={201: ExperimentDetailSerializer, **schema.errors(400, 403, 415)},
+        responses={201: ExperimentDetailSerializer, **schema.errors(400, 403, 409, 415)},
     )
     def create(self, request: Request) -> Response:
         """Submit a specification: all its trials are queued at once, or nothing is stored."""
@@ -77,9 +78,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = _specification(request.data)
         if not access.may_submit(request.user, project, spec.workload, spec.parameters):
             raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
-        experiment = queue.submit(spec, project=project, owner=request.user)
-        shown = self._shown(experiment)
-        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+        return answered_once(request, lambda: self._submitted(request, spec, project))
 
     @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
     @action(detail=True, methods=["post"])
@@ -122,20 +121,28 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.move_to(project)
         return Response(self._shown(self.get_object()))
 
-    @extend_schema(request=None, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 429)})
+    @extend_schema(
+        parameters=[PARAMETER], request=None, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 429)}
+    )
     @action(detail=True, methods=["post"], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
         """Queue every trial that ended without a result once more; many in the background (202)."""
-        return _queued(changes.rerun_failed(request.user, self._repeatable(request)), request)
+        experiment = self._repeatable(request)
+        return answered_once(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
 
-    @extend_schema(request=RepetitionsSerializer, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)})
+    @extend_schema(
+        parameters=[PARAMETER],
+        request=RepetitionsSerializer,
+        responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)},
+    )
     @action(detail=True, methods=["post"])
     def repetitions(self, request: Request, slug: str) -> Response:
         """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
         wanted = RepetitionsSerializer(data=request.data)
         wanted.is_valid(raise_exception=True)
-        return _queued(changes.repeat(request.user, experiment, wanted.validated_data["count"]), request)
+        count = wanted.validated_data["count"]
+        return answered_once(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
 
     @extend_schema(
         request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
@@ -183,6 +190,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         if not access.may_run_more(request.user, experiment):
             raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")
         return experiment
+
+    def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:
+        shown = self._shown(queue.submit(spec, project=project, owner=request.user))
+        return Response(shown, status=201, headers={"Location": str(shown["url"])})
 
     def _shown(self, experiments: Any, *, many: bool = False) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]

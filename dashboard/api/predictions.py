@@ -28,6 +28,7 @@ from dashboard.api.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
+from dashboard.idempotency import PARAMETER, answered_once
 from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
 from dashboard.network.table import as_file
 from experiments import access
@@ -155,6 +156,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return Response(as_data([self.get_object()], request)[0])
 
     @extend_schema(
+        parameters=[PARAMETER],
         request=WantedSerializer,
         responses={201: PredictionSerializer, 202: BackgroundTaskSerializer, **schema.errors(400, 403, 409, 415)},
     )
@@ -173,22 +175,19 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             with _at_fields():
                 task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
             return accepted(task, request)
-        with transaction.atomic():
-            with _at_fields():
-                prediction = foretell(experiment, link, asked["at"], author=request.user).keep()
-            if asked["check"]:
-                queue.check_prediction(prediction, author=request.user)
-        shown = as_data([prediction], request)[0]
-        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+        return answered_once(request, lambda: _foretold(request, experiment, link, asked["at"], check=asked["check"]))
 
-    @extend_schema(request=None, responses={200: PredictionSerializer, **schema.errors(400, 403, 404, 409)})
+    @extend_schema(
+        parameters=[PARAMETER],
+        request=None,
+        responses={200: PredictionSerializer, **schema.errors(400, 403, 404, 409)},
+    )
     @action(detail=True, methods=["post"])
     def check(self, request: Request, pk: str) -> Response:
         """Queue two trials, or two more, on the link of a prediction."""
         prediction = self.get_object()
         self._require_run(request, prediction.experiment)
-        queue.check_prediction(prediction, author=request.user)
-        return Response(as_data([prediction], request)[0])
+        return answered_once(request, lambda: _checked(request, prediction))
 
     def _experiment(self, request: Request, slug: str) -> Experiment:
         visible = access.visible_experiments(request.user).select_related("project", "cluster")
@@ -206,6 +205,21 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             raise PermissionDenied(
                 "Only maintainers of the project and the owner of the experiment may run more trials."
             )
+
+
+def _foretold(request: Request, experiment: Experiment, link: Link, at: str, *, check: bool) -> Response:
+    with transaction.atomic():
+        with _at_fields():
+            prediction = foretell(experiment, link, at, author=request.user).keep()
+        if check:
+            queue.check_prediction(prediction, author=request.user)
+    shown = as_data([prediction], request)[0]
+    return Response(shown, status=201, headers={"Location": str(shown["url"])})
+
+
+def _checked(request: Request, prediction: Prediction) -> Response:
+    queue.check_prediction(prediction, author=request.user)
+    return Response(as_data([prediction], request)[0])
 
 
 _LIMIT: Final[dict[str, Any]] = {"max_length": MOST}

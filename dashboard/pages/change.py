@@ -8,12 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from analysis.numbers import plural
 from dashboard.background import changes
+from dashboard.idempotency import led_once
 from dashboard.lookup import find_experiment
 from dashboard.new.draft import draft_from_post
 from dashboard.pages.new import form_context
@@ -121,14 +122,18 @@ def _queued(
     request: HttpRequest, experiment: Experiment, change: Callable[[Experiment], int | BackgroundTask]
 ) -> HttpResponse:
     """Make the change, say how many trials it queued or why it cannot be made, and show the experiment; one that is made in the
-    background leads to the page that tells how far it is.
+    background leads to the page that tells how far it is. The same form sent twice makes it once.
     """
+
+    def made() -> HttpResponseRedirect:
+        queued = change(experiment)
+        if isinstance(queued, BackgroundTask):
+            return redirect(queued)
+        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
+        return redirect(experiment)
+
     try:
-        made = change(experiment)
+        return led_once(request, made)
     except RepositoryError as error:
         messages.error(request, str(error), extra_tags="bad")
-    else:
-        if isinstance(made, BackgroundTask):
-            return redirect(made)
-        messages.success(request, f"{plural(made, 'trial')} queued.".capitalize(), extra_tags="ok")
     return redirect(experiment)

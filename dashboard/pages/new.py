@@ -6,13 +6,14 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
 from dashboard.experiment.not_counted import Stale, stale_points
+from dashboard.idempotency import led_once
 from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post, without_foreign_figures
 from dashboard.new.form import Form
@@ -41,10 +42,15 @@ def new(request: HttpRequest) -> HttpResponse:
     try:
         _require_role(request.user)
         spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        project, first_only = _project(request, spec), "first_only" in request.POST
-        experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
+        project = _project(request, spec)
+        return led_once(request, lambda: _started(request, spec, project))
     except InvalidSpec as error:
         return _page(request, draft, error, status=422)
+
+
+def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> HttpResponseRedirect:
+    first_only = "first_only" in request.POST
+    experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     words = f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued."
     if first_only:
         words = "The first trial is queued; the others are held back until you run the missing ones."

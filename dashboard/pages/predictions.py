@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis.numbers import plural
 from analysis.sensitivity import Link
 from dashboard.background import replays
+from dashboard.idempotency import led_once
 from dashboard.labels import workload_title
 from dashboard.lookup import find_experiment
 from dashboard.network.predictions import one
@@ -46,13 +47,16 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         if request.POST.get("predictor") == Prediction.Predictor.REPLAY:
             return redirect(replays.ask(request.user, experiment, link_of(request.POST), at, check=checking))
-        with transaction.atomic():
-            foretold = foretell(experiment, link_of(request.POST), at, author=request.user)
-            prediction = foretold.keep()
-            queued = queue.check_prediction(prediction, author=request.user) if checking else 0
+        return led_once(request, lambda: _kept(request, experiment, at, check=checking))
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
         return redirect(f"{reverse('network', args=[experiment.slug])}?{_positions(request.POST)}")
+
+
+def _kept(request: HttpRequest, experiment: Experiment, at: str, *, check: bool) -> HttpResponseRedirect:
+    with transaction.atomic():
+        prediction = foretell(experiment, link_of(request.POST), at, author=request.user).keep()
+        queued = queue.check_prediction(prediction, author=request.user) if check else 0
     told = f"{plural(queued, 'trial')} queued to check it." if queued else "Kept."
     messages.success(request, told, extra_tags="ok")
     return redirect(prediction)
@@ -86,12 +90,16 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
     prediction = get_object_or_404(visible_predictions(request.user).select_related("experiment__project"), pk=pk)
     if not _may_check(request, prediction.experiment):
         raise PermissionDenied
-    try:
+
+    def checked() -> HttpResponseRedirect:
         queued = queue.check_prediction(prediction, author=request.user)
+        messages.success(request, f"{plural(queued, 'trial')} queued to check it.", extra_tags="ok")
+        return redirect(prediction)
+
+    try:
+        return led_once(request, checked)
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
-    else:
-        messages.success(request, f"{plural(queued, 'trial')} queued to check it.", extra_tags="ok")
     return redirect(prediction)
 
 

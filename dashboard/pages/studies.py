@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -18,6 +18,7 @@ from analysis.answers import Answer
 from analysis.numbers import plural
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.results import published_name
+from dashboard.idempotency import led_once
 from dashboard.parts import Measured, summary_of
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
@@ -89,16 +90,19 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     project = project_for(request.user, chosen.spec.workload, chosen.spec.parameters)
     if project is None:
         raise PermissionDenied
-    try:
+
+    def started() -> HttpResponseRedirect:
         experiment = queue.submit(chosen.spec, project=project, owner=request.user)
+        count = plural(experiment.trials.count(), "trial is", "trials are")
+        messages.success(request, f"Started: {count} queued.", extra_tags="ok")
+        return redirect(experiment)
+
+    try:
+        return led_once(request, started)
     except InvalidSpec as error:
         reasons = "; ".join(each.message for each in error.errors)
         messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
-        return redirect("studies")
-    messages.success(
-        request, f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued.", extra_tags="ok"
-    )
-    return redirect(experiment)
+    return redirect("studies")
 
 
 def _place(study: Experiment) -> int:

@@ -8,12 +8,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard.experiment.not_counted import swept_of, why_apart
+from dashboard.idempotency import led_once
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
@@ -113,13 +114,17 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
     trial = find_trial(request, pk)
     if trial.experiment.published or not may_run_more(request.user, trial.experiment):
         raise PermissionDenied
-    try:
+
+    def queued() -> HttpResponseRedirect:
         attempt = queue.run_again(trial)
+        messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
+        return redirect(attempt)
+
+    try:
+        return led_once(request, queued)
     except StaleTrial:
         messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
-        return redirect(trial)
-    messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
-    return redirect(attempt)
+    return redirect(trial)
 
 
 @require_GET

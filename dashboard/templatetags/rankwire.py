@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
+from dashboard.idempotency import FIELD
 from dashboard.states import chip_of
 
 register = template.Library()
@@ -25,6 +27,12 @@ register = template.Library()
 def icon(name: str) -> SafeString:
     """One icon of static/icons.svg, hidden from assistive technology: a word always stands beside it."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', static("icons.svg"), name)
+
+
+@register.simple_tag
+def once() -> SafeString:
+    """The field of a form by which two presses of its button are known for one."""
+    return format_html('<input type="hidden" name="{}" value="{}">', FIELD, secrets.token_urlsafe(16))
 
 
 @register.simple_tag

@@ -1,6 +1,6 @@
 """The repository's tables. Import models from here."""
 
-from experiments.models.access import ApiToken
+from experiments.models.access import ApiToken, IdempotencyKey
 from experiments.models.artifact import Artifact
 from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
@@ -36,6 +36,7 @@ __all__ = [
     "Experiment",
     "ExperimentVersion",
     "Hold",
+    "IdempotencyKey",
     "Invitation",
     "Kind",
     "Lease",

@@ -1,16 +1,20 @@
-"""API tokens, stored hashed: what they may do, where, and until when."""
+"""What comes with requests: API tokens, stored hashed, and keys by which a request that is sent twice is done once."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
+from experiments.errors import KeyOfAnother
+from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.project import Membership, Project
 
 LONGEST_DAYS: Final = 365
@@ -95,6 +99,46 @@ class TokensEndWithThePassword:
 
     def get_help_text(self) -> str:
         return "A changed password ends all API tokens of its owner."
+
+
+class IdempotencyKey(models.Model):
+    """A request that was done, by the key that its sender gave it, and how it was answered: the same one is not done again."""
+
+    KEPT: ClassVar = timedelta(days=1)
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64)
+    request = models.CharField(max_length=64, help_text="Digest of what was asked.")
+    answer: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField()
+    asked_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "digest"], name="one_answer_of_each_key")]
+
+    def __str__(self) -> str:
+        return self.digest
+
+    @classmethod
+    def once(cls, owner: Any, key: str, request: str, act: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], bool]:
+        """Act, unless ``owner`` asked with this key before; return the answer, and whether it is that of the earlier request.
+
+        All of it is one transaction: where ``act`` raises, nothing is kept and the key is free again; of two at once the second
+        waits for the first. ``request`` says what is asked. Raise KeyOfAnother where the key came with something else.
+        """
+        digest, asked = digest_of(key), digest_of(request)
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 14))", [f"{owner.pk}:{digest}"])
+            earlier = cls.objects.filter(owner=owner.pk, digest=digest).first()
+            if earlier is None:
+                answer = act()
+                cls.objects.create(owner_id=owner.pk, digest=digest, request=asked, answer=answer)
+                return answer, False
+        if earlier.request != asked:
+            raise KeyOfAnother(
+                "This idempotency key came with another request before. Give each request a key of its own."
+            )
+        return earlier.answer, True
 
 
 def digest_of(key: str) -> str:
