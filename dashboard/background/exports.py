@@ -30,14 +30,17 @@ _STEP_ROWS: Final = 500
 
 
 def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
-    """Return the whole table as a stream of bytes, or the task that makes it where it is large.
+    """Return the whole table as a stream of bytes, or the task that makes it where it is large or others are made for ``user``.
 
-    Raise CannotExplore; Busy while others are made for ``user``.
+    Raise CannotExplore; Busy where as many tasks wait as may.
     """
     table = Export.of(user, given, form)
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _asked(user, given, form, table)
-    taken = seats.take(user, "export")
+    try:
+        taken = seats.take(user, "export")
+    except seats.Busy:
+        return _asked(user, given, form, table)
     try:
         response = StreamingHttpResponse(seats.Seated(table.body(), taken), content_type=FORMATS[form])
         response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,8 +13,9 @@ from django.views.decorators.http import require_GET
 
 from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
+from analysis.numbers import plural
 from dashboard.lookup import asked, find_trial
-from dashboard.seats import Busy, seat
+from dashboard.seats import Busy, Line, Wait
 from dashboard.trial.packets import protocol, row
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial
@@ -22,6 +24,9 @@ PAGE = 50
 TIMEOUT_S = 20.0
 _LAST_FRAME = 10**9
 _LONGEST_FILTER = 1000
+LOOKS: Final = Line("packets", of_one=2, of_all=3, waiting=8)
+"""Each holds a thread while tshark works: fewer than one web process has."""
+_TICKET = re.compile(r"[-\w]{1,32}", re.ASCII)
 
 
 @require_GET
@@ -38,6 +43,8 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
         return _wrong(request, "range", str(error))
     try:
         listed = _dissected(request, trial, frames=(first, last), display_filter=display_filter, limit=PAGE)
+    except Wait as error:
+        return _wait(request, error, "trial/_packet_rows_waiting.html")
     except (FilterError, Busy) as error:
         return _wrong(request, "filter", str(error))
     except (CaptureError, ValueError) as error:
@@ -56,6 +63,8 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     trial = find_trial(request, pk)
     try:
         listed = _dissected(request, trial, frames=(number, number), limit=1)
+    except Wait as error:
+        return _wait(request, error, "trial/_packet_waiting.html")
     except (CaptureError, ValueError, Busy) as error:
         return _wrong(request, "range", str(error))
     if not listed:
@@ -65,9 +74,9 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 def _dissected(request: HttpRequest, trial: Trial, **asked_for: Any) -> list[dict[str, Any]]:
-    """Let tshark look, for each person a few times at once. Raise what ``dissect`` raises, without places on this machine; Busy."""
-    file = _capture(trial)
-    with seat(request.user, "packets"):
+    """Let tshark look when it is this person's turn. Raise what ``dissect`` raises, without places on this machine; Wait; Busy."""
+    file, ticket = _capture(trial), asked(request, "ticket")
+    with LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""):
         try:
             return dissect(file, timeout_s=TIMEOUT_S, **asked_for)
         except FilterError:
@@ -95,8 +104,17 @@ def _number(request: HttpRequest, name: str, default: int) -> int:
     return int(text)
 
 
+def _wait(request: HttpRequest, place: Wait, template: str) -> HttpResponse:
+    """A row or line that asks again in a second, by its ticket for the same place, and is replaced by what was asked for."""
+    again = request.GET.copy()
+    again["ticket"] = place.ticket
+    behind = f", behind {plural(place.ahead, 'other')}" if place.ahead else ""
+    words = f"Other looks at packets are being made. This one waits its turn{behind}, and appears here."
+    return render(request, template, {"again": f"{request.path}?{again.urlencode()}", "words": words})
+
+
 def _wrong(request: HttpRequest, field: str, message: str) -> HttpResponse:
-    """The message at its field; the list is not touched."""
+    """The message at its field; the list is not touched, but for the row of who waited."""
     response = render(request, "trial/_packets_wrong.html", {"field": field, "message": message})
-    response["HX-Reswap"] = "none"
+    response["HX-Reswap"] = "delete" if asked(request, "ticket") else "none"
     return response

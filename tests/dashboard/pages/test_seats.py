@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
+from html import unescape
+
 import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
 from dashboard import seats
+from dashboard.pages.packets import LOOKS
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
@@ -16,8 +21,8 @@ from tests.experiments import factories
 
 @pytest.fixture
 def others(person: User, empty_redis: object) -> list[seats.Seat]:
-    """All seats of the reader for exports and packets, taken by other requests of the same person."""
-    return [seats.take(person, work) for work in ("export", "packets") for _ in range(seats.SEATS)]
+    """All seats of the reader for exports, taken by other requests of the same person."""
+    return [seats.take(person, "export") for _ in range(seats.SEATS)]
 
 
 @pytest.fixture
@@ -31,14 +36,20 @@ def measured_trial(submit, run) -> Trial:
     return trial
 
 
-def test_one_more_export_is_told_to_come_again_and_is_made_when_another_has_ended(page, person, others) -> None:
-    for answer in (page.get("/explore/export.csv"), client_of(person).get("/api/v1/explore/export/csv/")):
+def test_exports_beyond_those_being_made_wait_in_the_background_and_beyond_that_are_told_to_come_again(
+    page, person, others
+) -> None:
+    assert page.get("/explore/export.csv")["Location"].startswith("/tasks/")
+    rest = client_of(person)
+    accepted = rest.get("/api/v1/explore/export/json/")
+    assert (accepted.status_code, accepted.json()["state"]) == (202, "waiting")
+    for answer in (page.get("/explore/export.jsonl"), rest.get("/api/v1/explore/export/jsonl/")):
         assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
-        assert "are being made for you already" in answer.content.decode()
+        assert "wait or run for you already" in answer.content.decode()
+    assert client_of(factories.person("ada")).get("/api/v1/explore/export/csv/").status_code == 200
     others[0].leave()
     for _ in range(3):
         assert b"".join(page.get("/explore/export.csv")).startswith(b"experiment,")
-    assert client_of(factories.person("ada")).get("/api/v1/explore/export/csv/").status_code == 200
 
 
 def test_a_body_that_nobody_reads_to_its_end_leaves_its_seat(person, empty_redis) -> None:
@@ -57,9 +68,27 @@ def test_an_export_that_fails_leaves_its_seat(page, person, empty_redis) -> None
     assert b"".join(page.get("/explore/export.csv"))
 
 
-def test_one_more_look_at_packets_is_told_so_at_the_filter(page, measured_trial, others) -> None:
-    answer = page.get(reverse("trial-packets", args=[measured_trial.pk]), {"filter": "tcp"}).content.decode()
-    assert "are being made for you already" in answer
+def test_one_more_look_at_packets_waits_its_turn_and_is_answered_then(
+    page, person, measured_trial, empty_redis
+) -> None:
+    address = reverse("trial-packets", args=[measured_trial.pk])
+    with ExitStack() as turns:
+        for _ in range(LOOKS.of_one):
+            turns.enter_context(LOOKS.turn(person))
+        answers = [page.get(address, {"filter": "tcp"}).content.decode() for _ in range(2)]
+        assert "This one waits its turn, and appears here." in answers[0]
+        assert "behind 1 other," in answers[1]
+        again = unescape(re.search(r'hx-get="([^"]+)"', answers[0])[1])
+        assert "This one waits its turn, and" in page.get(again).content.decode(), "it keeps its place"
+        detail = page.get(reverse("trial-packet", args=[measured_trial.pk, 1])).content.decode()
+        assert "behind 2 others," in detail
+    assert 'aria-label="Show packet 1"' in page.get(again).content.decode()
+
+
+def test_a_wrong_filter_takes_the_row_away_that_waited_for_it(page, measured_trial, empty_redis) -> None:
+    address = reverse("trial-packets", args=[measured_trial.pk])
+    answer = page.get(address, {"filter": "no such thing", "ticket": "abc"})
+    assert (answer.status_code, answer["HX-Reswap"]) == (200, "delete")
 
 
 def test_tsharks_errors_name_the_file_and_no_place(page, measured_trial) -> None:
