@@ -1,0 +1,92 @@
+"""Passkeys in a browser with an authenticator: one is added, signs in without a password, proves a second factor, and is ended."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from allauth.mfa.models import Authenticator
+from playwright.sync_api import CDPSession, Page, expect
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+FACTOR = "/account/second-factor/"
+OPTIONS = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+@pytest.fixture
+def keys(page: Page) -> CDPSession:
+    """The browser's own authenticator, which presses its button by itself."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    session.send("WebAuthn.addVirtualAuthenticator", {"options": OPTIONS})
+    return session
+
+
+def prove_again(page: Page) -> None:
+    """Who adds or removes a key gives the password for it."""
+    page.locator("#main [name=password]").fill("correct horse")
+    page.locator("#main [name=password]").press("Enter")
+
+
+def add_key(page: Page, name: str, *, passwordless: bool) -> None:
+    page.goto(f"{FACTOR}webauthn/add/")
+    prove_again(page)
+    page.locator("#main [name=name]").fill(name)
+    page.locator("#main [name=passwordless]").set_checked(passwordless)
+    page.locator("#mfa_webauthn_add").click()
+    page.wait_for_url(lambda address: "/webauthn/add/" not in address)
+
+
+def is_signed_in(page: Page) -> bool:
+    page.goto("/account/")
+    return urlsplit(page.url).path == "/account/"
+
+
+def sign_out(page: Page) -> None:
+    page.context.clear_cookies()
+    page.goto("/sign-in/")
+
+
+def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person, keys, complaints):
+    add_key(page, "laptop", passwordless=True)
+    kept = Authenticator.objects.get(user=person, type="webauthn")
+    assert (kept.wrap().name, kept.wrap().is_passwordless) == ("laptop", True)
+    sign_out(page)
+    assert not is_signed_in(page)
+    page.goto("/sign-in/")
+    page.get_by_role("button", name="With a passkey").click()
+    expect(page.locator("body")).to_contain_text("okafor")
+    assert is_signed_in(page)
+    assert complaints == [], "the policy of the pages refuses nothing of it"
+
+    page.goto(f"{FACTOR}webauthn/keys/{kept.pk}/remove/")
+    prove_again(page)
+    page.locator("#main").get_by_role("button", name="Remove", exact=True).click()
+    page.wait_for_url(f"**{FACTOR}webauthn/")
+    assert not Authenticator.objects.filter(user=person, type="webauthn").exists()
+    sign_out(page)
+    with page.expect_response(lambda answer: "webauthn/login" in answer.url and answer.request.method == "POST"):
+        page.get_by_role("button", name="With a passkey").click()
+    assert not is_signed_in(page)
+
+
+def test_a_security_key_is_asked_for_after_the_password(page, keys, complaints):
+    add_key(page, "stick", passwordless=False)
+    sign_out(page)
+    page.locator("#id_username").fill("okafor")
+    page.locator("#id_password").fill("correct horse")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"**{FACTOR}authenticate/**")
+    assert not is_signed_in(page), "the password alone is not enough"
+    page.goto(f"{FACTOR}authenticate/")
+    page.locator("#mfa_webauthn_authenticate").click()
+    page.wait_for_url(lambda address: "/authenticate/" not in address)
+    assert is_signed_in(page)
+    assert complaints == []
