@@ -63,8 +63,9 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
 def preview(request: HttpRequest) -> HttpResponse:
     """The aside for what the form says now, with every field's error out of band."""
     draft = draft_from_post(request.POST)
-    chosen = request.POST.get("chosen", "")
-    context = form_context(draft, chosen=int(chosen) if chosen.isdecimal() else 0, editing=_editing(request))
+    chosen, refused = request.POST.get("chosen", ""), _refused(request.user)
+    chosen_number = int(chosen) if chosen.isdecimal() else 0
+    context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
     return render(request, "new/_preview.html", context)
 
 
@@ -72,7 +73,8 @@ def preview(request: HttpRequest) -> HttpResponse:
 def fields(request: HttpRequest) -> HttpResponse:
     """The form again, for another workload: same answers, its own parameters."""
     draft = without_foreign_figures(draft_from_post(request.POST))
-    response = render(request, "new/_steps.html", form_context(draft, editing=_editing(request)))
+    context = form_context(draft, _refused(request.user), editing=_editing(request))
+    response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 
@@ -153,8 +155,14 @@ def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
 
 def _require_role(user: Any) -> None:
     """Judge who asks before reading what was sent: reading costs more than anybody who may start nothing shall cause."""
-    if not may_submit_somewhere(user):
-        raise InvalidSpec([FieldError("workload", "you may not start experiments in any of your projects")])
+    if (refused := _refused(user)) is not None:
+        raise refused
+
+
+def _refused(user: Any) -> InvalidSpec | None:
+    if may_submit_somewhere(user):
+        return None
+    return InvalidSpec([FieldError("workload", "you may not start experiments in any of your projects")])
 
 
 def _page(

@@ -117,6 +117,12 @@ def test_five_hundred_slow_people_hold_up_nobody(site: Site, slow_people: list[s
     assert quick(waits)
 
 
+def test_nobody_can_steer_it_by_a_socket_on_disk(site: Site) -> None:
+    web = psutil.Process(site.process.pid)
+    held = [each.laddr for process in (web, *web.children()) for each in process.net_connections("unix")]
+    assert [place for place in held if place] == []
+
+
 def test_people_who_read_slowly_hold_no_thread(site: Site) -> None:
     readers = [site.connection() for _ in range(30)]
     for reader in readers:

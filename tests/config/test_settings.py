@@ -88,3 +88,13 @@ def test_it_prefers_the_environment_over_the_file(tmp_path: Path, monkeypatch: p
     environment = Environment.load(tmp_path / ".env")
     assert environment.text("RANKWIRE_TIME_ZONE") == "Asia/Tokyo"
     assert environment.integer("RANKWIRE_MAX_TRIALS", 1) == 5
+
+
+def test_behind_tls_browsers_are_told_to_stay_there_and_keys_are_given_to_no_plain_http(tmp_path: Path) -> None:
+    names = ["SECURE_HSTS_SECONDS", "SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"]
+    names.append("MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN")
+    code = f"from config import settings; print([getattr(settings, name, 0) for name in {names}])"
+    environment = {**os.environ, "RANKWIRE_VAR": str(tmp_path), "RANKWIRE_BEHIND_TLS": "1"}
+    command = [sys.executable, "-c", code]
+    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "[2592000, True, True, True, 0]"

@@ -332,6 +332,8 @@ def test_it_reads_nothing_of_somebody_who_may_start_nothing(page, person, monkey
     assert response["HX-Retarget"] == "#yaml-errors"
     assert "you may not start" in response.content.decode()
     assert submit(page).status_code == 422
+    for address in ("new-preview", "new-fields"):
+        assert "you may not start" in page.post(reverse(address), dict(posted().lists())).content.decode()
 
 
 def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
