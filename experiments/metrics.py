@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.workloads import FigureOfMerit, Workload
 
+FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
+"""What the database adds to a trial when a twin of it on an ideal network ends (``experiments_split_by_twins``)."""
 _SHOWN_CHOICES: Final = 8
 
 _MONARC: Final = "MONARC collaboration, about 1999"
@@ -189,3 +191,10 @@ def in_order(identifiers: Iterable[str]) -> list[str]:
     order = {name: number for number, name in enumerate(shown)}
     own = order[""]
     return sorted(identifiers, key=lambda name: (order.get(name, own), name))
+
+
+def still_absent(not_available: Mapping[str, str], measured: Container[str]) -> dict[str, str]:
+    """Return why metrics are absent, without those that a twin on an ideal network has given since the trial ended."""
+    return {
+        metric: reason for metric, reason in not_available.items() if metric not in FROM_TWINS or metric not in measured
+    }

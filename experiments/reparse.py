@@ -133,7 +133,8 @@ def _store(trial: Trial, parsed: Parsed) -> bool:
     figures |= _workload(trial).outside_its_work(next(iter(elapsed_s), 0.0), figures)
     tables = storable(dict(parsed.tables))
     with transaction.atomic():
-        locked = Trial.objects.select_for_update().get(pk=trial.pk)
+        # Not its key: what ends a twin of it meanwhile adds measurements to it (migration 0016).
+        locked = Trial.objects.select_for_update(no_key=True).get(pk=trial.pk)
         of_output = Q(metric__startswith=f"{slug}.") | Q(metric__startswith="start_end_")
         own = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)
         if dict(own.values_list("metric", "value")) == figures and locked.tables == tables:

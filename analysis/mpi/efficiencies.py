@@ -15,33 +15,26 @@ ATTENTION: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Efficiencies:
-    """Of one run, as ratios. ``serialisation`` and ``transfer`` are None where no run on an ideal network says them."""
+    """Of one run, as ratios."""
 
     load_balance: float
     communication: float
-    serialisation: float | None = None
-    transfer: float | None = None
 
     @property
     def parallel(self) -> float:
         return self.load_balance * self.communication
 
 
-def efficiencies(useful_s: Sequence[float], window_s: float, ideal_s: float | None = None) -> Efficiencies:
-    """Return the efficiencies of one run from the useful time of every rank and the window of all.
+def efficiencies(useful_s: Sequence[float], window_s: float) -> Efficiencies:
+    """Return the efficiencies of one run from the useful time of every rank and the window of all, in seconds.
 
-    ``ideal_s``: the window of the same run on a network that costs nothing. Measured twice, it can be the longer one by noise: then
-    transfer costs nothing, and all that is missing is serialisation. Raises ValueError for a run without useful time.
+    What twins on an ideal network say besides, the database works out (``experiments_split_by_twins``). Raises ValueError for a run
+    without useful time.
     """
     most = max(useful_s, default=0.0)
     if most <= 0 or window_s <= 0:
         raise ValueError("no time outside of MPI was seen")
-    communication = min(1.0, most / window_s)
-    balance = sum(useful_s) / len(useful_s) / most
-    if ideal_s is None:
-        return Efficiencies(balance, communication)
-    between = min(max(ideal_s, most), window_s)
-    return Efficiencies(balance, communication, most / between, between / window_s)
+    return Efficiencies(sum(useful_s) / len(useful_s) / most, min(1.0, most / window_s))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.experiment.not_counted import why_apart
+from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
 
 Values = dict[str, float]
@@ -116,7 +117,7 @@ class TrialDetailSerializer(TrialSerializer):
 
     metrics = serializers.SerializerMethodField()
     mpi_metrics = serializers.SerializerMethodField()
-    not_available = serializers.DictField(child=serializers.CharField(), read_only=True)
+    not_available = serializers.SerializerMethodField()
     trust_reasons = serializers.ListField(child=serializers.CharField(), read_only=True)
     command = serializers.ListField(child=serializers.CharField(), read_only=True)
     progress = serializers.DictField(read_only=True)
@@ -139,6 +140,9 @@ class TrialDetailSerializer(TrialSerializer):
 
     def get_mpi_metrics(self, trial: Trial) -> Values:
         return _values(trial, Measurement.Scope.MPI)
+
+    def get_not_available(self, trial: Trial) -> dict[str, str]:
+        return still_absent(trial.not_available, self.get_metrics(trial))
 
     def get_apart(self, trial: Trial) -> str | None:
         known: dict[int, str] | None = self.context.get("apart")

@@ -27,7 +27,7 @@ from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, Tampered
-from experiments.metrics import HEADLINE
+from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.spec import design
@@ -184,7 +184,7 @@ def _measured(trial: Trial) -> dict[str, Any]:
         "published_name": published.get("name", ""),
         "metric_rows": metric_rows(values),
         "printed": _printed_tables(trial.tables),
-        "missing": missing_rows(trial.not_available),
+        "missing": missing_rows(still_absent(trial.not_available, values)),
         "observer": observer,
         "trust_rows": trust_rows(trial, values, wire["counters"], observer),
         **wire,

@@ -13,7 +13,6 @@ from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
-from experiments.selectors.ideal import against_twins, ideal_windows
 from experiments.workloads import Workload
 
 
@@ -93,10 +92,7 @@ def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
 
 def _rows(experiment: Experiment) -> list[ConfigurationRow]:
     metrics = Measurement.objects.filter(trial__experiment=experiment, scope="all").values_list("metric", flat=True)
-    rows, twins = configuration_rows(experiment, sorted(set(metrics.distinct()))), ideal_windows(experiment)
-    for row in rows:
-        row.values |= against_twins(row.values, twins.get(row.pk))
-    return rows
+    return configuration_rows(experiment, sorted(set(metrics.distinct())))
 
 
 def _workload(experiment: Experiment) -> Workload | None:

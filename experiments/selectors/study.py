@@ -14,7 +14,6 @@ from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analyses
 from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.certificates import achieved_link
-from experiments.selectors.ideal import against_twins, ideal_windows
 from experiments.spec.design import threads_of
 
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
@@ -33,7 +32,6 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
     typical = {c.pk: _typical(by_configuration[c.pk], values) for c in configurations} if with_traffic else {}
     traffic = read_analyses([trial for trial in typical.values() if trial is not None])
-    twins = ideal_windows(experiment)
     points = [
         _point(
             c,
@@ -41,7 +39,6 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
             values,
             workload=experiment.workload,
             traffic=traffic.get(chosen.pk, {}) if (chosen := typical.get(c.pk)) else {},
-            ideal_s=twins.get(c.pk),
         )
         for c in configurations
     ]
@@ -80,7 +77,6 @@ def _point(
     *,
     workload: str,
     traffic: Mapping[str, Any],
-    ideal_s: float | None,
 ) -> Point:
     counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
     by_metric: dict[str, list[float]] = defaultdict(list)
@@ -89,7 +85,7 @@ def _point(
             by_metric[metric].append(value)
     return Point(
         parameters=configuration.parameters,
-        values={**by_metric, **against_twins(by_metric, ideal_s)},
+        values=dict(by_metric),
         ranks=configuration.ranks,
         threads=threads_of(workload, configuration.parameters),
         excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),

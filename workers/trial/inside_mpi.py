@@ -14,6 +14,7 @@ from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from experiments import plain_files
 from experiments.errors import NotPlain
+from experiments.metrics import FROM_TWINS
 from workers.errors import ProfileUnavailable
 from workers.launchers import Profile, Session
 from workers.profile.library import library, library_path
@@ -21,8 +22,9 @@ from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
-_FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
-_NO_TWIN: Final = "of a configuration, not of one trial: from twins on an ideal network (ideal: true, on the test-bed)"
+_NO_TWIN: Final = (
+    "no twin on an ideal network has finished beside it (ideal: true adds twins to measured trials, on the test-bed)"
+)
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
 
 
@@ -72,7 +74,7 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     except ValueError as error:
         return absent(str(error))
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
-    return InsideMpi(metrics, tables, dict.fromkeys(_FROM_TWINS, _NO_TWIN), calls_of(profiles))
+    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN), calls_of(profiles))
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:

@@ -10,19 +10,6 @@ def test_it_finds_the_imbalance_of_two_to_one():
     assert measured.load_balance == pytest.approx(0.49 / 0.64)
     assert measured.communication == pytest.approx(0.64 / 0.66)
     assert measured.parallel == pytest.approx(0.49 / 0.66)
-    assert measured.serialisation is None
-
-
-def test_it_splits_communication_by_a_run_on_an_ideal_network():
-    measured = efficiencies([4.0, 4.0], 10.0, ideal_s=5.0)
-    assert (measured.serialisation, measured.transfer) == (pytest.approx(0.8), pytest.approx(0.5))
-    assert measured.serialisation * measured.transfer == pytest.approx(measured.communication)
-
-
-@pytest.mark.parametrize(("ideal_s", "serialisation", "transfer"), [(12.0, 0.4, 1.0), (3.0, 1.0, 0.4)])
-def test_it_keeps_factors_of_a_noisy_ideal_run_within_one(ideal_s, serialisation, transfer):
-    measured = efficiencies([4.0, 4.0], 10.0, ideal_s=ideal_s)
-    assert (measured.serialisation, measured.transfer) == (pytest.approx(serialisation), pytest.approx(transfer))
 
 
 def test_it_refuses_a_run_that_computed_nothing():

@@ -1,4 +1,4 @@
-"""Transfer and serialisation from twins on an ideal network."""
+"""Transfer and serialisation of every trial, from twins on an ideal network."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import pytest
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
-from experiments.models import Cluster, Experiment, Kind, Project, Trial, TrialResult
+from experiments.metrics import FROM_TWINS
+from experiments.models import Kind, Project, State, Summary, Trial
 from experiments.models.experiment import cluster_for
-from experiments.selectors.ideal import against_twins, ideal_windows
 from experiments.selectors.study import study_of
 from experiments.spec import design, parse
 from experiments.spec.parameters import Link
-
-SPEC = {"name": "twins", "workload": "pingpong", "sweep": {"hosts": [2]}, "repetitions": 2, "ideal": True}
+from tests.experiments.selectors.twins import SPEC, committed, submitted
 
 
 @pytest.fixture
@@ -21,15 +20,9 @@ def library(db: None) -> Project:
     return load_defaults()
 
 
-def submitted(library: Project) -> Experiment:
-    experiment = Experiment.submit(parse(SPEC), project=library)
-    while (trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")) is not None:
-        trial.start_running(command=["mpirun"], conditions={})
-        trial.start_analysing()
-        window = 5.0 if trial.kind == Kind.IDEAL else 10.0
-        values = {"elapsed_s": window + 1, "mpi_window_s": window, "mpi_useful_max_rank_s": 4.0}
-        trial.finish(TrialResult({"all": values}, {}, "good"))
-    return experiment
+def efficiencies(trial: Trial) -> list[float]:
+    values = dict(trial.measurements.filter(metric__in=FROM_TWINS).values_list("metric", "value"))
+    return [values[name] for name in FROM_TWINS if name in values]
 
 
 def test_a_configuration_gets_one_twin_after_its_first_trial() -> None:
@@ -44,19 +37,48 @@ def test_an_ideal_link_costs_nothing_and_keeps_frames_and_tcp() -> None:
     assert (ideal.mtu, ideal.tcp_buffer) == (9000, 1 << 20)
 
 
-def test_it_measures_both_efficiencies_from_the_twins(library: Project) -> None:
+def test_every_measured_trial_has_both_efficiencies_and_so_have_points_and_summaries(library: Project) -> None:
     experiment = submitted(library)
-    assert list(ideal_windows(experiment).values()) == [5.0]
+    told = {kind: [efficiencies(trial) for trial in experiment.trials.filter(kind=kind)] for kind in Kind}
+    assert told[Kind.MEASURED] == [pytest.approx([0.8, 0.5])] * 2
+    assert told[Kind.IDEAL] == [[]]
     (point,) = study_of(experiment, with_traffic=False).points
     assert point.values["mpi_transfer_efficiency"] == [0.5, 0.5]
     assert point.values["mpi_serialisation_efficiency"] == pytest.approx([0.8, 0.8])
     assert point.values["elapsed_s"] == [11.0, 11.0], "twins are no repetitions"
     assert point.lost == 0
+    summary = Summary.objects.get(configuration__experiment=experiment, metric="mpi_transfer_efficiency")
+    assert (summary.n, summary.median) == (2, 0.5)
 
 
-def test_there_is_nothing_without_a_twin_or_a_profile() -> None:
-    assert against_twins({"mpi_window_s": [1.0], "mpi_useful_max_rank_s": [0.5]}, None) == {}
-    assert against_twins({"elapsed_s": [1.0]}, 0.5) == {}
+@pytest.mark.parametrize(("ideal_s", "serialisation", "transfer"), [(12.0, 0.4, 1.0), (3.0, 1.0, 0.4)])
+def test_a_noisy_twin_keeps_both_within_one(
+    ideal_s: float, serialisation: float, transfer: float, library: Project
+) -> None:
+    trial = submitted(library, ideal_s).trials.filter(kind=Kind.MEASURED).first()
+    assert trial is not None
+    assert efficiencies(trial) == pytest.approx([serialisation, transfer])
+
+
+def test_they_go_with_the_twin_and_come_back_with_the_next(library: Project) -> None:
+    experiment = submitted(library)
+    twin = experiment.trials.get(kind=Kind.IDEAL)
+    twin.queue_attempt()
+    committed()
+    trials = experiment.trials.filter(kind=Kind.MEASURED)
+    assert [efficiencies(trial) for trial in trials] == [[], []]
+    assert not Summary.objects.filter(metric__in=FROM_TWINS).exists()
+    experiment.trials.filter(pk=twin.pk).update(superseded=False)
+    committed()
+    assert [len(efficiencies(trial)) for trial in trials] == [2, 2]
+    experiment.trials.filter(pk=twin.pk).update(state=State.FAILED)
+    committed()
+    assert [efficiencies(trial) for trial in trials] == [[], []]
+
+
+def test_there_is_nothing_without_a_twin(library: Project) -> None:
+    trials = submitted(library, ideal=False).trials.all()
+    assert [efficiencies(trial) for trial in trials] == [[], []]
 
 
 def test_a_cluster_that_takes_its_network_as_it_is_refuses_twins(library: Project) -> None:
