@@ -31,6 +31,8 @@ from dashboard.api.serializers import (
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
 from dashboard.idempotency import PARAMETER, answered_once
+from dashboard.parts.efficiencies import efficiency_trees
+from dashboard.parts.measured import Measured
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
@@ -169,6 +171,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def diagnosis(self, request: Request, slug: str) -> Response:
         """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
         return Response(diagnosis_of(self.get_object()).to_dict())
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @action(detail=True, methods=["get"])
+    def efficiencies(self, request: Request, slug: str) -> Response:
+        """Time inside MPI by size: the efficiencies of the POP project, the shares of the ranks' time, and what counting it cost."""
+        trees = efficiency_trees(Measured.alone(self.get_object()))
+        return Response({"tables": [tree.to_dict() for tree in trees]})
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
     @action(detail=True, methods=["get"])

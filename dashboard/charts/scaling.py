@@ -117,8 +117,14 @@ def _predicted(best: Best, last: float) -> Figure:
     }
 
 
-def efficiency(lines: Sequence[Line], published: Sequence[Published] = ()) -> Figure:
-    """Parallel efficiency over hosts in per cent, with a guide at one half; published values as in `speed_up`."""
+def efficiency(
+    lines: Sequence[Line],
+    published: Sequence[Published] = (),
+    *,
+    over: str = "Hosts",
+    guide: tuple[float, str] = (0.5, "half is lost"),
+) -> Figure:
+    """Efficiencies over hosts (or what `over` says) in per cent, with a guide and its words; published values as in `speed_up`."""
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
         return _empty("Efficiency", "%")
@@ -128,10 +134,11 @@ def efficiency(lines: Sequence[Line], published: Sequence[Published] = ()) -> Fi
         data += spread(line, scale, index)
     xs = _sizes(shown, published if overlaid else ())
     top = max(100 * value for line in shown for trials in line.trials for value in trials)
+    at, words = scale(guide[0]), guide[1]
     return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {
-            "xaxis": x_axis(xs, "Hosts"),
+            "xaxis": x_axis(xs, over),
             "yaxis": {"title": axis_title("Efficiency", "%"), "range": [0, 1.08 * max(top, 100)]},
             "shapes": [
                 {
@@ -139,14 +146,12 @@ def efficiency(lines: Sequence[Line], published: Sequence[Published] = ()) -> Fi
                     "xref": "paper",
                     "x0": 0,
                     "x1": 1,
-                    "y0": 50,
-                    "y1": 50,
+                    "y0": at,
+                    "y1": at,
                     "line": {"color": "--ink-3", "width": 1, "dash": "dash"},
                 }
             ],
-            "annotations": [
-                {"xref": "paper", "x": 1, "xanchor": "right", "y": 50, "yanchor": "bottom", "text": "half is lost"}
-            ],
+            "annotations": [{"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}],
         },
     }
 

@@ -1,9 +1,12 @@
 """The table of efficiencies by size: only where ranks left a profile, products of each other, coloured by what they ask for."""
 
+import json
 import re
 
+import pytest
 from django.urls import reverse
 
+from tests.dashboard.api.clients import EXPERIMENTS
 from tests.dashboard.studies_measured import LADDER, measured, solve
 from tests.dashboard.texts import words_of
 
@@ -44,6 +47,29 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Serialisation and transfer are not known" in words
     assert "Counting took at most 0.2 % of the time" in words
     assert "In MPI, off the processor 10 % 10 % 10 %" in words
+
+
+def test_it_draws_the_tree_over_the_ranks(page, library):
+    html = page.get(reverse("experiment-parts", args=[measured(library, SIZES, profiled).slug])).content.decode()
+    figure = json.loads(re.search(r'id="figure-efficiencies-1">(.*?)</script>', html, re.DOTALL)[1])
+    medians = {trace["name"]: trace["y"] for trace in figure["data"] if "lines" in trace["mode"]}
+    assert medians["Communication efficiency"] == pytest.approx([100, 85, 55])
+    assert medians["Global efficiency"] == pytest.approx([100, 100 * 0.85 * 8 / 9, 40])
+
+
+def test_it_tells_what_counting_cost_at_each_size(page, library):
+    assert "Cost of counting 0.2 % 0.2 % 0.2 %" in words_of(page, measured(library, SIZES, profiled))
+
+
+def test_rest_has_the_same_numbers(page, library):
+    slug = measured(library, SIZES, profiled).slug
+    (table,) = page.get(f"{EXPERIMENTS}{slug}/efficiencies/").json()["tables"]
+    assert [(size["hosts"], size["trials"]) for size in table["sizes"]] == [(1, 1), (2, 1), (4, 1)]
+    two = table["sizes"][1]
+    assert two["mpi_parallel_efficiency"] == pytest.approx(0.85)
+    assert two["computation_scalability"] == pytest.approx(8 / 9)
+    assert two["global_efficiency"] == pytest.approx(0.85 * 8 / 9)
+    assert (two["mpi_transfer_efficiency"], two["mpi_profile_cost_share"]) == (None, 0.002)
 
 
 def test_it_colours_what_asks_for_attention(page, library):
