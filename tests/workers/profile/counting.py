@@ -14,3 +14,8 @@ def counted(ran: Ran) -> dict[tuple[int, int], tuple[int, int]]:
         for rank, profile in ran.profiles.items()
         for to in np.flatnonzero(profile.peers[:, 0])
     }
+
+
+def sizes(ran: Ran) -> dict[int, list[int]]:
+    """From -> messages by size: 0 empty, k from 2**(k-1) bytes on."""
+    return {rank: profile.sizes[0].tolist() for rank, profile in ran.profiles.items()}

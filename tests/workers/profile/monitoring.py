@@ -29,3 +29,13 @@ def seen(place: Path) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
                 numbers = [int(count) for count in ",".join(counts).split(",") if count.strip()]
                 rows[int(source), int(target)] = int(messages.split()[0]), int(size.split()[0]), numbers
     return rows
+
+
+def sizes(rows: dict[tuple[int, int], tuple[int, int, list[int]]]) -> dict[int, list[int]]:
+    """From -> messages by size."""
+    return {
+        rank: [
+            sum(counts) for counts in zip(*(row[2] for (source, _), row in rows.items() if source == rank), strict=True)
+        ]
+        for rank in {source for source, _ in rows}
+    }

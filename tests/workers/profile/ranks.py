@@ -43,6 +43,15 @@ def built(name: str, into: Path) -> Path:
     return program
 
 
+def built_with(library: Path, name: str, into: Path) -> Path:
+    """Build a program of MPICH's interface with a C library of its family that lies anywhere."""
+    program = into / f"{Path(name).stem}-{library.name}"
+    finds_it = f"-Wl,-rpath,{library.parent}"
+    words = ["gcc", "-DC_ALONE", "-o", program, PROGRAMS / name, library, finds_it]
+    subprocess.run(words, check=True, timeout=LIMIT_S)
+    return program
+
+
 def run(
     argv: Sequence[str | Path],
     place: Path,

@@ -1,3 +1,5 @@
+import sys
+
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
@@ -9,4 +11,5 @@ for length in (0, 10, 5000, 90000):
     world.recv(source=(rank - 1) % size, tag=1) if rank % 2 == 0 else None
     buffer = bytearray(length)
     world.Sendrecv(b"y" * length, (rank + 1) % size, 2, buffer, (rank - 1) % size, 2)
-world.allreduce(rank)
+if not sys.argv[1:]:
+    world.allreduce(rank)
