@@ -9,6 +9,7 @@ import pytest
 
 from experiments.files import read_analysis
 from experiments.models import State, Trial
+from tests.workers.trial.mpi.trees import tree_of
 
 
 def figures(trial: Trial) -> dict[str, float]:
@@ -22,7 +23,7 @@ def test_readers_on_other_hosts_share_the_servers_link(run_all: Callable[..., li
         parameters={"hosts": 3, "jobs": 4, "events": 10, "events_per_job": 6},
         link={"bandwidth": "20 Mbit/s"},
     )
-    values = figures(trial)
+    values = tree_of(trial)
     assert values["concurrent-readers.read_bytes"] == 4 * 6 * 5 * 8192
     assert values["concurrent-readers.server_throughput_bps"] < 20e6
     assert values["wire_bytes"] > values["concurrent-readers.read_bytes"]
