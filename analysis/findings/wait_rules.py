@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from analysis.findings.reading import Place, Reading
-from analysis.findings.registry import Evidence, Finding, rule
+from analysis.findings.registry import Evidence, Finding, Group, rule
 from analysis.findings.wording import percent
 from analysis.numbers import grouped
 
@@ -52,7 +52,7 @@ def _who(place: Place) -> str:
 @rule
 def waits_on_full_links(reading: Reading) -> Iterator[Finding]:
     """Ranks that wait while the link carries as much as it can."""
-    yield from _network(
+    yield from _of_one_cause(
         reading,
         "waits_on_full_links",
         "mpi_wait_line_rate_share",
@@ -65,7 +65,7 @@ def waits_on_full_links(reading: Reading) -> Iterator[Finding]:
 @rule
 def waits_for_lost_packets(reading: Reading) -> Iterator[Finding]:
     """Ranks that wait until what was lost comes again."""
-    yield from _network(
+    yield from _of_one_cause(
         reading,
         "waits_for_lost_packets",
         "mpi_wait_retransmission_share",
@@ -75,14 +75,49 @@ def waits_for_lost_packets(reading: Reading) -> Iterator[Finding]:
     )
 
 
-def _network(reading: Reading, name: str, metric: str, label: str, because: str, next_step: str) -> Iterator[Finding]:
+@rule
+def waits_for_closed_windows(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait while a receiver has no room for what was sent."""
+    yield from _of_one_cause(
+        reading,
+        "waits_for_closed_windows",
+        "mpi_wait_closed_window_share",
+        "Waits for a closed window",
+        "because a receiver's TCP window was closed to what had been sent",
+        "Let the receiver post its receives and enter MPI earlier, or give its sockets larger buffers.",
+    )
+
+
+@rule
+def waits_without_core(reading: Reading) -> Iterator[Finding]:
+    """Ranks that wait for one that could go on and has no processor."""
+    yield from _of_one_cause(
+        reading,
+        "waits_without_core",
+        "mpi_wait_no_core_share",
+        "Waits without a core",
+        "because a rank that could have gone on had no processor",
+        "Give every rank a processor of its own: fewer ranks per host, or more hosts.",
+        group="time",
+    )
+
+
+def _of_one_cause(
+    reading: Reading,
+    name: str,
+    metric: str,
+    label: str,
+    because: str,
+    next_step: str,
+    group: Group = "network",
+) -> Iterator[Finding]:
     place = _worst(reading, metric)
     if place is None:
         return
     waiting = _waiting(place)
     yield Finding(
         name,
-        "network",
+        group,
         f"Ranks wait {percent(waiting)} of their time in receives and collectives{reading.at(place.point)}, "
         f"{percent(place.median)} of it {because}.",
         reading.strength(doubtful=not reading.study.may_claim(place.point, metric=metric)),

@@ -19,12 +19,18 @@ from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.layout import table_number
 from analysis.mpi.record import RankProfile
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_FORMATS: Final = (1, 2)
 MOST_CALLS: Final = 1 << 21
 """Of all ranks together; each keeps the last of an even share."""
 CALL: Final = np.dtype(
-    [("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8")]
-)
+    [
+        ("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8"),
+        ("no_core_before_ns", "<i8"), ("no_core_within_ns", "<i8"),
+    ]
+)  # fmt: skip
+_OF_FORMAT_1: Final = 6
+"""Columns that a file has which does not tell theirs; what a file does not have is not known (-1)."""
 _LINE_LIMIT_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = _LINE_LIMIT_BYTES + MOST_CALLS * CALL.itemsize
 
@@ -38,7 +44,8 @@ class Calls:
     """Calls by rank, and by their starts within a rank.
 
     ``rows`` (N,) of dtype CALL: ``function`` indexes FUNCTIONS, ``peer`` is a world rank or -1, times are nanoseconds since the epoch,
-    the clock of captures. ``left_out``: calls of each rank before the first one that is kept.
+    the clock of captures. ``no_core_before_ns``, ``no_core_within_ns``: how long the thread was runnable without a processor since its
+    call before, and within this one; -1 where that is not known. ``left_out``: calls of each rank before the first one that is kept.
     """
 
     rows: npt.NDArray[np.void]
@@ -66,6 +73,8 @@ def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls |
         rows["bytes"] = events["bytes"].astype(np.int64)
         for name in ("began", "ended"):
             rows[f"{name}_ns"] = events[name].astype(np.int64) + profile.real_offset_ns
+        for name in ("no_core_before", "no_core_within"):
+            rows[f"{name}_ns"] = events[name].astype(np.int64)
         pieces.append(rows[np.argsort(rows["began_ns"], kind="stable")])
     return Calls(np.concatenate(pieces), left_out) if pieces else None
 
@@ -76,12 +85,14 @@ def to_bytes(calls: Calls) -> bytes:
         "format": FORMAT,
         "table": table_number(),
         "rows": len(calls.rows),
+        "columns": CALL.names,
         "left_out": {str(rank): count for rank, count in calls.left_out.items()},
     }
-    columns = [calls.rows[name] for name in CALL.names or ()]
-    columns[-2] = np.diff(calls.rows["began_ns"], prepend=0)
-    columns[-1] = calls.rows["ended_ns"] - calls.rows["began_ns"]
-    return zstandard.compress(json.dumps(line).encode() + b"\n" + b"".join(column.tobytes() for column in columns), 5)
+    columns = {name: calls.rows[name] for name in CALL.names or ()}
+    columns["began_ns"] = np.diff(calls.rows["began_ns"], prepend=0)
+    columns["ended_ns"] = calls.rows["ended_ns"] - calls.rows["began_ns"]
+    content = b"".join(column.tobytes() for column in columns.values())
+    return zstandard.compress(json.dumps(line).encode() + b"\n" + content, 5)
 
 
 def from_bytes(data: bytes) -> Calls:
@@ -93,15 +104,16 @@ def from_bytes(data: bytes) -> Calls:
         told: dict[str, Any] = json.loads(line)
         count = int(told["rows"])
         left_out = {int(rank): int(number) for rank, number in told["left_out"].items()}
+        names = [str(name) for name in told.get("columns", (CALL.names or ())[:_OF_FORMAT_1])]
     except (zstandard.ZstdError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotATrace(f"it is damaged: {error}") from None
-    if told.get("format") != FORMAT or told.get("table") != table_number():
+    if told.get("format") not in _FORMATS or told.get("table") != table_number() or not _are_columns(names):
         raise NotATrace("it was written by another version")
-    if count < 0 or len(columns) != count * CALL.itemsize:
+    if count < 0 or len(columns) != count * sum(CALL[name].itemsize for name in names):
         raise NotATrace("its columns do not have the length that it tells")
-    rows = np.zeros(count, CALL)
+    rows = np.full(count, -1).astype(CALL)
     at = 0
-    for name in CALL.names or ():
+    for name in names:
         rows[name] = np.frombuffer(columns, CALL[name], count, at)
         at += count * CALL[name].itemsize
     rows["began_ns"] = np.cumsum(rows["began_ns"])
@@ -109,3 +121,9 @@ def from_bytes(data: bytes) -> Calls:
     if ((rows["function"] < 0) | (rows["function"] >= len(FUNCTIONS))).any():
         raise NotATrace("it names functions that there are not")
     return Calls(rows, left_out)
+
+
+def _are_columns(names: list[str]) -> bool:
+    """Whether each is one of CALL, none twice, and those that every file has are there."""
+    of_all = (CALL.names or ())[:_OF_FORMAT_1]
+    return len(set(names)) == len(names) and set(of_all) <= set(names) <= set(CALL.names or ())

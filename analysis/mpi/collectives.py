@@ -6,6 +6,7 @@ from their order, where all ranks call the same ones one after another; ranks th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.mpi.calls import Calls
+from analysis.mpi.cores import Cores, at_its_end, on_one_host
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import Int64
 from analysis.mpi.wait_sums import EVERYBODY, NOBODY, Sums, of_causes
@@ -44,27 +46,30 @@ class _Meetings:
     began_ns: Int64
     ended_ns: Int64
     bytes: Int64
+    no_core_within_ns: Int64
+    on_one_host: bool
 
 
-def explain_collectives(sums: Sums, calls: Calls, long_ns: int) -> None:
+def explain_collectives(sums: Sums, calls: Calls, cores: Cores, hosts: Mapping[int, str], long_ns: int) -> None:
     """Add every collective in which a rank spent at least ``long_ns``: what it waited for the rank that came last, and the transfer."""
     by_rank = {rank: _collectives(calls.of(rank)) for rank in np.unique(calls.rows["rank"]).tolist()}
     if len(by_rank) < 2:
         return
-    meetings = _meetings(by_rank, any_left_out=any(calls.left_out.values()))
+    together = on_one_host(hosts, by_rank)
+    meetings = _meetings(by_rank, any_left_out=any(calls.left_out.values()), together=together)
     for place, (rank, own) in enumerate(by_rank.items()):
         known = len(meetings.function) if meetings else 0
         older = own[: len(own) - known]
         sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
-            _explain(sums, meetings, place, long_ns)
+            _explain(sums, meetings, cores, place, long_ns)
 
 
 def _collectives(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return rows[np.isin(rows["function"], _ALL)]
 
 
-def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool) -> _Meetings | None:
+def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, together: bool) -> _Meetings | None:
     """The calls of all ranks side by side, as many as all kept; None where they are not the same ones."""
     counts = {len(rows) for rows in by_rank.values()}
     count = min(counts)
@@ -72,17 +77,18 @@ def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool) -
         return None
     columns = {
         name: np.stack([rows[name][-count:].astype(np.int64) for rows in by_rank.values()], axis=1)
-        for name in ("function", "began_ns", "ended_ns", "bytes")
+        for name in ("function", "began_ns", "ended_ns", "bytes", "no_core_within_ns")
     }
     function = columns["function"]
     every = np.isin(function[:, 0], _EVERY)
     left_early = columns["began_ns"].max(axis=1) > columns["ended_ns"].min(axis=1) + _CLOCKS_APART_NS
     if (function != function[:, :1]).any() or (every & left_early).any():
         return None
-    return _Meetings(tuple(by_rank), function[:, 0], columns["began_ns"], columns["ended_ns"], columns["bytes"])
+    columns["function"] = function[:, 0]
+    return _Meetings(tuple(by_rank), on_one_host=together, **columns)
 
 
-def _explain(sums: Sums, meetings: _Meetings, place: int, long_ns: int) -> None:
+def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns: int) -> None:
     began, ended = meetings.began_ns[:, place], meetings.ended_ns[:, place]
     long = ended - began >= long_ns
     last, no_root = _waited_for(meetings, place)
@@ -93,19 +99,20 @@ def _explain(sums: Sums, meetings: _Meetings, place: int, long_ns: int) -> None:
     others_ns = np.where(meetings.began_ns <= ended[:, None], meetings.began_ns, 0).max(axis=1)
     between_ns = np.where(rooted, np.maximum(others_ns - np.maximum(came_ns, began), 0), 0)
     between_ns = np.minimum(between_ns, rest_ns)
-    for sender in np.unique(last[long & (late_ns > 0) & ~no_root]).tolist():
-        which = long & (last == sender) & (late_ns > 0) & ~no_root
-        sums.add(
-            meetings.ranks[sender],
-            meetings.ranks[place],
-            int(which.sum()),
-            of_causes(late_sender=float(late_ns[which].sum())),
-        )
     known = long & ~no_root
+    for sender in np.unique(last[known & (late_ns > 0)]).tolist():
+        which = known & (last == sender) & (late_ns > 0)
+        no_core = cores.outside(meetings.ranks[sender], began[which], began[which] + late_ns[which])
+        lacked_ns, whole_ns = float(no_core.sum()), float(late_ns[which].sum())
+        by_cause = of_causes(late_sender=whole_ns - lacked_ns, no_core=lacked_ns)
+        sums.add(meetings.ranks[sender], meetings.ranks[place], int(which.sum()), by_cause)
     if known.any():
-        unknown_ns, transfer_ns = float(between_ns[known].sum()), float((rest_ns - between_ns)[known].sum())
-        alone = int((known & (late_ns == 0)).sum())
-        sums.add(EVERYBODY, meetings.ranks[place], alone, of_causes(under_way=transfer_ns, unknown=unknown_ns))
+        transfer = rest_ns - between_ns
+        lacked = at_its_end(meetings.no_core_within_ns[:, place], transfer if meetings.on_one_host else 0 * transfer)
+        unknown_ns, lacked_ns = float(between_ns[known].sum()), float(lacked[known].sum())
+        under_way_ns = float(transfer[known].sum()) - lacked_ns
+        by_cause = of_causes(under_way=under_way_ns, no_core=lacked_ns, unknown=unknown_ns)
+        sums.add(EVERYBODY, meetings.ranks[place], int((known & (late_ns == 0)).sum()), by_cause)
         sums.why(BETWEEN, unknown_ns)
     whole_ns = float((ended - began)[long & no_root].sum())
     if whole_ns:

@@ -33,7 +33,10 @@ PAGE: Final = (
 LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("clock", 4), ("bins", 2 * BINS))
 ROW: Final = ("calls", "ticks", "bytes", "longest")
 PEER: Final = ("messages", "bytes")
-EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm")
+EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "no_core_before", "no_core_within")
+"""The last two: nanoseconds in which the thread was runnable without a processor, since its call before and within this one."""
+NOT_KNOWN: Final = 2**64 - 1
+"""Of these, where the kernel does not tell, or another thread called than the one that began MPI."""
 
 
 def record(names: Iterable[str]) -> np.dtype[np.void]:
@@ -56,6 +59,7 @@ def as_c() -> str:
     constants = {
         "MAGIC": f"0x{MAGIC:x}ull", "TABLE": f"{table_number()}u", "FUNCTIONS": len(FUNCTIONS), "BINS": BINS, "SIZES": SIZES,
         "MOST_PEERS": MOST_PEERS, "RING": RING, "CALIBRATED": CALIBRATED, "FIRST_SHIFT": f"{FIRST_SHIFT}ull",
+        "NOT_KNOWN": f"{NOT_KNOWN}ull",
         "FIRST_COLLECTIVE": collective[0], "AFTER_COLLECTIVE": collective[-1] + 1,
         **{f"BY_{name.upper()}": number for number, name in ENDS.items()},
     }  # fmt: skip
@@ -64,7 +68,7 @@ def as_c() -> str:
             *(f"#define {name} {value}" for name, value in constants.items()),
             f"struct row {{ u64 {', '.join(ROW)}; }};",
             f"struct peer {{ u64 {', '.join(PEER)}; }};",
-            "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm; };",
+            "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm, no_core_before, no_core_within; };",
             "struct slot { struct row rows[FUNCTIONS]; u64 sizes[2][SIZES], unplaced; };",
             f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2]; struct {{ u64 tick, ns; }} clock[2]; u64 bins[2][BINS]; }};",
             "",

@@ -14,13 +14,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from analysis.mpi.windows import NEVER_CLOSED, Handshake, opened_ns
 from analysis.packets import NO_FLOW, NO_TIME, REVERSE, SYN, TCP, PacketTable
 
 MOST_PACKETS: Final = 1 << 22
-"""Packets that are followed, in 33 bytes each; what comes later is not known."""
+"""Packets that are followed, in 35 bytes each; what comes later is not known."""
 _MOST_GAPS: Final = 256
 """Bytes that never come, because the capture dropped them, leave gaps too."""
-_COLUMNS: Final = ("time_ns", "orig_len", "payload", "seq", "ack", "flow", "kind")
+_COLUMNS: Final = ("time_ns", "orig_len", "payload", "seq", "ack", "window", "flow", "kind")
 Int64 = npt.NDArray[np.int64]
 
 
@@ -29,23 +30,25 @@ class Stream:
     """What one rank sent another, packets with payload by time: all arrays (n,), ``start`` and ``end`` count bytes of the stream.
 
     ``lost_ns`` (m, 2): when bytes were missing at the receiver that had been sent, from where that can be seen to where they came;
-    one behind the other. ``ports``: the sender's host and the receiver's, keys of ``Wire.ports``.
+    one behind the other. ``opened_ns``: when the receiver's window let each packet pass; after the packet before it only
+    where it had been closed since that. ``ports``: the sender's host and the receiver's, keys of ``Wire.ports``.
     """
 
     time_ns: Int64
     start: Int64
     end: Int64
     lost_ns: Int64
+    opened_ns: Int64
     ports: tuple[tuple[int, str], tuple[int, str]]
 
     def lost_until(self, time_ns: Int64) -> Int64:
         """Nanoseconds before each time in which bytes were missing."""
-        begins, ends = self.lost_ns[:, 0], self.lost_ns[:, 1]
-        whole = np.concatenate([[0], np.cumsum(ends - begins)])
-        place = np.searchsorted(begins, time_ns, side="right")
-        last = np.maximum(place - 1, 0)
-        over: Int64 = np.maximum(ends[last] - time_ns, 0) if len(ends) else np.zeros(len(time_ns), np.int64)
-        return np.where(place > 0, whole[place] - over, 0).astype(np.int64)
+        return spent_until(self.lost_ns, time_ns)
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the receiver's window kept any packet, as far as packets tell: nothing may have waited for it."""
+        return bool((self.opened_ns[1:] > self.time_ns[:-1]).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,16 @@ class Wire:
     known_until_ns: int
 
 
+def spent_until(spans: Int64, time_ns: Int64) -> Int64:
+    """Return the nanoseconds before each time (n,) that lie in ``spans`` (m, 2), which come one behind the other."""
+    begins, ends = spans[:, 0], spans[:, 1]
+    whole = np.concatenate([[0], np.cumsum(ends - begins)])
+    place = np.searchsorted(begins, time_ns, side="right")
+    last = np.maximum(place - 1, 0)
+    over: Int64 = np.maximum(ends[last] - time_ns, 0) if len(ends) else np.zeros(len(time_ns), np.int64)
+    return np.where(place > 0, whole[place] - over, 0).astype(np.int64)
+
+
 class StreamAccumulator:
     """Collects the packets between ranks over successive tables whose ``flow`` numbers mean the same."""
 
@@ -78,6 +91,7 @@ class StreamAccumulator:
         self._left = most_packets
         self._known_until_ns = np.iinfo(np.int64).max
         self._ranks: dict[int, dict[int, tuple[int, int]]] = {}
+        self._said: dict[int, Handshake] = {}
         self._pieces: dict[str, list[npt.NDArray[np.generic]]] = {name: [] for name in _COLUMNS}
         self._endpoints = np.zeros((0, 4), np.uint16)
 
@@ -87,6 +101,9 @@ class StreamAccumulator:
         for row, jobid, rank in table.btl_handshakes.tolist():
             if table.flow[row] != NO_FLOW:
                 self._ranks.setdefault(int(table.flow[row]), {}).setdefault(int(table.kind[row]) >> 7, (jobid, rank))
+        for row in np.flatnonzero(((table.kind & TCP) > 0) & ((table.tcp_flags & SYN) > 0) & (table.flow != NO_FLOW)):
+            said, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
+            said.add(side, int(table.wscale[row]), int(table.mss[row]))
         of_ranks = np.isin(table.flow, np.fromiter(self._ranks, np.uint32, len(self._ranks)))
         rows = np.flatnonzero(of_ranks & ((table.kind & TCP) > 0) & (table.time_ns != NO_TIME))
         if len(rows) > self._left:
@@ -127,7 +144,9 @@ class StreamAccumulator:
             theirs = {name: column[from_b != bool(side)] for name, column in of_flow.items()}
             ports = ((hosts[side], "out"), (hosts[1 - side], "in"))
             if (mine["payload"] > 0).any():
-                found[sides[side][1], sides[1 - side][1]] = _stream(mine, theirs, ports)
+                said = self._said.get(flow, Handshake())
+                stream = _stream(mine, theirs, ports, said.segment_bytes, said.shift_of(1 - side))
+                found[sides[side][1], sides[1 - side][1]] = stream
         return found
 
     def _ports(self, columns: Mapping[str, npt.NDArray[np.generic]]) -> dict[tuple[int, str], Port]:
@@ -146,8 +165,13 @@ class StreamAccumulator:
 
 
 def _stream(
-    mine: Mapping[str, Int64], theirs: Mapping[str, Int64], ports: tuple[tuple[int, str], tuple[int, str]]
+    mine: Mapping[str, Int64],
+    theirs: Mapping[str, Int64],
+    ports: tuple[tuple[int, str], tuple[int, str]],
+    segment_bytes: int,
+    shift: int | None,
 ) -> Stream:
+    """``shift``: of the receiver's windows; None where it is not known."""
     data = mine["payload"] > 0
     seq, payload, time_ns = mine["seq"][data], mine["payload"][data], mine["time_ns"][data]
     start = _unwrapped(seq, int(seq[0]))
@@ -155,7 +179,12 @@ def _stream(
     shortest = int(header_bytes.min(initial=np.iinfo(np.int64).max))
     answers = _Answers(theirs["time_ns"], _unwrapped(theirs["ack"], int(seq[0])), header_bytes, shortest)
     lost_ns, new = _lost(time_ns, start, start + payload, answers)
-    return Stream(time_ns[new], start[new], (start + payload)[new], lost_ns, ports)
+    time_ns, start, end = time_ns[new], start[new], (start + payload)[new]
+    opened = np.full(len(time_ns), NEVER_CLOSED)
+    if shift is not None:
+        last_allowed = answers.lacking + (theirs["window"] << shift)
+        opened = opened_ns(time_ns, start, end, answers.time_ns, last_allowed, segment_bytes)
+    return Stream(time_ns, start, end, lost_ns, opened, ports)
 
 
 def _unwrapped(numbers: Int64, base: int) -> Int64:

@@ -9,7 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-CAUSES: Final = ("late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown")
+CAUSES: Final = (
+    *("late_sender", "line_rate", "under_way", "retransmission", "closed_window", "receiver", "no_core", "unknown"),
+)
 LONG_WAIT_NS: Final = 50_000
 NOBODY: Final = -1
 """The sender of a wait of which is not known for whom it was."""
@@ -33,10 +35,11 @@ class PairWaits:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """By pair, the longest first; ``unknown_s``: why seconds are not explained."""
+    """By pair, the longest first; ``unknown_s``: why seconds are not explained; ``no_core_told``: whether no core could be a cause."""
 
     pairs: tuple[PairWaits, ...]
     unknown_s: Mapping[str, float]
+    no_core_told: bool = True
 
     @property
     def whole_s(self) -> float:

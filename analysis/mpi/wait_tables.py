@@ -10,6 +10,7 @@ from analysis.mpi.wait_sums import CAUSES, LONG_WAIT_NS, Waits
 
 MOST_PAIRS: Final = 2_000
 """Pairs of ranks in the table, those that waited longest first."""
+NO_CORE_NOT_TOLD: Final = "the kernel of the hosts does not tell how long a thread waits for a processor"
 SHARE_METRICS: Final = {cause: f"mpi_wait_{cause}_share" for cause in CAUSES}
 OF_ONE_RANK: Final = ("mpi_waiting_rank", "mpi_waiting_rank_share", "mpi_waited_for_rank", "mpi_waited_for_share")
 METRICS: Final = ("mpi_wait_share", *SHARE_METRICS.values(), *OF_ONE_RANK)
@@ -28,17 +29,21 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
     waited_s: dict[int, float] = defaultdict(float)
     for pair in waits.pairs:
         waited_s[pair.receiver] += pair.whole_s
+    missing = {}
+    if not waits.no_core_told:
+        missing[SHARE_METRICS["no_core"]] = NO_CORE_NOT_TOLD
+        del found[SHARE_METRICS["no_core"]]
     rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
     late = CAUSES.index("late_sender")
     latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
     found |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}
     if not latest.seconds[late]:
-        return found, dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
+        return found, missing | dict.fromkeys(OF_ONE_RANK[2:], "the rank that waits longest waits for no late sender")
     found |= {
         "mpi_waited_for_rank": float(latest.sender),
         "mpi_waited_for_share": latest.seconds[late] / waited_s[rank],
     }
-    return found, {}
+    return found, missing
 
 
 def table(waits: Waits) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Call:
     @classmethod
     def of(cls, row: Sequence[int]) -> Call:
         """``row``: of `analysis.mpi.calls.CALL`."""
-        _, function, peer, size, began, ended = row
+        _, function, peer, size, began, ended, *_ = row
         return cls(FUNCTIONS[function].name, peer, size, began, ended)
 
 

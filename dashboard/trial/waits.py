@@ -15,7 +15,7 @@ _FIRST_CAUSE: Final = 3
 _CAUSES: Final = {
     "late_sender": (
         "Late sender",
-        "The sender's call had not begun; of a collective: the rank that came last had not come",
+        "The sender's call had not begun, though it had a processor; of a collective: the rank that came last had not come",
     ),
     "line_rate": ("Line rate", "What the link's rate takes for the frames that passed the two ports meanwhile"),
     "under_way": (
@@ -24,7 +24,15 @@ _CAUSES: Final = {
         "within a host and in collectives all of the transfer",
     ),
     "retransmission": ("Lost packets", "Bytes were missing that had been sent, until they came again"),
-    "receiver": ("Receiver", "From the last packet to the end of the call: the receiver took its time, or had no core"),
+    "closed_window": (
+        "Closed window",
+        "The receiver's TCP window had no room for what had been handed over: it did not read, or its buffer is too small",
+    ),
+    "receiver": ("Receiver", "From the last packet to the end of the call: the receiver took its time"),
+    "no_core": (
+        "No core",
+        "The sender that was late, or the receiver to which all had come, could have gone on and had no processor",
+    ),
     "unknown": ("Not explained", "The reasons stand below"),
 }
 _BECAUSE: Final = {
@@ -32,15 +40,22 @@ _BECAUSE: Final = {
     "line_rate": "because the link from rank {sender} is full",
     "under_way": "for data of rank {sender} that are on their way",
     "retransmission": "for packets of rank {sender} that were lost",
+    "closed_window": "because the receiver's window was closed between it and rank {sender}",
     "receiver": "after the last packet of rank {sender} had come",
+    "no_core": "because it or rank {sender} had no processor",
     "unknown": "for reasons that the packets do not tell",
+}
+
+_BECAUSE_OF_ALL: Final = {
+    "under_way": "in collectives for which all had come",
+    "no_core": "because it had no processor in collectives for which all had come",
 }
 
 
 def waits_table(kept: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what the page shows of the waits in a trial's profile; None where none were explained."""
     waits = kept.get("waits")
-    if not waits or set(waits["causes"]) != set(_CAUSES):
+    if not waits or not set(waits["causes"]) <= set(_CAUSES):
         return None
     hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
     windows_s = {row["rank"]: row["window_s"] for row in kept["ranks"]}
@@ -99,8 +114,6 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
         numbers.amount(shares[rank], numbers.SHARE, 2),
         numbers.amount(seconds / waited_s[rank], numbers.SHARE, 2),
     )
-    because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: "in collectives for which all had come"}.get(
-        sender, _BECAUSE[cause]
-    )
-    why = because.format(sender=_name(sender))
+    because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
+    why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
     return f"Rank {_name(rank)} waits {part} of its time, {most} of it {why}."

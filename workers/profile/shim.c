@@ -33,6 +33,7 @@ typedef void (*anything)(void);
 #define MISSING 16 /* MPI_ERR_INTERN of both families: a function that this library does not have */
 #define PIECES_PER_READING 200 /* the processor clock costs a system call: it is read after pieces so much longer than that */
 #define LEAST_PIECE_NS 20000
+#define LEAST_CORE_PIECE_NS 100000
 #define NS 1000000000ull
 
 static struct page *page; /* NULL: nothing is counted */
@@ -43,6 +44,7 @@ static int traced, open_mpi;
 static word world;
 static u64 last, piece, unread[2], first_tick, first_ns, bin_began;
 static u64 read_tick, read_ns, read_cpu;
+static u64 core_piece, read_delay = NOT_KNOWN, without_core[2]; /* before the call that is counted, and within it */
 
 OWN char *outermost; /* frame of the call that is being counted */
 OWN int is_main;
@@ -162,7 +164,26 @@ static void read_clocks(int inside, u64 now, u64 length) {
     page->clock[1].tick = at, page->clock[1].ns = there;
 }
 
+/* How long this thread had been runnable without a processor, of all its time: the second number of its scheduler's statistics.
+   The file is opened anew each time: a number that is kept may have become another file of the program. */
+static u64 runnable_ns(void) {
+    char text[64] = "";
+    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return NOT_KNOWN;
+    long length = syscall(SYS_read, file, text, sizeof text - 1);
+    close(file);
+    unsigned long long delay;
+    return length > 0 && sscanf(text, "%*llu %llu", &delay) == 1 ? delay : NOT_KNOWN;
+}
+
+static void read_core(int inside) {
+    u64 delay = runnable_ns();
+    if (delay != NOT_KNOWN && delay > read_delay) without_core[inside] += delay - read_delay;
+    if (delay != NOT_KNOWN) read_delay = delay;
+}
+
 static inline void pass(int inside, u64 now, u64 length) {
+    if (UNLIKELY(length >= core_piece)) read_core(inside);
     if (UNLIKELY(length >= piece)) read_clocks(inside, now, length);
     else unread[inside] += length;
 }
@@ -237,7 +258,11 @@ static inline void leave(struct call *call) {
     }
     if (traced) {
         struct event *event = &ring[__atomic_fetch_add(&page->events, 1, __ATOMIC_RELAXED) % page->ring];
-        *event = (struct event){.began = call->began, .ended = now, .function = call->function, .peer = -1};
+        int told = is_main && read_delay != NOT_KNOWN;
+        *event = (struct event){
+            .began = call->began, .ended = now, .function = call->function, .peer = -1,
+            .no_core_before = told ? without_core[0] : NOT_KNOWN, .no_core_within = told ? without_core[1] : NOT_KNOWN};
+        if (is_main) without_core[0] = without_core[1] = 0;
     }
 }
 
@@ -535,7 +560,7 @@ static struct page *map_file(size_t size) {
 static void measure_cost(void) {
     struct call call;
     u64 began = nanoseconds(CLOCK_THREAD_CPUTIME_ID), ended = nanoseconds(CLOCK_THREAD_CPUTIME_ID), now;
-    piece = ~0ull;
+    piece = core_piece = ~0ull;
     last = bin_began = now = ticks();
     for (int i = 0; i < CALIBRATED; i++) enter(&call, 0), leave(&call);
     page->call_cost = ticks() - now;
@@ -543,6 +568,16 @@ static void measure_cost(void) {
     memset(slots, 0, 2 * sizeof *slots);
     memset(page->bins, 0, sizeof page->bins);
     page->mpi = page->events = unread[0] = unread[1] = 0;
+}
+
+/* Only of a trace: a reading takes some microseconds, so only pieces that are long against that are followed by one. */
+static void watch_core(double ticks_per_ns) {
+    if (!traced || (read_delay = runnable_ns()) == NOT_KNOWN) return;
+    u64 before = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    read_delay = runnable_ns();
+    u64 cost = (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - before) * PIECES_PER_READING;
+    core_piece = (cost > LEAST_CORE_PIECE_NS ? cost : LEAST_CORE_PIECE_NS) * ticks_per_ns;
+    without_core[0] = without_core[1] = 0;
 }
 
 static void begin(u64 called) {
@@ -573,6 +608,7 @@ static void begin(u64 called) {
     made->clock[1].tick = read_tick, made->clock[1].ns = read_ns;
     piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
     piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
+    watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
     made->began = made->last = last = bin_began = ticks();
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
 }
@@ -624,6 +660,8 @@ int MPI_Pcontrol(const int level, ...) {
             page->paused_since = 0;
             page->last = last = read_tick = now, read_ns = ns, read_cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
             unread[0] = unread[1] = 0;
+            if (read_delay != NOT_KNOWN) read_delay = runnable_ns();
+            without_core[0] = without_core[1] = 0;
         }
     }
     return 0;

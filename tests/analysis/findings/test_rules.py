@@ -283,6 +283,12 @@ def test_every_rule_of_the_registry_has_been_seen_to_speak() -> None:
     seen = {f.rule for f in find(many).findings}
     elsewhere = {"waiting_grows", "weak_efficiency", "few_repetitions", "noisy", "outlying_trials", "rows_disagree"}
     elsewhere |= {"mpi_load_imbalance", "computation_grows", "mpi_no_core", "transfer_costs", "serialisation_costs"}
-    elsewhere |= {"late_senders", "waits_on_full_links", "waits_for_lost_packets"}
+    elsewhere |= {
+        "late_senders",
+        "waits_on_full_links",
+        "waits_for_lost_packets",
+        "waits_for_closed_windows",
+        "waits_without_core",
+    }
     spoken = seen | elsewhere | ({"bound_flows"} if {"window_bound", "latency_bound"} <= seen else set())
     assert set(RULES) <= spoken

@@ -11,7 +11,15 @@ from analysis.scaling import Study
 from tests.analysis.scaling.studies import simulated
 from tests.words import plain
 
-RULES = {"late_senders", "waits_on_full_links", "waits_for_lost_packets"}
+RULES = {
+    *(
+        "late_senders",
+        "waits_on_full_links",
+        "waits_for_lost_packets",
+        "waits_for_closed_windows",
+        "waits_without_core",
+    ),
+}
 
 
 def _study(**shares: Any) -> Study:
@@ -63,6 +71,12 @@ def test_it_names_nobody_where_the_ranks_differ_between_trials() -> None:
     ("cause", "rule", "words"),
     [
         ("line_rate", "waits_on_full_links", "80 % of it because the link is full."),
+        (
+            "closed_window",
+            "waits_for_closed_windows",
+            "80 % of it because a receiver's TCP window was closed to what had been sent.",
+        ),
+        ("no_core", "waits_without_core", "80 % of it because a rank that could have gone on had no processor."),
         ("retransmission", "waits_for_lost_packets", "80 % of it for packets that were lost and sent again."),
     ],
 )

@@ -37,6 +37,7 @@ def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), trac
     page[0]["read_ns"] = [NS, NS]
     page[0]["off_ns"] = [int(share * NS) for share in off]
     ring = np.zeros(layout.RING if trace else 0, layout.record(layout.EVENT))
+    not_told = (0,) * len(layout.EVENT)
     for place, event in enumerate(trace):
-        ring[place % layout.RING] = event
+        ring[place % layout.RING] = (*event, *not_told[len(event) :])
     return page.tobytes() + slots.tobytes() + peers.tobytes() + ring.tobytes()

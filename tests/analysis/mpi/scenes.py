@@ -6,10 +6,11 @@ import numpy as np
 
 from analysis.mpi.calls import CALL, Calls
 from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.pairs import HEADER_BYTES
 from analysis.mpi.streams import StreamAccumulator
 from analysis.mpi.wait_sums import CAUSES
-from analysis.mpi.waits import HEADER_BYTES, explained
-from tests.analysis.segments import Segment, slices, table_of
+from analysis.mpi.waits import explained
+from tests.analysis.segments import ACK, SYN, Segment, slices, table_of
 
 MS = 1_000_000
 EPOCH = 1_700_000_000_000_000_000
@@ -18,20 +19,27 @@ NUMBERS = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
 
 class Scene:
-    """Rank 0 and rank 1, which begin their streams with a handshake at 0 ms; further ranks only call."""
+    """Rank 0 and rank 1, which begin their streams with a handshake at 0 ms; further ranks only call.
 
-    def __init__(self, greeted: bool = True):
+    ``window``: bytes that each side has room for; without it nothing says how its windows are shifted.
+    """
+
+    def __init__(self, greeted: bool = True, window: int | None = None):
         self._calls = []
+        self._window = window
         self._at = [0, 0]
         self._segments = []
         self._handshakes = greeted
         self.left_out = {0: 0, 1: 0}
+        for side in (0, 1) if window is not None else ():
+            self._segments.append(Segment(EPOCH - MS, side, 999, 0, SYN | ACK, window=window))
         for side in (0, 1):
             self.data(0, side, GREETING_BYTES - HEADER_BYTES)
 
-    def call(self, rank, name, began, ended, peer=-1, size=0):
-        row = (rank, NUMBERS[name], peer, size, EPOCH + int(began * MS), EPOCH + int(ended * MS))
-        self._calls.append(np.array(row, CALL))
+    def call(self, rank, name, began, ended, peer=-1, size=0, no_core=(0, 0)):
+        """``no_core``: without a processor since the call before, and within this one."""
+        times = [EPOCH + int(began * MS), EPOCH + int(ended * MS), *(int(each * MS) for each in no_core)]
+        self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times), CALL))
         self.left_out.setdefault(rank, 0)
         return self
 
@@ -47,6 +55,7 @@ class Scene:
                 1000 + start,
                 1000 + (self._at[1 - rank] if ack is None else ack),
                 payload=payload,
+                window=1000 if self._window is None else self._window,
             )
         )
         return self
@@ -57,8 +66,9 @@ class Scene:
         self._at[rank] += size + HEADER_BYTES
         return place
 
-    def ack(self, at, rank, number):
-        self._segments.append(Segment(EPOCH + int(at * MS), rank, 1000 + self._at[rank], 1000 + number))
+    def ack(self, at, rank, number, window=1000):
+        seq, ack = 1000 + self._at[rank], 1000 + number
+        self._segments.append(Segment(EPOCH + int(at * MS), rank, seq, ack, window=window))
         return self
 
     def end_of(self, rank):
@@ -71,7 +81,9 @@ class Scene:
 
     def table(self):
         segments = sorted(self._segments, key=lambda segment: segment.time_ns)
-        return table_of(segments, handshakes=[(0, 7, 0), (1, 7, 1)] if self._handshakes else [])
+        first = 0 if self._window is None else 2
+        handshakes = [(first, 7, 0), (first + 1, 7, 1)] if self._handshakes else []
+        return table_of(segments, handshakes=handshakes)
 
     def wire(self, **bounds):
         packets = StreamAccumulator(**bounds)

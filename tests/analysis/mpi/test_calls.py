@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import zstandard
 
-from analysis.mpi.calls import NotATrace, calls_of, from_bytes, to_bytes
+from analysis.mpi.calls import CALL, NotATrace, calls_of, from_bytes, to_bytes
+from analysis.mpi.layout import NOT_KNOWN, table_number
 from analysis.mpi.record import read
 from tests.analysis.mpi.pages import PLACES, page_of
 
@@ -17,7 +18,7 @@ OFFSET = 1_700_000_000 * NS
 def profile_of(rank, events, **words):
     """``events``: (name, peer, bytes, start, end), s from the start of the window, which is at 5 s of the host's clock."""
     trace = [
-        (5 * NS + int(start * NS), 5 * NS + int(end * NS), PLACES[name], peer % 2**64, carried, 0)
+        (5 * NS + int(start * NS), 5 * NS + int(end * NS), PLACES[name], peer % 2**64, carried, 0, 3, NOT_KNOWN)
         for name, peer, carried, start, end in events
     ]
     return read(page_of(rank, 2, window_s=1.0, trace=trace, real_offset_ns=OFFSET, **words))
@@ -37,6 +38,7 @@ def test_it_orders_calls_by_rank_on_the_clock_of_captures(profiles):
     assert (first["peer"], first["bytes"], first["function"]) == (1, 800, PLACES["Send"])
     assert first["began_ns"] == pytest.approx(OFFSET + 5.1 * NS, abs=1e3)
     assert calls.of(1)["peer"].tolist() == [0, -1, -1]
+    assert (first["no_core_before_ns"], first["no_core_within_ns"]) == (3, -1)
     assert calls.left_out == {0: 0, 1: 0}
 
 
@@ -45,6 +47,17 @@ def test_it_gives_back_what_it_kept(profiles):
     again = from_bytes(to_bytes(calls))
     assert np.array_equal(again.rows, calls.rows)
     assert again.left_out == calls.left_out
+
+
+def test_it_reads_what_was_kept_before_its_columns_were_named(profiles):
+    calls = calls_of(profiles)
+    line, _, columns = zstandard.decompress(to_bytes(calls)).partition(b"\n")
+    told = {**json.loads(line), "format": 1}
+    first = told.pop("columns")[:6]
+    old = columns[: len(calls.rows) * sum(CALL[name].itemsize for name in first)]
+    again = from_bytes(zstandard.compress(json.dumps(told).encode() + b"\n" + old))
+    assert np.array_equal(again.rows[first], calls.rows[first])
+    assert set(again.rows["no_core_before_ns"].tolist()) == {-1}
 
 
 def test_each_rank_keeps_the_last_of_an_even_share_and_tells_how_many_are_gone(profiles):
@@ -67,8 +80,9 @@ def line_of(**told):
     [
         (b"no frame", "damaged"),
         (line_of(format=1), "damaged"),
-        (line_of(format=2, rows=0, left_out={}), "another version"),
+        (line_of(format=3, rows=0, left_out={}), "another version"),
         (zstandard.compress(b"[]\n"), "damaged"),
+        (line_of(format=2, table=table_number(), rows=0, left_out={}, columns=["rank", "rank"]), "another version"),
     ],
 )
 def test_it_refuses_what_is_no_trace(data, reason):

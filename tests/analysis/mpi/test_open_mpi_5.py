@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from analysis.capture.tables import tables_of
+from analysis.mpi.pairs import HEADER_BYTES
 from analysis.mpi.streams import StreamAccumulator
-from analysis.mpi.waits import HEADER_BYTES
 
 RECORDED = Path(__file__).parent.parent / "data" / "open-mpi-5.pcap"
 """Version 5.0.11: two ranks that send each other four messages of 700 bytes."""

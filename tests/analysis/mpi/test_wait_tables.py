@@ -1,5 +1,7 @@
 """Metrics and tables of explained waits."""
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.catalogue import METRICS
@@ -8,9 +10,9 @@ from analysis.mpi.wait_sums import PairWaits, Waits
 
 WAITS = Waits(
     (
-        PairWaits(2, 3, 10, (3.0, 0.5, 0.0, 0.0, 0.0, 0.0)),
-        PairWaits(1, 3, 5, (0.0, 0.0, 0.5, 0.0, 0.0, 0.0)),
-        PairWaits(-1, 0, 1, (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
+        PairWaits(2, 3, 10, (3.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        PairWaits(1, 3, 5, (0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        PairWaits(-1, 0, 1, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
     ),
     {"why": 1.0},
 )
@@ -35,14 +37,20 @@ def test_it_says_why_there_are_no_shares_where_nobody_waited():
 
 
 def test_nobody_is_waited_for_where_no_sender_was_late():
-    lost = Waits((PairWaits(0, 1, 1, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0)),), {})
+    lost = Waits((PairWaits(0, 1, 1, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)),), {})
     found, missing = wait_tables.metrics(lost, {0: 2.0, 1: 2.0})
     assert found["mpi_waiting_rank"] == 1
     assert set(missing) == {"mpi_waited_for_rank", "mpi_waited_for_share"}
 
 
+def test_no_share_is_without_a_core_where_the_kernel_does_not_tell():
+    found, missing = wait_tables.metrics(replace(WAITS, no_core_told=False), dict.fromkeys(range(4), 10.0))
+    assert missing == {"mpi_wait_no_core_share": wait_tables.NO_CORE_NOT_TOLD}
+    assert set(found) == set(wait_tables.METRICS) - set(missing)
+
+
 def test_its_table_keeps_the_longest_pairs(monkeypatch):
     monkeypatch.setattr(wait_tables, "MOST_PAIRS", 2)
     kept = wait_tables.table(WAITS)
-    assert kept["pairs"] == [[2, 3, 10, 3.0, 0.5, 0.0, 0.0, 0.0, 0.0], [1, 3, 5, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0]]
+    assert kept["pairs"] == [[2, 3, 10, 3.0, 0.5, *[0.0] * 6], [1, 3, 5, 0.0, 0.0, 0.5, *[0.0] * 5]]
     assert kept["pairs_left_out"] == 1

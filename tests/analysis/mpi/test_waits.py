@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.mpi import waits
+from analysis.mpi import pairs, unread, waits
 from tests.analysis.mpi.scenes import Scene
 
 MSS = 1426
@@ -83,7 +83,7 @@ def test_what_was_lost_and_comes_together_with_later_messages_was_lost_since_it_
 def test_a_large_message_that_is_silent_for_long_is_not_explained():
     scene = Scene().call(1, "Recv", 1, 215, peer=0).call(0, "Send", 11, 216, peer=1, size=1 << 20).data(215, 0, MSS)
     assert scene.causes() == {"late_sender": 10, "unknown": 204}
-    assert scene.explained().unknown_s == {waits.SILENT: pytest.approx(0.204)}
+    assert scene.explained().unknown_s == {pairs.SILENT: pytest.approx(0.204)}
 
 
 def test_a_rank_that_comes_when_all_has_arrived_waits_for_itself():
@@ -116,16 +116,16 @@ def test_short_waits_and_calls_that_send_are_left_out():
 @pytest.mark.parametrize(
     ("scene", "reason"),
     [
-        (Scene().call(1, "Wait", 10, 20), waits.NO_PEER),
+        (Scene().call(1, "Wait", 10, 20), unread.NO_PEER),
         (Scene(greeted=False).call(1, "Recv", 10, 20, peer=0), waits.NO_STREAM),
-        (Scene().call(1, "Recv", 10, 20, peer=0).data(20, 0, 100), waits.NOT_KEPT),
+        (Scene().call(1, "Recv", 10, 20, peer=0).data(20, 0, 100), pairs.NOT_KEPT),
         (
             Scene()
             .call(0, "Send", 1, 2, peer=1, size=10)
             .data(2, 0, 10)
             .data(20, 0, 900)
             .call(1, "Recv", 10, 20, peer=0),
-            waits.NOT_OURS,
+            pairs.NOT_OURS,
         ),
     ],
 )

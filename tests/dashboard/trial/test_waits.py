@@ -12,7 +12,8 @@ from tests.experiments.factories import experiment, finished
 from tests.words import plain
 
 RECORDED = json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"]
-CAUSES = ["late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown"]
+OLD_CAUSES = ["late_sender", "line_rate", "under_way", "retransmission", "receiver", "unknown"]
+CAUSES = [*OLD_CAUSES[:4], "closed_window", "receiver", "no_core", "unknown"]
 
 
 def profile_with(pairs, **told):
@@ -26,7 +27,7 @@ def sentence(*pairs):
 
 
 def test_it_says_for_whom_the_rank_that_waits_longest_waits():
-    told = sentence([2, 3, 9, 3.77, 0, 0, 0.33, 0, 0], [0, 1, 9, 0, 3.0, 0, 0, 0, 0])
+    told = sentence([2, 3, 9, 3.77, 0, 0, 0.33, 0, 0, 0, 0], [0, 1, 9, 0, 3.0, *[0] * 6])
     assert told == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
 
 
@@ -36,6 +37,8 @@ def test_it_says_for_whom_the_rank_that_waits_longest_waits():
         ("line_rate", "because the link from rank 0 is full"),
         ("under_way", "for data of rank 0 that are on their way"),
         ("retransmission", "for packets of rank 0 that were lost"),
+        ("closed_window", "because the receiver's window was closed between it and rank 0"),
+        ("no_core", "because it or rank 0 had no processor"),
         ("receiver", "after the last packet of rank 0 had come"),
         ("unknown", "for reasons that the packets do not tell"),
     ],
@@ -45,11 +48,11 @@ def test_it_names_the_cause(cause, words):
 
 
 def test_it_names_nobody_where_it_is_not_known_for_whom_a_rank_waited():
-    assert "for reasons that the packets do not tell" in sentence([-1, 1, 1, 0, 0, 0, 0, 0, 2.0])
+    assert "for reasons that the packets do not tell" in sentence([-1, 1, 1, *[0] * 7, 2.0])
 
 
 def test_it_adds_up_what_it_does_not_list():
-    shown = waits_table(profile_with([[0, 1, 1, 0.0, 0, 0, 0, 0, 1.0] for _ in range(15)]))
+    shown = waits_table(profile_with([[0, 1, 1, *[0] * 7, 1.0] for _ in range(15)]))
     assert [row["name"] for row in shown["rows"][-2:]] == ["3 other pairs", "All pairs"]
     assert shown["rows"][-1]["waits"] == "15"
 
@@ -60,16 +63,24 @@ def test_there_is_nothing_without_a_trace():
 
 def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
     experiment()
-    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0.25]], unknown_s={"nobody knows": 0.25})["waits"]
+    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"nobody knows": 0.25})["waits"]
     trial = with_profile(finished(), {**RECORDED, "waits": told})
     words = plain_text(text_of(page.get(trial.get_absolute_url())))
     assert "Waits explained by their packets" in words
     assert "0 → 1" in words
-    assert "12 2 s 75 % 12.5 % – – – 12.5 %" in words
+    assert "12 2 s 75 % 12.5 % – – – – – 12.5 %" in words
     assert "Not explained, 250 ms: nobody knows." in words
 
 
 def test_it_tells_the_transfer_of_collectives_from_waits_for_nobody_knows_whom():
-    shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, 0, 0, 0]]))
+    shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, *[0] * 5]]))
     assert shown["rows"][0]["name"] == "all → 1"
     assert plain(shown["sentence"]).endswith("100 % of it in collectives for which all had come.")
+    shown = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
+    assert shown.endswith("100 % of it because it had no processor in collectives for which all had come.")
+
+
+def test_it_shows_what_was_kept_when_there_were_fewer_causes():
+    shown = waits_table(profile_with([[0, 1, 1, 0, 0, 0, 1.0, 0, 1.0]], causes=OLD_CAUSES))
+    assert [cause["label"] for cause in shown["causes"]][3:] == ["Lost packets", "Receiver", "Not explained"]
+    assert plain(shown["rows"][0]["shares"][3]) == "50 %"

@@ -1,0 +1,56 @@
+"""Waits of ranks that send: while the receiver's window was closed, for it did not read what it had been sent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.mpi.functions import FUNCTIONS
+from analysis.mpi.streams import Int64, spent_until
+from analysis.mpi.wait_sums import NOBODY, Sums, of_causes
+
+_SENDS: Final = [n for n, f in enumerate(FUNCTIONS) if f.name in ("Send", "Bsend", "Ssend", "Rsend")]
+NO_PEER: Final = "no packet of another rank came while the rank waited"
+
+
+def explain_unread(
+    sums: Sums,
+    sender: int,
+    own: npt.NDArray[np.void],
+    waits: npt.NDArray[np.void],
+    closed_ns: Mapping[int, Int64],
+    long_ns: int,
+) -> None:
+    """Add the ``waits`` of a rank in which nothing came, and of all its calls ``own`` the sends that were kept for ``long_ns`` at least.
+
+    ``closed_ns``: by receiver, when its window kept what the rank had handed over, (m, 2). Of a send only that counts as waiting.
+    """
+    for receiver, spans in closed_ns.items():
+        kept = _kept(spans, own[np.isin(own["function"], _SENDS) & (own["peer"] == receiver)])
+        kept = kept[kept >= long_ns]
+        if len(kept):
+            sums.add(receiver, sender, len(kept), of_causes(closed_window=float(kept.sum())))
+    by_receiver = np.stack([np.zeros(len(waits)), *(_kept(spans, waits) for spans in closed_ns.values())])
+    longest = by_receiver.argmax(axis=0)
+    sums.unexplained(NOBODY, sender, waits[longest == 0], NO_PEER)
+    for place, receiver in enumerate(closed_ns, 1):
+        which = longest == place
+        if which.any():
+            closed = float(by_receiver[place, which].sum())
+            rest = float((waits["ended_ns"] - waits["began_ns"])[which].sum()) - closed
+            sums.add(receiver, sender, int(which.sum()), of_causes(closed_window=closed, unknown=rest))
+            sums.why(NO_PEER, rest)
+
+
+def _kept(spans: Int64, calls: npt.NDArray[np.void]) -> Int64:
+    """How much of each call lies in ``spans``; one that ended before a window opened did not wait for that."""
+    if not len(spans):
+        return np.zeros(len(calls), np.int64)
+    last = np.maximum(np.searchsorted(spans[:, 0], calls["ended_ns"], side="right") - 1, 0)
+    until = np.where(
+        spans[last, 1] > calls["ended_ns"], np.minimum(spans[last, 0], calls["ended_ns"]), calls["ended_ns"]
+    )
+    return spent_until(spans, np.maximum(until, calls["began_ns"])) - spent_until(spans, calls["began_ns"])

@@ -1,0 +1,62 @@
+"""Until when a receiver's window kept data from being sent: what its answers let the sender send. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.packets import NO_SCALE
+
+Int64 = npt.NDArray[np.int64]
+NEVER_CLOSED: Final = np.iinfo(np.int64).min // 4
+LARGEST_SEGMENT: Final = 1460
+"""Where the ends of a connection do not tell theirs: that of Ethernet."""
+_MOST_SHIFT: Final = 14
+"""RFC 7323."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What the ends of a connection (0, 1) said in their SYNs: the shift of their windows (NO_SCALE: none), and their largest segment."""
+
+    shifts: dict[int, int] = field(default_factory=dict)
+    segments: dict[int, int] = field(default_factory=dict)
+
+    def add(self, side: int, shift: int, segment_bytes: int) -> None:
+        """Note a SYN; ``segment_bytes`` 0: it does not say."""
+        self.shifts[side] = shift
+        if segment_bytes:
+            self.segments[side] = segment_bytes
+
+    def shift_of(self, side: int) -> int | None:
+        """By how much this side's windows are shifted; None where not both SYNs are in the capture."""
+        if len(self.shifts) < 2:
+            return None
+        return 0 if int(NO_SCALE) in self.shifts.values() else min(self.shifts[side], _MOST_SHIFT)
+
+    @property
+    def segment_bytes(self) -> int:
+        """What a segment of this connection holds at most."""
+        return min(self.segments.values(), default=LARGEST_SEGMENT)
+
+
+def opened_ns(
+    time_ns: Int64, start: Int64, end: Int64, answered_ns: Int64, last_allowed: Int64, segment_bytes: int
+) -> Int64:
+    """When the window let each packet (n,) pass: where that is after the packet before it, the window had been closed since that one.
+
+    ``start``, ``end``: of each packet in the stream; ``last_allowed`` (m,): where the window ended by each answer, at ``answered_ns``.
+    Closed is a window also that holds less than a segment and less than what then came. NEVER_CLOSED where nothing is known.
+    """
+    if not len(answered_ns) or not len(time_ns):
+        return np.full(len(time_ns), NEVER_CLOSED)
+    before = np.concatenate([start[:1], np.maximum.accumulate(end)[:-1]])
+    wanted = before + np.minimum(end - before, segment_bytes)
+    place = np.searchsorted(np.maximum.accumulate(last_allowed), wanted)
+    opened = answered_ns[np.minimum(place, len(answered_ns) - 1)]
+    followed = np.concatenate([time_ns[:1], time_ns[:-1]]) >= answered_ns[0]
+    known = followed & (end > before) & (place < len(answered_ns)) & (opened <= time_ns)
+    return np.where(known, opened, NEVER_CLOSED).astype(np.int64)
