@@ -154,18 +154,22 @@ def sliding_windows(
     ring_mpi: Int64,
     width_ns: Int64,
     tail: Int64,
-    held: Int64,
+    left: Int64,
     peak: Int64,
 ) -> tuple[int, int, int]:
     """Largest sum of bytes in any window (t - width, t], for ALL and MPI.
 
     Returns (the row it stopped at because the ring is full, entries so far, the last stamp). Packets of one stamp share an
-    entry: a file of equal stamps would else ask for all memory. Packets leave a
-    window only when its sum would be a new peak: what is held is never less than what the window holds, and leaving in
-    crowds spares the processor most of its wrong guesses. A clock set back starts anew. The ring's length is a power of two.
+    entry: a file of equal stamps would else ask for all memory. ``ring_bytes`` and ``ring_mpi`` are all bytes up to and with an entry,
+    ``left`` those that have left each window. Packets leave a window only when its sum would be a new peak: what is held is never less
+    than what the window holds, and leaving in crowds spares the processor most of its wrong guesses. A clock set back starts anew.
+    The ring's length is a power of two.
     """
     mask = len(ring_time) - 1
     first_held = 0
+    total = ring_bytes[(pushed - 1) & mask] if pushed > 0 else 0
+    total_mpi = ring_mpi[(pushed - 1) & mask] if pushed > 0 else 0
+    limit = limit_mpi = -1  # all bytes beyond which some window may hold more than its peak
     for i in range(start, len(time_ns)):
         now = time_ns[i]
         if now == NO_TIME:
@@ -175,36 +179,38 @@ def sliding_windows(
         if back or (not joins and pushed - first_held > mask):
             first_held = pushed
             for w in range(len(width_ns)):
-                while tail[w] < pushed and abs(latest - ring_time[tail[w] & mask]) >= width_ns[w]:
-                    held[ALL, w] -= ring_bytes[tail[w] & mask]
-                    held[MPI, w] -= ring_mpi[tail[w] & mask]
-                    tail[w] += 1
-                first_held = min(first_held, tail[w])
+                oldest = tail[w]
+                while oldest < pushed and abs(latest - ring_time[oldest & mask]) >= width_ns[w]:
+                    oldest += 1
+                if oldest > tail[w]:
+                    left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                    tail[w] = oldest
+                first_held = min(first_held, oldest)
             if pushed - first_held > mask:
                 return i, pushed, latest
+            limit = limit_mpi = -1
         latest = now
         length = signed(orig_len[i])
-        of_mpi = length if traffic[i] == MPI else 0
-        if joins:
-            ring_bytes[(pushed - 1) & mask] += length
-            ring_mpi[(pushed - 1) & mask] += of_mpi
-        else:
+        total += length
+        total_mpi += length if traffic[i] == MPI else 0
+        if not joins:
             ring_time[pushed & mask] = now
-            ring_bytes[pushed & mask] = length
-            ring_mpi[pushed & mask] = of_mpi
             pushed += 1
-        for w in range(len(width_ns)):
-            held_all = held[ALL, w] + length
-            held_mpi = held[MPI, w] + of_mpi
-            if held_all > peak[ALL, w] or held_mpi > peak[MPI, w] or back:
-                oldest = tail[w]
-                while abs(now - ring_time[oldest & mask]) >= width_ns[w]:
-                    held_all -= ring_bytes[oldest & mask]
-                    held_mpi -= ring_mpi[oldest & mask]
-                    oldest += 1
-                tail[w] = oldest
-                peak[ALL, w] = max(peak[ALL, w], held_all)
-                peak[MPI, w] = max(peak[MPI, w], held_mpi)
-            held[ALL, w] = held_all
-            held[MPI, w] = held_mpi
+        ring_bytes[(pushed - 1) & mask] = total
+        ring_mpi[(pushed - 1) & mask] = total_mpi
+        if total > limit or total_mpi > limit_mpi or back:
+            for w in range(len(width_ns)):
+                if total - left[ALL, w] > peak[ALL, w] or total_mpi - left[MPI, w] > peak[MPI, w] or back:
+                    oldest = tail[w]
+                    while abs(now - ring_time[oldest & mask]) >= width_ns[w]:
+                        oldest += 1
+                    if oldest > tail[w]:
+                        left[ALL, w], left[MPI, w] = ring_bytes[(oldest - 1) & mask], ring_mpi[(oldest - 1) & mask]
+                        tail[w] = oldest
+                    peak[ALL, w] = max(peak[ALL, w], total - left[ALL, w])
+                    peak[MPI, w] = max(peak[MPI, w], total_mpi - left[MPI, w])
+            limit, limit_mpi = left[ALL, 0] + peak[ALL, 0], left[MPI, 0] + peak[MPI, 0]
+            for w in range(1, len(width_ns)):
+                limit = min(limit, left[ALL, w] + peak[ALL, w])
+                limit_mpi = min(limit_mpi, left[MPI, w] + peak[MPI, w])
     return len(time_ns), pushed, latest

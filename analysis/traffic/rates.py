@@ -55,7 +55,7 @@ class RateAccumulator:
         self._series = np.zeros((2, 3, MOST_POINTS), np.int64)
         self._widths = np.array(list(PEAK_WINDOWS.values()), np.int64)
         self._tail = np.zeros(len(self._widths), np.int64)
-        self._held, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
+        self._left, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
         self._ring = np.zeros((3, 1 << 12), np.int64)
         self._pushed = 0
         self._latest = int(NO_TIME)
@@ -87,7 +87,7 @@ class RateAccumulator:
             times, sizes, of_mpi = self._ring
             row, self._pushed, self._latest = kernel.sliding_windows(
                 traffic, table.time_ns, table.orig_len, row, self._pushed, self._latest, times, sizes, of_mpi,
-                self._widths, self._tail, self._held, self._peak,
+                self._widths, self._tail, self._left, self._peak,
             )  # fmt: skip
             if row == len(table):
                 return
@@ -103,12 +103,9 @@ class RateAccumulator:
         """Let all but the newest ``kept`` stamps leave every window, so that memory stays bounded: peaks become lower bounds."""
         self.peaks_are_bounds = True
         oldest, mask = self._pushed - kept, self._ring.shape[1] - 1
-        _, sizes, of_mpi = self._ring
-        for width in range(len(self._widths)):
-            leaving = np.arange(self._tail[width], max(oldest, self._tail[width])) & mask
-            self._held[ALL, width] -= sizes[leaving].sum()
-            self._held[MPI, width] -= of_mpi[leaving].sum()
-            self._tail[width] = max(oldest, self._tail[width])
+        behind = self._tail < oldest
+        self._left[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
+        self._tail[behind] = oldest
 
     def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
         """Frames beyond 64 KiB are rare (BIG TCP, damage); they are counted by hand."""
