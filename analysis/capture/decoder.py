@@ -45,6 +45,8 @@ class Decoder:
         self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
         self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
         self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, endpoints.FLOW)
+        self._recent = np.zeros(endpoints.RECENT_ROOM, endpoints.RECENT)
+        self._tables["recent"] = self._recent.ctypes.data
         self._tell_addresses()
 
     def _tell_addresses(self) -> None:

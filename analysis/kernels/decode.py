@@ -20,7 +20,7 @@ from analysis.kernels.encapsulation import (
     behind_protocol,
     behind_tags,
 )
-from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, tables_at
+from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
 from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
 from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, NO_SCALE, REVERSE, SYN, TCP, UDP
 
@@ -210,6 +210,18 @@ def opens_btl(at: int, end: int) -> bool:
 
 
 @jit
+def usual_content(frame: int, end: int, link: int, wire: int) -> int:
+    """Bytes behind the IP header of what nearly all packets are: an unbroken TCP segment over IPv4 and Ethernet. 0 for others."""
+    ip = frame + 14
+    if link != ETHERNET or ip + 40 > end or u16(frame + 12, end) != ETHERTYPE_IPV4 or u8(ip, end) != 0x45:
+        return 0
+    length, header = u16(ip + 2, end), (u8(ip + 32, end) >> 4) * 4
+    if u8(ip + 9, end) != 6 or u16(ip + 6, end) & 0x1FFF or header < 20 or length < 20 + header or length > wire - 14:
+        return 0
+    return length - 20
+
+
+@jit
 def decode(
     data: int,
     first_row: int,
@@ -244,89 +256,110 @@ def decode(
     for i in range(len(offsets)):
         if known.flows >= room_for_flows or known.handshakes >= len(handshakes):
             return i
-        kind[i] = 0
-        src[i] = NO_HOST
-        dst[i] = NO_HOST
-        sport[i] = 0
-        dport[i] = 0
-        flow[i] = NO_FLOW
-        payload[i] = 0
-        seq[i] = 0
-        ack[i] = 0
-        window[i] = 0
-        tcp_flags[i] = 0
-        wscale[i] = NO_SCALE
-        mss[i] = 0
-        fingerprint[i] = 0
-
         frame = data + offsets[i]
         end = frame + signed(cap_len[i])
-        l2, ethertype = link_layer(frame, end, links[i])
-        ip = frame + l2
-        network = np.uint64(0)
-        if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
-            ip, ethertype, network = behind_tags(ip, end, ethertype, network)
-            if ethertype < 0:
-                known.hidden += ethertype == HIDDEN
-                known.not_ip += 1
-                continue
-        room = max(signed(orig_len[i]) - (ip - frame), 0)
-        if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
-            ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
-        if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
-            kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
-            known.unparsed += 1
-            continue
-        if ethertype == ETHERTYPE_IPV4:
-            frame_kind, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
+        ip = frame + 14
+        l4 = ip + 20
+        usual = usual_content(frame, end, links[i], signed(orig_len[i]))
+        addresses, ports = np.uint64(0), 0
+        if usual > 0:
+            addresses, ports = u64(ip + 12, end), u32(l4, end)
+        recent = recent_of(addresses, ports, tables)
+        if usual > 0 and recent.kind != 0 and recent.addresses == addresses and recent.ports == ports:
+            frame_kind = signed(recent.kind)
+            source, destination, index = signed(recent.source), signed(recent.destination), signed(recent.flow)
+            content, ip_len, mark = usual, usual + 20, np.uint64(u32(ip + 4, end)) << _32
+            src[i] = source
+            dst[i] = destination
+            sport[i] = ports >> 16
+            dport[i] = ports
+            flow[i] = index
+            wscale[i] = NO_SCALE
+            mss[i] = 0
         else:
-            frame_kind, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
-        kind[i] = frame_kind
-        if frame_kind == CUT:
-            known.unparsed += 1
-            continue
-        src[i] = source
-        dst[i] = destination
-        if frame_kind & (FRAGMENT | CUT):
-            continue
-        if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
-            ip_len = room
-        elif ip_len > room:
-            known.beyond_frame += 1
-            ip_len = room
-        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | protocol))
-        l4 = ip + transport
-        content = max(ip_len - transport, 0)
-        if protocol != 6 and protocol != 17:
-            if protocol == 1 or protocol == 58:
-                kind[i] = frame_kind | ICMP
-            continue
-        if l4 + 4 > end or content < 4:
-            kind[i] = frame_kind | CUT
-            continue
-        a = u16(l4, end)
-        b = u16(l4 + 2, end)
-        sport[i] = a
-        dport[i] = b
-        if source != NO_HOST and destination != NO_HOST:
-            index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
-            if index >= 0:
-                flow[i] = index
-                ends = flow_at(known.flow_list, known.flow_room, index)
-                if ends.a != source or ends.a_port != a:
-                    frame_kind |= REVERSE
-        if protocol == 17:
-            if l4 + 6 > end or content < 8:
+            kind[i] = 0
+            src[i] = NO_HOST
+            dst[i] = NO_HOST
+            sport[i] = 0
+            dport[i] = 0
+            flow[i] = NO_FLOW
+            payload[i] = 0
+            seq[i] = 0
+            ack[i] = 0
+            window[i] = 0
+            tcp_flags[i] = 0
+            wscale[i] = NO_SCALE
+            mss[i] = 0
+            fingerprint[i] = 0
+            l2, ethertype = link_layer(frame, end, links[i])
+            ip = frame + l2
+            network = np.uint64(0)
+            if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
+                ip, ethertype, network = behind_tags(ip, end, ethertype, network)
+                if ethertype < 0:
+                    known.hidden += ethertype == HIDDEN
+                    known.not_ip += 1
+                    continue
+            room = max(signed(orig_len[i]) - (ip - frame), 0)
+            if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
+                ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
+            if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
+                kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
+                known.unparsed += 1
+                continue
+            if ethertype == ETHERTYPE_IPV4:
+                frame_kind, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
+            else:
+                frame_kind, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
+            kind[i] = frame_kind
+            if frame_kind == CUT:
+                known.unparsed += 1
+                continue
+            src[i] = source
+            dst[i] = destination
+            if frame_kind & (FRAGMENT | CUT):
+                continue
+            if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
+                ip_len = room
+            elif ip_len > room:
+                known.beyond_frame += 1
+                ip_len = room
+            l4 = ip + transport
+            content = max(ip_len - transport, 0)
+            if protocol != 6 and protocol != 17:
+                if protocol == 1 or protocol == 58:
+                    kind[i] = frame_kind | ICMP
+                continue
+            if l4 + 4 > end or content < 4:
                 kind[i] = frame_kind | CUT
                 continue
-            payload[i] = content - 8
-            kind[i] = frame_kind | UDP
-            if b == ROCE_PORT and content >= 20 and l4 + 20 <= end:  # what InfiniBand's base transport header says
-                window[i] = u8(l4 + 8, end)
-                ack[i] = u32(l4 + 12, end) & 0xFFFFFF
-                seq[i] = u32(l4 + 16, end) & 0xFFFFFF
-                tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
-            continue
+            a = u16(l4, end)
+            b = u16(l4 + 2, end)
+            sport[i] = a
+            dport[i] = b
+            index = -1
+            if source != NO_HOST and destination != NO_HOST:
+                index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
+                if index >= 0:
+                    flow[i] = index
+                    ends = flow_at(known.flow_list, known.flow_room, index)
+                    if ends.a != source or ends.a_port != a:
+                        frame_kind |= REVERSE
+            if protocol == 17:
+                if l4 + 6 > end or content < 8:
+                    kind[i] = frame_kind | CUT
+                    continue
+                payload[i] = content - 8
+                kind[i] = frame_kind | UDP
+                if b == ROCE_PORT and content >= 20 and l4 + 20 <= end:  # what InfiniBand's base transport header says
+                    window[i] = u8(l4 + 8, end)
+                    ack[i] = u32(l4 + 12, end) & 0xFFFFFF
+                    seq[i] = u32(l4 + 16, end) & 0xFFFFFF
+                    tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
+                continue
+            if usual > 0 and index >= 0:
+                recent.addresses, recent.ports, recent.flow = addresses, ports, index
+                recent.source, recent.destination, recent.kind = source, destination, frame_kind
         header = 0
         if l4 + 16 <= end:  # what follows the window says nothing that is needed
             header = (u8(l4 + 12, end) >> 4) * 4
@@ -346,6 +379,7 @@ def decode(
             scale, segment = syn_options(l4 + 20, options_end)
             wscale[i] = scale
             mss[i] = segment
+        mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | 6))
         fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
         if length >= 24 and opens_btl(l4 + header, end):
             entry = known.handshakes

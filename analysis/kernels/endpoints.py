@@ -30,6 +30,7 @@ TABLES = np.dtype(
         ("flow_slot_count", "i8"),
         ("flow_list", "i8"),
         ("flow_room", "i8"),
+        ("recent", "i8"),
     ]
 )
 """Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
@@ -40,15 +41,24 @@ FLOW = np.dtype(
 )
 """Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here."""
 SLOT = np.dtype([("entry", "i4")])
+RECENT = np.dtype(
+    [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u2"), ("destination", "u2"), ("kind", "u1")],
+    align=True,
+)
+"""What a TCP packet over IPv4 found in the tables, by its addresses and ports as they lie in its headers; ``kind`` is 0 while empty.
+Flows and hosts keep their numbers, so nothing in here grows old."""
+RECENT_ROOM = 1 << 12
 
 tables_at = record_at(TABLES)
 host_at = record_at(HOST)
 flow_at = record_at(FLOW)
 slot_at = record_at(SLOT)
+recent_at = record_at(RECENT)
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _32 = np.uint64(32)
 _29 = np.uint64(29)
+_52 = np.uint64(52)
 _8 = np.uint64(8)
 _255 = np.uint64(255)
 
@@ -87,6 +97,13 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     slot_at(known.host_slots, known.host_slot_count, place).entry = known.hosts + 1
     known.hosts += 1
     return signed(known.hosts - 1)
+
+
+@jit
+def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
+    """The only place where packets with these addresses and ports are remembered."""
+    place = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)
+    return recent_at(tables_at(tables, 1, 0).recent, RECENT_ROOM, place)
 
 
 @jit

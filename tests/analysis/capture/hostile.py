@@ -91,6 +91,17 @@ def connections_in_turn(count: int) -> bytes:
     return _saved(made)
 
 
+def answered_twice(connections: int) -> bytes:
+    """All connections open, all are answered, and both again: none of the hostile ones, but more at the same time than most."""
+    made = _records(4 * connections)
+    number = np.arange(4 * connections) % connections
+    made["sport"], made["destination"] = number % 30_000 + 1024, made["destination"] + number // 30_000
+    back = np.arange(4 * connections) // connections % 2 == 1
+    for one, other in (("source", "destination"), ("sport", "dport")):
+        made[one][back], made[other][back] = made[other][back], made[one][back].copy()
+    return _saved(made)
+
+
 def wrapped_without_end(count: int) -> bytes:
     packet = ipv4(tcp())
     for _ in range(60):
