@@ -209,7 +209,10 @@ class _Reading:
     def notes(self) -> list[str]:
         """What bounded memory made approximate."""
         peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
-        return [*self.matrices.notes(), *([peaks] if self.arrivals.rates.peaks_are_bounds else [])]
+        sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
+        rates = self.arrivals.rates
+        told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
+        return [*self.matrices.notes(), *(note for note, holds in told if holds)]
 
     def scopes(self, bootstrap: int) -> tuple[Described, Described | None]:
         """All traffic, and MPI traffic if there is any."""

@@ -19,6 +19,8 @@ LONGEST_RECORD: Final = 1 << 24
 USUAL_LONGEST_RECORD: Final = 262_144
 """libpcap's own limit for files that do not announce a larger snap length."""
 MOST_INTERFACES: Final = 65_536
+MOST_ENTRIES: Final = 1 << 19
+"""Section, interface and statistics blocks with their options: what joins a hundred thousand files has no more, and each costs time."""
 
 Buffer = npt.NDArray[np.uint8]
 
@@ -92,6 +94,7 @@ class PcapngFormat:
         self.damage: str | None = None
         self._interfaces = np.zeros((0, 5), np.int64)
         self._count = 0
+        self._entries = 0
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
         self._resolutions: set[str] = set()
 
@@ -126,6 +129,9 @@ class PcapngFormat:
         """Read one section, interface or statistics block: its length, 0 when incomplete, -1 when damaged."""
         if len(data) < 12:
             return 0
+        if self._entries >= MOST_ENTRIES:
+            return self._damaged(f"more than {MOST_ENTRIES} blocks and options that are no packets")
+        self._entries += 1
         head = data[:12].tobytes()
         big_endian = self.big_endian
         if head[:4] == _PCAPNG_MAGIC:
@@ -160,7 +166,7 @@ class PcapngFormat:
             return self._damaged("an interface block that is too short, or too many of them")
         link = int.from_bytes(block[8:10], order)
         snap = int.from_bytes(block[12:16], order)
-        options = _options(block[16:-4], order)
+        options = self._options(block[16:-4], order)
         resolution = options[9][0] if options.get(9) else 6
         offset_s = int.from_bytes(options[14][:8], order, signed=True) if len(options.get(14, b"")) >= 8 else 0
         exponent = resolution & 0x7F
@@ -192,12 +198,26 @@ class PcapngFormat:
         number = int.from_bytes(block[8:12], order)
         counters = {
             code: int.from_bytes(value[:8], order)
-            for code, value in _options(block[20:-4], order).items()
+            for code, value in self._options(block[20:-4], order).items()
             if code in (4, 5, 6, 7, 8) and len(value) >= 8
         }
         if len(self._statistics) < MOST_INTERFACES:
             self._statistics[self.sections, number] = counters  # the last block of an interface holds the totals
         return len(block)
+
+    def _options(self, data: bytes, order: Any) -> dict[int, bytes]:
+        """pcapng options, the last of each code; what does not fit is left out."""
+        options: dict[int, bytes] = {}
+        at = 0
+        while at + 4 <= len(data) and self._entries < MOST_ENTRIES:
+            code = int.from_bytes(data[at : at + 2], order)
+            length = int.from_bytes(data[at + 2 : at + 4], order)
+            if code == 0 or at + 4 + length > len(data):
+                break
+            options[code] = data[at + 4 : at + 4 + length]
+            at += 4 + (length + 3) // 4 * 4
+            self._entries += 1
+        return options
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -231,20 +251,6 @@ def _order_of_lengths(major: int, minor: int) -> int:
 def _is_known_section(block: bytes, order: Any) -> bool:
     """1.0, and 1.2, which some programs wrote and means the same."""
     return (int.from_bytes(block[12:14], order), int.from_bytes(block[14:16], order)) in ((1, 0), (1, 2))
-
-
-def _options(data: bytes, order: Any) -> dict[int, bytes]:
-    """pcapng options, the last of each code; what does not fit is left out."""
-    options: dict[int, bytes] = {}
-    at = 0
-    while at + 4 <= len(data):
-        code = int.from_bytes(data[at : at + 2], order)
-        length = int.from_bytes(data[at + 2 : at + 4], order)
-        if code == 0 or at + 4 + length > len(data):
-            break
-        options[code] = data[at + 4 : at + 4 + length]
-        at += 4 + (length + 3) // 4 * 4
-    return options
 
 
 CaptureFormat = PcapFormat | PcapngFormat

@@ -30,6 +30,9 @@ MOST_BINS: Final = 1 << 21
 MOST_STAMPS: Final = 1 << 20
 """Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
 _SIZES: Final = 1 << 16
+MOST_LARGER: Final = 4096
+"""Different sizes beyond 64 KiB that are counted one by one: damage, or malice, makes millions."""
+_GROUP_BITS: Final = 11
 _NO_PACKETS: Final = "no packets"
 
 
@@ -48,6 +51,8 @@ class RateAccumulator:
         self._clock = np.zeros((2, kernel.CLOCK_SIZE), np.int64)
         self._sizes = np.zeros((2, _SIZES), np.int64)
         self._larger: list[dict[int, int]] = [{}, {}]
+        self.sizes_are_grouped = False
+        """More sizes beyond 64 KiB occurred than are counted one by one: they are known to 0.05 %."""
         self._origin_ns: int | None = None
         self._bin_ns = FINEST_BIN_NS
         self._counts = np.zeros((2, 1 << 12), np.int32)
@@ -108,10 +113,23 @@ class RateAccumulator:
         self._tail[behind] = oldest
 
     def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
-        """Frames beyond 64 KiB are rare (BIG TCP, damage); they are counted by hand."""
-        for row in np.flatnonzero(table.orig_len >= _SIZES):
-            counts, size = self._larger[traffic[row]], int(table.orig_len[row])
-            counts[size] = counts.get(size, 0) + 1
+        """Frames beyond 64 KiB are rare (BIG TCP, damage): each size is counted, or groups of them where there are many sizes."""
+        longer = table.orig_len >= _SIZES
+        for scope, counts in enumerate(self._larger):
+            self._add_larger(counts, *np.unique(table.orig_len[longer & (traffic == scope)], return_counts=True))
+        if not self.sizes_are_grouped and max(map(len, self._larger)) > MOST_LARGER:
+            self.sizes_are_grouped = True
+            for counts in self._larger:
+                sizes, numbers = np.array(list(counts), np.uint32), np.array(list(counts.values()), np.int64)
+                counts.clear()
+                self._add_larger(counts, sizes, numbers)
+
+    def _add_larger(self, counts: dict[int, int], sizes: npt.NDArray[np.uint32], numbers: Int64) -> None:
+        if self.sizes_are_grouped:
+            sizes, group = np.unique(_grouped(sizes), return_inverse=True)
+            numbers = np.bincount(group, numbers, len(sizes)).astype(np.int64)
+        for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
+            counts[size] = counts.get(size, 0) + number
 
     def _make_room(self, table: PacketTable) -> None:
         """Widen the bins by tens until the newest packet fits.
@@ -286,6 +304,12 @@ class ScopeRates:
             "wire_bytes": points[1].tolist(),
             "payload_bytes": points[2].tolist(),
         }
+
+
+def _grouped(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The middle of the group of each size: sizes of which the first bits are equal."""
+    width = np.uint32(1) << (np.frexp(sizes.astype(np.float64))[1] - _GROUP_BITS).astype(np.uint32)
+    return sizes // width * width + width // np.uint32(2)
 
 
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:

@@ -51,6 +51,47 @@ def stamps_to_and_fro(count: int) -> bytes:
     return _saved(made)
 
 
+def lengths(count: int) -> bytes:
+    """Records without a byte, each of a frame of its own length beyond 64 KiB."""
+    made = np.zeros(count, np.dtype([("seconds", "<u4"), ("ns", "<u4"), ("captured", "<u4"), ("original", "<u4")]))
+    made["ns"], made["original"] = np.arange(count) % 10**9, 70_000 + 3 * np.arange(count)
+    return _HEADER + made.tobytes()
+
+
+def sections(count: int) -> bytes:
+    """Nothing but section headers of pcapng."""
+    return count * struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+
+
+def options(count: int) -> bytes:
+    """One interface of pcapng with so many options, each of them empty."""
+    length = 20 + 4 * count
+    block = struct.pack("<IIHHI", 1, length, 1, 0, 0) + count * struct.pack("<HH", 2, 0) + struct.pack("<I", length)
+    return sections(1) + block
+
+
+def _data(count: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    """Records of segments of 100 bytes, of which the headers are captured."""
+    made = _records(count)
+    data = ethernet(ipv4(tcp(payload=bytes(100))))[: len(_SYN)]
+    made["original"], made["head"], made["rest"] = 154, np.void(data[:26]), np.void(data[42:])
+    return made
+
+
+def gaps_downwards(count: int) -> bytes:
+    """Each segment leaves a gap below all that were seen before."""
+    made = _data(count)
+    made["seq"] = (1 << 31) - 200 * np.arange(count)
+    return _saved(made)
+
+
+def repeated_behind_many(count: int) -> bytes:
+    """Thousands of segments that nobody acknowledges; then the newest of them again and again."""
+    made, number = _data(count), np.arange(count)
+    made["seq"] = 100 * np.where(number < 4096, number, 4095 - number % 2000)
+    return _saved(made)
+
+
 def host_scan(count: int) -> bytes:
     """One host asks the same port of every address."""
     made = _records(count)
@@ -82,12 +123,10 @@ def host_pairs(count: int) -> bytes:
 
 def connections_in_turn(count: int) -> bytes:
     """Sixty thousand connections without a handshake, each sends a hundred bytes whenever its turn comes."""
-    made = _records(count)
+    made = _data(count)
     turn, connection = np.divmod(np.arange(count), 60_000)
     made["sport"], made["destination"] = connection % 30_000 + 1024, made["destination"] + connection // 30_000
-    made["seq"], made["original"] = 100 * turn, 154
-    data = ethernet(ipv4(tcp(payload=bytes(100))))[: len(_SYN)]
-    made["head"], made["rest"] = np.void(data[:26]), np.void(data[42:])
+    made["seq"] = 100 * turn
     return _saved(made)
 
 

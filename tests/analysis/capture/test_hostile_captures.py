@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import analysis
+from analysis.capture import formats
+from analysis.packets import PacketTable
+from analysis.traffic import rates
 from analysis.traffic.matrices import MatrixAccumulator
-from analysis.traffic.rates import RateAccumulator
 from tests.analysis.capture import hostile
 
 PACKETS = 400_000
@@ -85,9 +87,52 @@ def test_peaks_are_lower_bounds_where_more_stamps_lie_in_a_window_than_are_kept(
     path.write_bytes(hostile.port_scan(20_000))
     table = analysis.read_capture(path)
     member = np.zeros(len(table.flow_endpoints), np.bool_)
-    exact, bounded = RateAccumulator(), RateAccumulator(most_stamps=1 << 12)
-    for rates in (exact, bounded):
-        rates.update(table, member)
+    exact, bounded = rates.RateAccumulator(), rates.RateAccumulator(most_stamps=1 << 12)
+    for accumulator in (exact, bounded):
+        accumulator.update(table, member)
     assert not exact.peaks_are_bounds
     assert bounded.peaks_are_bounds
     assert 0 < bounded.scope(0).peaks[1] < exact.scope(0).peaks[1]
+
+
+@pytest.mark.parametrize("name", ["sections", "options"])
+def test_blocks_that_are_no_packets_are_read_so_many_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(formats, "MOST_ENTRIES", 100)
+    path = tmp_path / "blocks.pcapng"
+    made = {"sections": hostile.sections, "options": hostile.options}[name]
+    path.write_bytes(made(97) + hostile.sections(1))
+    assert not analysis.read_capture(path).source["damaged"]
+    path.write_bytes(made(101) + hostile.sections(1))
+    source = analysis.read_capture(path).source
+    assert source["damaged"]
+    assert "more than 100 blocks" in source["notes"][0]
+
+
+def _larger_sizes(table: PacketTable, parts: int) -> tuple[rates.RateAccumulator, list[int], list[int]]:
+    member = np.zeros(0, np.bool_)
+    accumulator = rates.RateAccumulator()
+    for rows in np.array_split(np.arange(len(table)), parts):
+        columns = {name: getattr(table, name)[rows] for name in table.columns()}
+        accumulator.update(PacketTable(**columns), member)
+    sizes, counts = accumulator.scope(0).size_histogram()
+    return accumulator, sizes.tolist(), counts.tolist()
+
+
+def test_sizes_beyond_64_kib_are_grouped_where_there_are_too_many_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "lengths.pcap"
+    few, many = rates.MOST_LARGER, 100_000
+    path.write_bytes(hostile.lengths(few))
+    exact, sizes, counts = _larger_sizes(analysis.read_capture(path), 3)
+    assert (sizes, counts) == (list(range(70_000, 70_000 + 3 * few, 3)), few * [1])
+    assert not exact.sizes_are_grouped
+
+    path.write_bytes(hostile.lengths(many))
+    table = analysis.read_capture(path)
+    grouped, sizes, counts = _larger_sizes(table, 1)
+    assert grouped.sizes_are_grouped
+    assert len(sizes) < rates.MOST_LARGER
+    assert sum(counts) == many
+    np.testing.assert_allclose(np.repeat(sizes, counts), np.sort(table.orig_len), rtol=0.0005)
+    assert _larger_sizes(table, 7)[1:] == (sizes, counts)
