@@ -218,7 +218,7 @@ def usual_content(frame: int, end: int, link: int, wire: int) -> int:
     length, header = u16(ip + 2, end), (u8(ip + 32, end) >> 4) * 4
     if u8(ip + 9, end) != 6 or u16(ip + 6, end) & 0x1FFF or header < 20 or length < 20 + header or length > wire - 14:
         return 0
-    return length - 20
+    return int(length - 20)
 
 
 @jit

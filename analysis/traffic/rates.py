@@ -309,7 +309,7 @@ class ScopeRates:
 def _grouped(sizes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     """The middle of the group of each size: sizes of which the first bits are equal."""
     width = np.uint32(1) << (np.frexp(sizes.astype(np.float64))[1] - _GROUP_BITS).astype(np.uint32)
-    return sizes // width * width + width // np.uint32(2)
+    return np.asarray(sizes // width * width + width // np.uint32(2), np.uint32)
 
 
 def histogram_quantile(values: Int64, counts: Int64, share: float) -> float:

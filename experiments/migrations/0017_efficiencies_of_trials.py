@@ -66,7 +66,7 @@ DELETE FROM experiments_summary WHERE metric IN ('mpi_serialisation_efficiency',
 
 
 class Migration(migrations.Migration):
-    dependencies = [("experiments", "0015_replays")]
+    dependencies = [("experiments", "0016_idempotency_keys")]
 
     operations = [
         migrations.RunSQL(SPLIT + BEFORE_SUMMARIES + OF_OLD_TRIALS, SUMMARISE + REMOVAL),
