@@ -182,6 +182,13 @@ def celery_worker(
         worker.kill()
 
 
+@pytest.fixture
+def nobody_hears(empty_redis: Redis, shared_celery_worker: list[CeleryWorker]) -> None:
+    """What is sent waits: no worker of an earlier test takes it."""
+    for worker in shared_celery_worker:
+        worker.kill()
+
+
 def remove_dead_sessions() -> None:
     """What sessions that were killed left behind; their servers died with them."""
     for directory in SESSIONS.glob("[0-9]*"):
