@@ -21,6 +21,7 @@ TABLE: Final = {
     "PUT api/v1/experiments/<slug>/": "shnniiis",
     "POST api/v1/experiments/<slug>/cancel/": "shnniiis",
     "GET api/v1/experiments/<slug>/diagnosis/": "shiiiiis",
+    "GET api/v1/experiments/<slug>/efficiencies/": "shiiiiis",
     "GET api/v1/experiments/<slug>/findings/": "shiiiiis",
     "POST api/v1/experiments/<slug>/go-on/": "shnniiis",
     "POST api/v1/experiments/<slug>/move/": "shnniiis",
