@@ -26,13 +26,18 @@ MOST_CALLS: Final = 1 << 21
 CALL: Final = np.dtype(
     [
         ("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8"),
-        ("no_core_before_ns", "<i8"), ("no_core_within_ns", "<i8"),
+        ("comm", "<i8"), ("source", "<i4"), ("no_core_before_ns", "<i8"), ("no_core_within_ns", "<i8"),
     ]
 )  # fmt: skip
 _OF_FORMAT_1: Final = 6
 """Columns that a file has which does not tell theirs; what a file does not have is not known (-1)."""
 _LINE_LIMIT_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = _LINE_LIMIT_BYTES + MOST_CALLS * CALL.itemsize
+
+
+ANYONE: Final = -1
+NO_ONE: Final = -2
+_SIZE_BITS: Final = 24
 
 
 class NotATrace(ValueError):
@@ -44,7 +49,9 @@ class Calls:
     """Calls by rank, and by their starts within a rank.
 
     ``rows`` (N,) of dtype CALL: ``function`` indexes FUNCTIONS, ``peer`` is a world rank or -1, times are nanoseconds since the epoch,
-    the clock of captures. ``no_core_before_ns``, ``no_core_within_ns``: how long the thread was runnable without a processor since its
+    the clock of captures. ``comm``: the communicator, a number that is the same in all of its members (``members_of`` tells how many), 0
+    where it is not told. ``source``: world rank of whom a receive took its message, ANYONE where it is not known, NO_ONE of MPI_PROC_NULL.
+    ``no_core_before_ns``, ``no_core_within_ns``: how long the thread was runnable without a processor since its
     call before, and within this one; -1 where that is not known. ``left_out``: calls of each rank before the first one that is kept.
     """
 
@@ -73,10 +80,16 @@ def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls |
         rows["bytes"] = events["bytes"].astype(np.int64)
         for name in ("began", "ended"):
             rows[f"{name}_ns"] = events[name].astype(np.int64) + profile.real_offset_ns
+        rows["comm"], rows["source"] = events["comm"].astype(np.int64), events["source"].astype(np.int64)
         for name in ("no_core_before", "no_core_within"):
             rows[f"{name}_ns"] = events[name].astype(np.int64)
         pieces.append(rows[np.argsort(rows["began_ns"], kind="stable")])
     return Calls(np.concatenate(pieces), left_out) if pieces else None
+
+
+def members_of(comm: int) -> int:
+    """Return how many ranks a communicator has, by its number; 0 where it joins two groups, or is not known."""
+    return max(0, comm) & ((1 << _SIZE_BITS) - 1)
 
 
 def to_bytes(calls: Calls) -> bytes:

@@ -1,7 +1,7 @@
 """Why ranks waited in collectives: from when each of them came. Pure.
 
 A collective in which everybody needs everybody ends for nobody before the last rank has come. Which calls are one collective follows
-from their order, where all ranks call the same ones one after another; ranks that met in parts are found by contradiction.
+from their order in each communicator, whose members call the same ones one after another; where they did not, a contradiction shows it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.mpi.calls import Calls
+from analysis.mpi.calls import Calls, members_of
 from analysis.mpi.cores import Cores, at_its_end, on_one_host
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import Int64
@@ -39,7 +39,7 @@ BETWEEN: Final = "a rank came after the root, and may or may not have passed the
 
 @dataclass(frozen=True, slots=True)
 class _Meetings:
-    """Collectives of all ranks, in order: ``function`` (n,), the others (n, ranks)."""
+    """Collectives of all members of a communicator, in order: ``function`` (n,), the others (n, ranks)."""
 
     ranks: tuple[int, ...]
     function: Int64
@@ -52,21 +52,34 @@ class _Meetings:
 
 def explain_collectives(sums: Sums, calls: Calls, cores: Cores, hosts: Mapping[int, str], long_ns: int) -> None:
     """Add every collective in which a rank spent at least ``long_ns``: what it waited for the rank that came last, and the transfer."""
-    by_rank = {rank: _collectives(calls.of(rank)) for rank in np.unique(calls.rows["rank"]).tolist()}
-    if len(by_rank) < 2:
-        return
-    together = on_one_host(hosts, by_rank)
-    meetings = _meetings(by_rank, any_left_out=any(calls.left_out.values()), together=together)
+    rows = calls.rows[np.isin(calls.rows["function"], _ALL)]
+    rows = rows[np.argsort(rows["comm"], kind="stable")]
+    _, first = np.unique(rows["comm"], return_index=True)
+    for inside in np.split(rows, first[1:]):
+        if len(inside) and members_of(int(inside["comm"][0])) != 1:
+            _explain_communicator(sums, inside, calls.left_out, cores, hosts, long_ns)
+
+
+def _explain_communicator(
+    sums: Sums,
+    rows: npt.NDArray[np.void],
+    left_out: Mapping[int, int],
+    cores: Cores,
+    hosts: Mapping[int, str],
+    long_ns: int,
+) -> None:
+    """Add the collectives of one communicator, in which only its members wait for each other. ``rows``: by rank and start."""
+    by_rank = {rank: rows[rows["rank"] == rank] for rank in np.unique(rows["rank"]).tolist()}
+    meetings = None
+    if len(by_rank) == members_of(int(rows["comm"][0])):
+        together, any_left_out = on_one_host(hosts, by_rank), any(left_out.get(rank) for rank in by_rank)
+        meetings = _meetings(by_rank, any_left_out=any_left_out, together=together)
     for place, (rank, own) in enumerate(by_rank.items()):
         known = len(meetings.function) if meetings else 0
         older = own[: len(own) - known]
         sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
             _explain(sums, meetings, cores, place, long_ns)
-
-
-def _collectives(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    return rows[np.isin(rows["function"], _ALL)]
 
 
 def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, together: bool) -> _Meetings | None:

@@ -4,7 +4,7 @@ Each row: name, number of arguments in C, and how many bytes this rank hands ove
 ``message COUNT TYPE PEER COMM`` is a message to a rank, ``persistent ... REQUEST`` one that Start sends; ``block COUNT TYPE``
 are the bytes of a collective, a file or a window; ``each COUNT TYPE COMM`` as many for every rank, ``vector COUNTS TYPE COMM``
 and ``types COUNTS TYPES COMM`` a list of them; ``root-`` before a word: by the root alone, whose place comes last. ``from PEER COMM``
-names whom a receive waits for. After ``else`` stand the places that count where the data are in the receive buffer (MPI_IN_PLACE).
+names whom a receive waits for, ``makes COMM`` where a communicator's handle is written to. After ``else`` stand the places that count where the data are in the receive buffer (MPI_IN_PLACE).
 """
 
 # ruff: noqa: E501 - one line per family reads as the table it is
@@ -90,11 +90,13 @@ _COLLECTIVE: Final = _with_requests([
     *_family("collective", 9, "", "Neighbor_alltoallv Neighbor_alltoallw"),
 ])
 _COMMUNICATORS: Final = [
-    *_family("synchronisation", 2, "", "Comm_dup"),
-    *_family("synchronisation", 3, "", "Comm_create Comm_idup Comm_dup_with_info Intercomm_merge"),
-    *_family("synchronisation", 4, "", "Comm_split Comm_create_group"),
-    *_family("synchronisation", 5, "", "Comm_split_type"),
-    *_family("synchronisation", 6, "", "Intercomm_create"),
+    *_family("synchronisation", 2, "makes 1", "Comm_dup"),
+    *_family("synchronisation", 3, "makes 2", "Comm_create"),
+    *_family("synchronisation", 3, "", "Comm_idup"),
+    *_family("synchronisation", 3, "makes 2", "Comm_dup_with_info Intercomm_merge"),
+    *_family("synchronisation", 4, "makes 3", "Comm_split Comm_create_group"),
+    *_family("synchronisation", 5, "makes 4", "Comm_split_type"),
+    *_family("synchronisation", 6, "makes 5", "Intercomm_create"),
     *_family("synchronisation", 1, "release 0", "Comm_free Comm_disconnect"),
 ]
 _ONE_SIDED: Final = [

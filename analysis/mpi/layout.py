@@ -33,8 +33,9 @@ PAGE: Final = (
 LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("clock", 4), ("bins", 2 * BINS))
 ROW: Final = ("calls", "ticks", "bytes", "longest")
 PEER: Final = ("messages", "bytes")
-EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "no_core_before", "no_core_within")
-"""The last two: nanoseconds in which the thread was runnable without a processor, since its call before and within this one."""
+EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source", "no_core_before", "no_core_within")
+"""``source``: whom a receive or an exchange took its message of. The last two: nanoseconds in
+which the thread was runnable without a processor, since its call before and within this one."""
 NOT_KNOWN: Final = 2**64 - 1
 """Of these, where the kernel does not tell, or another thread called than the one that began MPI."""
 
@@ -68,7 +69,8 @@ def as_c() -> str:
             *(f"#define {name} {value}" for name, value in constants.items()),
             f"struct row {{ u64 {', '.join(ROW)}; }};",
             f"struct peer {{ u64 {', '.join(PEER)}; }};",
-            "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm, no_core_before, no_core_within; };",
+            "struct event { u64 began, ended, function; int64_t peer; u64 bytes, comm; int64_t source;",
+            "               u64 no_core_before, no_core_within; };",
             "struct slot { struct row rows[FUNCTIONS]; u64 sizes[2][SIZES], unplaced; };",
             f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2]; struct {{ u64 tick, ns; }} clock[2]; u64 bins[2][BINS]; }};",
             "",

@@ -25,24 +25,17 @@ from analysis.mpi.calls import Calls
 from analysis.mpi.collectives import explain_collectives
 from analysis.mpi.cores import Cores, at_its_end, on_one_host
 from analysis.mpi.functions import FUNCTIONS
-from analysis.mpi.order import NEVER, Sent
+from analysis.mpi.order import EXCHANGES, NEVER, TAKES, Sent
 from analysis.mpi.pairs import Pair
 from analysis.mpi.streams import Int64, Wire
 from analysis.mpi.unread import explain_unread
 from analysis.mpi.wait_sums import LONG_WAIT_NS, NOBODY, Sums, Waits, of_causes
 
-_RECEIVES: Final = ("Recv", "Probe")
-"""Their peer is the sender."""
+_RECEIVES: Final = ("Recv", "Probe", "Mprobe")
+"""They wait for their sender alone."""
 _WAITS: Final = (
     *_RECEIVES,
-    "Mprobe",
-    "Mrecv",
-    "Sendrecv",
-    "Sendrecv_replace",
-    "Wait",
-    "Waitall",
-    "Waitany",
-    "Waitsome",
+    *("Mrecv", "Sendrecv", "Sendrecv_replace", "Wait", "Waitall", "Waitany", "Waitsome"),
 )
 _NUMBERS: Final = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
@@ -131,8 +124,10 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
         came_ns = np.where(within, times[order][last], NEVER)
     unseen, sent_ns = sent.last_within(waits)
     senders = np.where(sent_ns > came_ns, unseen, senders)
-    named = np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES]) & (waits["peer"] >= 0)
-    return np.where(named, waits["peer"], senders).astype(np.int64)
+    told = waits["source"] >= 0
+    named = told & np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
+    alone = told & np.isin(waits["function"], EXCHANGES) & (senders < 0)
+    return np.where(named | alone, waits["source"], senders).astype(np.int64)
 
 
 def _explain_by_order(
@@ -140,9 +135,10 @@ def _explain_by_order(
 ) -> None:
     """Add waits for a rank of which no packet is known: late until it sent. The rest, on one host, is the way through memory."""
     one_host = on_one_host(known.hosts, ranks)
-    _, within_ns = sent.last_within(waits)
-    named = np.isin(waits["function"], [_NUMBERS[name] for name in _RECEIVES])
-    sent_ns = np.where(named, sent.named(waits, ranks[0]), within_ns)
+    last, within_ns = sent.last_within(waits)
+    taken_ns = sent.taken(waits, ranks[0])
+    takes = np.isin(waits["function"], [n for n in (*TAKES, _NUMBERS["Probe"]) if n not in EXCHANGES])
+    sent_ns = np.where(takes | (taken_ns > NEVER) | (last != ranks[0]), taken_ns, within_ns)
     is_known = sent_ns > NEVER
     sums.unexplained(*ranks, waits[~is_known], OUT_OF_ORDER if one_host else NO_STREAM)
     waits, sent_ns = waits[is_known], sent_ns[is_known]

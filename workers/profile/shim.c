@@ -41,7 +41,7 @@ static struct slot *slots;
 static struct event *ring;
 static char path[4096];
 static int traced, open_mpi;
-static word world;
+static word world, no_comm;
 static u64 last, piece, unread[2], first_tick, first_ns, bin_began;
 static u64 read_tick, read_ns, read_cpu;
 static u64 core_piece, read_delay = NOT_KNOWN, without_core[2]; /* before the call that is counted, and within it */
@@ -260,7 +260,7 @@ static inline void leave(struct call *call) {
         struct event *event = &ring[__atomic_fetch_add(&page->events, 1, __ATOMIC_RELAXED) % page->ring];
         int told = is_main && read_delay != NOT_KNOWN;
         *event = (struct event){
-            .began = call->began, .ended = now, .function = call->function, .peer = -1,
+            .began = call->began, .ended = now, .function = call->function, .peer = -1, .source = -1,
             .no_core_before = told ? without_core[0] : NOT_KNOWN, .no_core_within = told ? without_core[1] : NOT_KNOWN};
         if (is_main) without_core[0] = without_core[1] = 0;
     }
@@ -317,23 +317,59 @@ static int in_place(int language, word buffer) {
     return fortran && (void *)buffer == fortran;
 }
 
-/* World ranks of a communicator's members, of the last ones used. */
+/* World ranks of a communicator's members, of the last ones used, and what all of them call it: a number made of these ranks, and of how
+   many communicators of the same ranks had been made before, which is in all of them the same; the lowest bits tell how many they are. */
 
 #define KEPT 64
+#define NUMBERED 1024
+#define SIZE_BITS 24
 static struct {
     word comm;
     int size, *world;
+    u64 identity;
 } kept[KEPT];
+static struct {
+    word comm; /* 0: empty; -1: was freed */
+    u64 number;
+} numbered[NUMBERED];
+static struct {
+    u64 members, made;
+} alike[NUMBERED];
+static u64 world_identity, frees;
 static int busy;
 
 static void lock(void) { while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)); }
 static void unlock(void) { __atomic_clear(&busy, __ATOMIC_RELEASE); }
 
-static int translate(word comm, int **members) {
+static u64 mixed(u64 sum, u64 next) {
+    sum = (sum ^ next) * 0x9E3779B97F4A7C15ull;
+    return sum ^ sum >> 29;
+}
+
+static u64 hash_of(const int *ranks, int size) {
+    u64 sum = size;
+    for (int i = 0; i < size; i++) sum = mixed(sum, (u64)ranks[i] + 1);
+    return sum;
+}
+
+/* Of a group with a bridge to another one both sides say the same, and no number of members. */
+static u64 identity_of(u64 members, u64 number, int size) {
+    return mixed(members, number) >> 1 >> SIZE_BITS << SIZE_BITS | (size < 1 << SIZE_BITS ? size : 0);
+}
+
+static int place_for(u64 key) { return key * 0x9E3779B97F4A7C15ull >> 54; }
+
+static u64 number_of(word comm) {
+    for (int i = 0, place = place_for(comm); i < NUMBERED && numbered[place].comm; i++, place = (place + 1) % NUMBERED)
+        if (numbered[place].comm == comm) return numbered[place].number;
+    return 0;
+}
+
+static int ranks_of(const char *which, word comm, int **ranks) {
     word group = 0, all = 0;
-    int inter = comm_number(REAL("PMPI_Comm_test_inter"), comm), size = 0, *own, *there;
-    anything members_of = inter ? REAL("PMPI_Comm_remote_group") : REAL("PMPI_Comm_group"), size_of_group = REAL("PMPI_Group_size");
-    anything between = REAL("PMPI_Group_translate_ranks"), drop = REAL("PMPI_Group_free");
+    int size = 0, *own, *there;
+    anything members_of = find(which), size_of_group = REAL("PMPI_Group_size"), between = REAL("PMPI_Group_translate_ranks");
+    anything drop = REAL("PMPI_Group_free");
     if (!members_of || !size_of_group || !between || !drop) return 0;
     ((int (*)(word, word *))members_of)(comm, &group);
     ((int (*)(word, word *))REAL("PMPI_Comm_group"))(world, &all);
@@ -346,39 +382,104 @@ static int translate(word comm, int **members) {
     ((int (*)(word *))drop)(&group);
     ((int (*)(word *))drop)(&all);
     free(own);
-    *members = there;
+    *ranks = there;
     return there ? size : 0;
+}
+
+/* Under the lock. Of a communicator with two groups the other one's ranks are those that messages go to. */
+static int keep(word comm) {
+    int place = (u64)(comm * 0x9E3779B97F4A7C15ull) >> 58;
+    if (kept[place].comm == comm) return place;
+    free(kept[place].world);
+    kept[place].world = NULL;
+    int two = comm_number(REAL("PMPI_Comm_test_inter"), comm);
+    int size = kept[place].size = ranks_of(two ? "PMPI_Comm_remote_group" : "PMPI_Comm_group", comm, &kept[place].world);
+    u64 members = hash_of(kept[place].world, size);
+    if (two) {
+        int *own = NULL, mine = ranks_of("PMPI_Comm_group", comm, &own);
+        members += hash_of(own, mine);
+        free(own);
+    }
+    kept[place].identity = identity_of(members, number_of(comm), two ? 0 : size);
+    kept[place].comm = comm;
+    return place;
 }
 
 static int world_rank(word comm, int rank) {
     if (comm == world || rank < 0) return rank;
-    int place = (u64)(comm * 0x9E3779B97F4A7C15ull) >> 58, answer = -1;
     lock();
-    if (kept[place].comm != comm) {
-        free(kept[place].world);
-        kept[place].world = NULL;
-        kept[place].size = translate(comm, &kept[place].world);
-        kept[place].comm = comm;
-    }
-    if (rank < kept[place].size) answer = kept[place].world[rank];
+    int place = keep(comm), answer = rank < kept[place].size ? kept[place].world[rank] : -1;
     unlock();
     return answer;
 }
 
-static void release_all(void) {
+static u64 identity(word comm) {
+    if (comm == world) return world_identity;
+    lock();
+    u64 answer = kept[keep(comm)].identity;
+    unlock();
+    return answer;
+}
+
+static void identify_world(int size) {
+    int *ranks = malloc(size * sizeof *ranks);
+    for (int i = 0; ranks && i < size; i++) ranks[i] = i;
+    world_identity = ranks ? identity_of(hash_of(ranks, size), 0, size) : 0;
+    free(ranks);
+}
+
+static word comm_at(int language, word at) {
+    return language == C ? (open_mpi ? *(word *)at : (word) * (int *)at) : comm_of(language, at);
+}
+
+/* A communicator has been made: it is one more of its members. */
+static void made(struct call *call, int language, word at) {
+    (void)call;
+    if (!traced || !no_comm) return;
+    word comm = comm_at(language, at);
+    if (comm == no_comm) return; /* this rank is in none of the parts */
+    lock();
+    int entry = keep(comm), place;
+    u64 members = hash_of(kept[entry].world, kept[entry].size), number = 1;
+    kept[entry].comm = 0;
+    for (int i = (place = place_for(members), 0); i < NUMBERED; i++, place = (place + 1) % NUMBERED)
+        if (!alike[place].made || alike[place].members == members) {
+            alike[place].members = members;
+            number = ++alike[place].made;
+            break;
+        }
+    for (int i = (place = place_for(comm), 0); i < NUMBERED; i++, place = (place + 1) % NUMBERED)
+        if (!numbered[place].comm || numbered[place].comm == -1) {
+            numbered[place].comm = comm, numbered[place].number = number;
+            break;
+        }
+    unlock();
+}
+
+/* Its handle may be given to another one. */
+static void release(int language, word at) {
+    word comm = traced ? comm_at(language, at) : 0;
     lock();
     for (int i = 0; i < KEPT; i++) kept[i].comm = 0;
+    for (int i = 0, place = place_for(comm); traced && i < NUMBERED && numbered[place].comm; i++, place = (place + 1) % NUMBERED)
+        if (numbered[place].comm == comm) numbered[place].comm = -1;
+    frees++;
     unlock();
 }
 
 static inline int bin_of(u64 bytes) { return bytes ? 64 - __builtin_clzll(bytes) : 0; }
 
+/* The row of a call in the trace; NULL where another thread's came after it. */
+static struct event *row_of(struct call *call) {
+    struct event *event = &ring[(__atomic_load_n(&page->events, __ATOMIC_RELAXED) - 1) % page->ring];
+    return event->began == call->began && event->function == (u64)call->function ? event : NULL;
+}
+
 static void tell(struct call *call, int peer, u64 bytes, word comm) {
-    if (!traced) return;
-    u64 number = __atomic_load_n(&page->events, __ATOMIC_RELAXED);
-    struct event *event = &ring[(number - 1) % page->ring];
-    if (event->began != call->began || event->function != (u64)call->function) return; /* another thread's came after it */
-    event->peer = peer, event->bytes = bytes, event->comm = comm;
+    struct event *event = traced ? row_of(call) : NULL;
+    if (!event) return;
+    event->peer = peer, event->bytes = bytes;
+    if (comm) event->comm = identity(comm);
 }
 
 static void carried(struct call *call, u64 bytes, int kind) {
@@ -405,10 +506,50 @@ static void message(struct call *call, int language, word count, word type, word
     sent(call, number(language, count) * type_bytes(type_of(language, type)), world_rank(comm, rank), comm);
 }
 
+/* Whom a receive waits for: a world rank, or */
+enum { ANYONE = -1, NO_ONE = -2 };
+
+static int sender_of(word comm, int rank) {
+    if (rank >= 0) return world_rank(comm, rank);
+    return rank == (open_mpi ? -1 : -2) ? ANYONE : NO_ONE;
+}
+
 static void received(struct call *call, int language, word from, word comm) {
     if (!traced) return;
     comm = comm_of(language, comm);
-    tell(call, world_rank(comm, number(language, from)), 0, comm);
+    int source = sender_of(comm, number(language, from));
+    tell(call, source, 0, comm);
+    struct event *event = row_of(call);
+    if (event) event->source = source;
+}
+
+/* A status tells whom a receive of anyone took, and is needed also where the program wants none. */
+
+#define STATUS_BYTES (open_mpi ? 24 : 20)
+typedef struct { word words[4]; } status_room;
+
+static int is_ignored(word status) { return status == (open_mpi ? 0 : 1); }
+static int source_in(word status) { return *(int *)(status + (open_mpi ? 0 : 8)); }
+
+static inline word status_for(word status, word from, status_room *room) {
+    return traced && (int)from < 0 && is_ignored(status) ? (word)room : status;
+}
+
+/* `status`: 0 where it is not known. */
+static void took(struct call *call, int language, word from, word comm, word status) {
+    struct event *event = traced ? row_of(call) : NULL;
+    if (!event) return;
+    comm = comm_of(language, comm);
+    int source = sender_of(comm, number(language, from));
+    if (source == ANYONE && status && !is_ignored(status)) source = sender_of(comm, source_in(status));
+    event->source = source;
+    event->comm = identity(comm);
+}
+
+/* In which communicator a collective was. */
+static void met(struct call *call, int language, word comm) {
+    struct event *event = traced ? row_of(call) : NULL;
+    if (event) event->comm = identity(comm_of(language, comm));
 }
 
 static void all_of(struct call *call, u64 bytes, word comm) {
@@ -503,6 +644,80 @@ static void forget(word key) {
     unlock();
 }
 
+/* Receives of anyone that are under way: whom they took is known when they are waited for. Only in C: the places are those of its
+   statuses. What ends otherwise, by a test or as one of some, stays unknown. */
+
+static struct {
+    word request, comm;
+    u64 number, began, frees;
+} awaited[PROMISED];
+static int awaited_count;
+
+static void awaiting(struct call *call, word from, word comm, word request) {
+    struct event *event = traced && (int)from < 0 && sender_of(world, (int)from) == ANYONE ? row_of(call) : NULL;
+    if (!event) return;
+    word key = request_at(C, request);
+    u64 number = __atomic_load_n(&page->events, __ATOMIC_RELAXED) - 1;
+    lock();
+    for (int i = 0; i < PROMISED; i++)
+        if (!awaited[i].request || awaited[i].request == key) {
+            awaited_count += !awaited[i].request;
+            awaited[i].request = key, awaited[i].comm = comm_of(C, comm);
+            awaited[i].number = number, awaited[i].began = call->began, awaited[i].frees = frees;
+            break;
+        }
+    unlock();
+}
+
+static int awaited_at(word key) {
+    for (int i = 0; key && i < PROMISED && awaited_count; i++)
+        if (awaited[i].request == key) return i;
+    return -1;
+}
+
+static void settle(int place, word status) {
+    word comm = awaited[place].comm;
+    struct event *event = &ring[awaited[place].number % page->ring];
+    int there = page->events - awaited[place].number < page->ring && event->began == awaited[place].began;
+    if (there && awaited[place].frees == frees && status) event->source = sender_of(comm, source_in(status));
+    lock();
+    awaited_count -= awaited[place].request != 0;
+    awaited[place].request = 0;
+    unlock();
+}
+
+static void give_up(void) {
+    if (LIKELY(!awaited_count)) return;
+    lock();
+    for (int i = 0; i < PROMISED; i++) awaited[i].request = 0;
+    awaited_count = 0;
+    unlock();
+}
+
+/* Of a wait for many: where each stands among those that are awaited, and room for statuses that the program does not want. */
+struct gathered {
+    int count, *places;
+    char *own;
+};
+
+static void gather(struct gathered *all, word count, word requests, word *statuses) {
+    *all = (struct gathered){0};
+    if (LIKELY(!awaited_count) || (int)count <= 0) return;
+    all->count = (int)count;
+    all->places = malloc(all->count * sizeof *all->places);
+    for (int i = 0; all->places && i < all->count; i++)
+        all->places[i] = awaited_at(request_at(C, requests + i * (open_mpi ? sizeof(word) : sizeof(int))));
+    if (all->places && is_ignored(*statuses) && (all->own = malloc(all->count * STATUS_BYTES))) *statuses = (word)all->own;
+}
+
+static void settle_all(struct gathered *all, word statuses, int known) {
+    known &= !is_ignored(statuses);
+    for (int i = 0; all->places && i < all->count; i++)
+        if (all->places[i] >= 0) settle(all->places[i], known ? statuses + i * STATUS_BYTES : 0);
+    free(all->places);
+    free(all->own);
+}
+
 /* MPICH before 4.2 over UCX's TCP waits for ever in its end where a rank comes later than its peers (pmodels/mpich#6596): they read
    from their launcher until all have come, and answer nobody meanwhile. This reading answers. */
 
@@ -586,6 +801,8 @@ static void begin(u64 called) {
     world = known ? (word)known : (word)find("ompi_mpi_comm_world");
     open_mpi = world != 0;
     if (!open_mpi) world = 0x44000000;
+    known = open_mpi ? dlsym(RTLD_DEFAULT, "ompi_mpi_comm_null") : NULL;
+    no_comm = open_mpi ? (known ? (word)known : (word)find("ompi_mpi_comm_null")) : 0x04000000;
     int rank = rank_in(world), size = size_of(world), peers = size < MOST_PEERS ? size : MOST_PEERS;
     size_t at_peers = sizeof(struct page) + 2 * sizeof(struct slot), at_ring = at_peers + 2 * peers * sizeof(struct peer);
     size_t whole = at_ring + (traced ? RING : 0) * sizeof(struct event);
@@ -608,6 +825,7 @@ static void begin(u64 called) {
     made->clock[1].tick = read_tick, made->clock[1].ns = read_ns;
     piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
     piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
+    if (traced) identify_world(size);
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
     made->began = made->last = last = bin_began = ticks();
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);

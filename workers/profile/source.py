@@ -12,6 +12,24 @@ from analysis.mpi.functions import FUNCTIONS, LIFE, Function
 SHIM: Final = Path(__file__).resolve().parent / "shim.c"
 FORTRAN: Final = ("_", "_f08_")
 """mpif.h and the module mpi; the module mpi_f08. A handle of the last is a type that holds one integer."""
+_TAKES: Final = {
+    "Recv": (3, 5, 6),
+    "Probe": (0, 2, 3),
+    "Mprobe": (0, 2, 4),
+    "Sendrecv": (8, 10, 11),
+    "Sendrecv_replace": (5, 7, 8),
+}
+"""Where the source, the communicator and the status of what a call received stand."""
+_OF_STATUSES: Final = {
+    "Wait": (
+        "status_room room; int place = awaited_at(request_at(C, a0)); if (place >= 0 && is_ignored(a1)) a1 = (word)&room; ",
+        "if (place >= 0) settle(place, answer ? 0 : a1); ",
+    ),
+    "Waitall": ("struct gathered all; gather(&all, a0, a1, &a2); ", "settle_all(&all, a2, !answer); "),
+}
+"""What is done around the calls that end receives, and tell whom they took."""
+_GIVE_UP: Final = ("Waitany", "Waitsome", "Test", "Testany", "Testall", "Testsome", "Request_free", "Cancel")
+"""They end requests of which is not looked up which."""
 _DATA_PLACE: Final = 0
 """The send buffer, which says MPI_IN_PLACE, comes first in every collective."""
 
@@ -34,9 +52,9 @@ def _c_wrapper(number: int, function: Function) -> str:
     count = function.arguments
     return (
         f"int MPI_{function.name}({_declared(count)}) {{ struct call call; anything real = REAL(\"PMPI_{function.name}\"); "
-        f"if (UNLIKELY(!real)) return MISSING; {_before(function, 'C')}enter(&call, {number}); "
+        f"if (UNLIKELY(!real)) return MISSING; {_before(function, 'C')}{_before_statuses(function)}enter(&call, {number}); "
         f"int answer = ((int (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted && !answer) {{ {_counted(function, 'C')} }} return answer; }}"
+        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_told(function, 'C')} }} {_after_statuses(function)}return answer; }}"
     )  # fmt: skip
 
 
@@ -49,7 +67,7 @@ def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
         f"if (UNLIKELY(!real)) real = (anything)dlsym(RTLD_NEXT, \"mpi_{name}{suffix}\"); if (UNLIKELY(!real)) return; "
         f"if (!open_mpi) {{ ((void (*)({_types(count)}))real)({_passed(count)}); return; }} {_before(function, 'F')}"
         f"enter(&call, {number}); ((void (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted) {{ {_counted(function, 'F')} }} }}"
+        f"if (call.counted) {{ {_counted(function, 'F')} {_told(function, 'F')} }} }}"
     )  # fmt: skip
 
 
@@ -69,7 +87,38 @@ def _before(function: Function, language: str) -> str:
     """What has to be known before the call, which clears it."""
     if function.bytes.startswith("forget"):
         return f"forget(request_at({language}, a0)); "
-    return "release_all(); " if function.bytes.startswith("release") else ""
+    return f"release({language}, a0); " if function.bytes.startswith("release") else ""
+
+
+def _before_statuses(function: Function) -> str:
+    """What makes sure that a status tells whom a receive of anyone took."""
+    if function.name in _GIVE_UP:
+        return "give_up(); "
+    if function.name in _TAKES:
+        source, _, status = _TAKES[function.name]
+        return f"status_room room; a{status} = status_for(a{status}, a{source}, &room); "
+    return _OF_STATUSES.get(function.name, ("", ""))[0]
+
+
+def _after_statuses(function: Function) -> str:
+    return _OF_STATUSES.get(function.name, ("", ""))[1]
+
+
+def _told(function: Function, language: str) -> str:
+    """What a trace says besides: whom a call received from, or in which communicator all met."""
+    if function.name in _TAKES:
+        source, comm, status = _TAKES[function.name]
+        return f"took(&call, {language}, a{source}, a{comm}, {f'a{status}' if language == 'C' else '0'});"
+    if function.name == "Irecv" and language == "C":
+        return "awaiting(&call, a3, a5, a6);"
+    if _is_collective(function):
+        behind = 1 if function.name[:1] != "I" else 2  # the last but a request
+        return f"met(&call, {language}, a{function.arguments - behind});"
+    return ""
+
+
+def _is_collective(function: Function) -> bool:
+    return function.kind == "collective" or function.name in ("Barrier", "Ibarrier")
 
 
 def _counted(function: Function, language: str) -> str:
@@ -78,6 +127,8 @@ def _counted(function: Function, language: str) -> str:
     word, *places = main.split() or [""]
     if word in ("", "forget", "release"):
         return ""
+    if word == "makes":
+        return f"made(&call, {language}, a{places[0]});"
     if word == "start":
         return f"start_keyed(&call, request_at({language}, a0));"
     condition = ""

@@ -18,6 +18,14 @@ GREETING_BYTES = 24
 NUMBERS = {function.name: number for number, function in enumerate(FUNCTIONS)}
 
 
+ALL = -5
+"""The communicator of all ranks, until it is known how many they are."""
+
+
+def comm_of(number, members):
+    return number << 24 | members
+
+
 class Scene:
     """Rank 0 and rank 1, which begin their streams with a handshake at 0 ms; further ranks only call.
 
@@ -36,10 +44,16 @@ class Scene:
         for side in (0, 1):
             self.data(0, side, GREETING_BYTES - HEADER_BYTES)
 
-    def call(self, rank, name, began, ended, peer=-1, size=0, no_core=(0, 0)):
-        """``no_core``: without a processor since the call before, and within this one."""
-        times = [EPOCH + int(began * MS), EPOCH + int(ended * MS), *(int(each * MS) for each in no_core)]
-        self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times), CALL))
+    def call(self, rank, name, began, ended, peer=-1, size=0, no_core=(0, 0), comm=None, source=None):
+        """``no_core``: without a processor since the call before, and within this one; ``comm``: see ``comm_of``, None is that of all
+        ranks; ``source``: whom a receive took its message of, the peer where it is not told."""
+        times = [EPOCH + int(began * MS), EPOCH + int(ended * MS)]
+        told = (
+            ALL if comm is None else comm,
+            peer if source is None else source,
+            *(int(each * MS) for each in no_core),
+        )
+        self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times, *told), CALL))
         self.left_out.setdefault(rank, 0)
         return self
 
@@ -77,6 +91,7 @@ class Scene:
     @property
     def calls(self):
         rows = np.array(self._calls, CALL)
+        rows["comm"][rows["comm"] == ALL] = comm_of(1, len(np.unique(rows["rank"])))
         return Calls(rows[np.lexsort((rows["began_ns"], rows["rank"]))], self.left_out)
 
     def table(self):

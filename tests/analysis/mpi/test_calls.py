@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from analysis.mpi.calls import CALL, NotATrace, calls_of, from_bytes, to_bytes
+from analysis.mpi.calls import CALL, NO_ONE, NotATrace, calls_of, from_bytes, members_of, to_bytes
 from analysis.mpi.layout import NOT_KNOWN, table_number
 from analysis.mpi.record import read
 from tests.analysis.mpi.pages import PLACES, page_of
@@ -18,7 +18,17 @@ OFFSET = 1_700_000_000 * NS
 def profile_of(rank, events, **words):
     """``events``: (name, peer, bytes, start, end), s from the start of the window, which is at 5 s of the host's clock."""
     trace = [
-        (5 * NS + int(start * NS), 5 * NS + int(end * NS), PLACES[name], peer % 2**64, carried, 0, 3, NOT_KNOWN)
+        (
+            5 * NS + int(start * NS),
+            5 * NS + int(end * NS),
+            PLACES[name],
+            peer % 2**64,
+            carried,
+            7 << 24 | 2,
+            -2 % 2**64,
+            3,
+            NOT_KNOWN,
+        )
         for name, peer, carried, start, end in events
     ]
     return read(page_of(rank, 2, window_s=1.0, trace=trace, real_offset_ns=OFFSET, **words))
@@ -39,6 +49,7 @@ def test_it_orders_calls_by_rank_on_the_clock_of_captures(profiles):
     assert first["began_ns"] == pytest.approx(OFFSET + 5.1 * NS, abs=1e3)
     assert calls.of(1)["peer"].tolist() == [0, -1, -1]
     assert (first["no_core_before_ns"], first["no_core_within_ns"]) == (3, -1)
+    assert (members_of(int(first["comm"])), first["source"]) == (2, NO_ONE)
     assert calls.left_out == {0: 0, 1: 0}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from analysis.mpi import collectives
 from analysis.mpi.wait_sums import CAUSES, EVERYBODY, NOBODY
-from tests.analysis.mpi.scenes import Scene
+from tests.analysis.mpi.scenes import Scene, comm_of
 
 
 def meeting(name, *spans, sizes=(0, 0, 0), scene=None):
@@ -90,3 +90,45 @@ def test_the_last_collectives_are_matched_where_traces_lost_their_first():
     found = by_pair(scene)
     assert found[1, 0] == {"late_sender": 50}
     assert found[NOBODY, 0] == {"unknown": 50}
+
+
+def test_only_the_members_of_a_communicator_wait_for_each_other():
+    scene, (even, odd) = Scene(greeted=False), (comm_of(1, 2), comm_of(2, 2))
+    scene.call(0, "Barrier", 0, 51, comm=even).call(2, "Barrier", 50, 51, comm=even)
+    scene.call(1, "Allreduce", 10, 91, comm=odd).call(3, "Allreduce", 90, 91, comm=odd)
+    found = by_pair(scene)
+    assert found[2, 0] == {"late_sender": 50}
+    assert found[3, 1] == {"late_sender": 80}
+    assert {pair for pair in found if pair[0] >= 0} == {(2, 0), (3, 1)}
+
+
+def test_collectives_of_several_communicators_are_told_apart():
+    scene, (one, other) = Scene(greeted=False), (comm_of(1, 2), comm_of(2, 2))
+    scene.call(0, "Ibarrier", 0, 0.1, comm=one).call(0, "Barrier", 1, 31, comm=one).call(
+        0, "Barrier", 32, 62, comm=other
+    )
+    scene.call(1, "Barrier", 30, 31, comm=one).call(1, "Barrier", 60, 62, comm=other)
+    assert by_pair(scene)[1, 0] == {"late_sender": 57}
+
+
+@pytest.mark.parametrize(
+    "comm", [0, comm_of(1, 0), comm_of(1, 3)], ids=["not told", "two groups", "a member is missing"]
+)
+def test_nothing_is_guessed_of_a_communicator_whose_members_are_not_known(comm):
+    scene = Scene(greeted=False).call(0, "Barrier", 0, 60, comm=comm).call(1, "Barrier", 50, 60, comm=comm)
+    assert scene.explained().unknown_s == {collectives.IN_PARTS: pytest.approx(0.07)}
+
+
+def test_a_rank_waits_for_nobody_in_a_communicator_of_its_own():
+    scene = Scene(greeted=False).call(0, "Barrier", 0, 60, comm=comm_of(1, 1)).call(1, "Send", 0, 1, peer=0)
+    assert scene.explained().pairs == ()
+
+
+def test_calls_that_one_communicator_lost_leave_the_others_whole():
+    scene, (one, other) = Scene(greeted=False), (comm_of(1, 2), comm_of(2, 2))
+    scene.call(0, "Barrier", 0, 60, comm=one)
+    scene.call(0, "Barrier", 70, 100, comm=other).call(1, "Barrier", 90, 100, comm=other)
+    scene.left_out[1] = 3
+    found = by_pair(scene)
+    assert found[NOBODY, 0] == {"unknown": 60}
+    assert found[1, 0] == {"late_sender": 20}

@@ -62,7 +62,7 @@ def test_the_last_rank_of_a_collective_may_have_had_none():
 def test_nothing_is_said_where_the_kernel_does_not_tell():
     scene = Scene().call(1, "Recv", 10, 111, peer=0, no_core=(0, 0))
     assert scene.explained().no_core_told
-    rows = np.array([(0, 5, 1, 8, EPOCH, EPOCH + MS, -1, -1)], CALL)
+    rows = np.array([(0, 5, 1, 8, EPOCH, EPOCH + MS, 0, -1, -1, -1)], CALL)
     cores = Cores(Calls(rows, {0: 0}))
     assert not cores.are_told
     assert cores.outside(0, np.array([EPOCH]), np.array([EPOCH + MS])).tolist() == [0]

@@ -18,7 +18,7 @@ void mpi_send_(const void *, int *, handle *, int *, int *, handle *, int *);
 
 int main(int count, char **words) {
     handle world = 0x44000000, integer = 0x4c000405, sum = 0x58000003, turned;
-    int rank, one = 1, zero = 0, tag = 7, error, values[20] = {0}, total[20], length = 20;
+    int rank, anyone = -2, zero = 0, tag = 7, error, values[20] = {0}, total[20], length = 20;
     static char version[8192]; /* MPI_MAX_LIBRARY_VERSION_STRING */
     void *ignored = (void *)1;
     MPI_Init(&count, &words);
@@ -30,7 +30,7 @@ int main(int count, char **words) {
         if (count > 1) mpi_send_(values, &length, &integer, &zero, &tag, &turned, &error);
         else MPI_Send(values, length, integer, zero, tag, turned);
     } else {
-        MPI_Recv(values, length, integer, one, tag, turned, ignored);
+        MPI_Recv(values, length, integer, anyone, tag, turned, ignored);
     }
     MPI_Allreduce((void *)-1, total, 20, integer, sum, world);
     return MPI_Finalize();
