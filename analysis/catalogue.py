@@ -102,7 +102,7 @@ _MPI: Final[list[Row]] = [
     ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program asked.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "What each rank handed over to collectives: counts x size of the type.", _INSIDE),
-    ("mpi_profile_cost_share", "Cost of counting", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "256 empty calls per rank"),
+    ("mpi_profile_cost_share", "Cost of counting", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
     ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and of sends what a closed window kept / windows of all ranks.", _CALLS),
     ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, or the last rank of a collective came, while that rank had a processor, of the time in long waits; the first of eight shares that add up to 1.", _CALLS),
     ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),

@@ -143,5 +143,9 @@ def _pairs(ranks: Sequence[RankProfile]) -> list[list[int]]:
 
 
 def _shares(rank: RankProfile) -> list[float]:
-    """The last bin ends with the window."""
-    return [round(min(1.0, float(seconds) / rank.bin_s), 4) for seconds in rank.bins]
+    """The last bin ends with the window: its share is of what the window has of it. Nobody knows it where a part was not counted."""
+    last_s = rank.window_s - (len(rank.bins) - 1) * rank.bin_s
+    lengths_s = [*[rank.bin_s] * (len(rank.bins) - 1), last_s if 0 < last_s < rank.bin_s else rank.bin_s]
+    return [
+        round(min(1.0, float(seconds) / length_s), 4) for seconds, length_s in zip(rank.bins, lengths_s, strict=False)
+    ]

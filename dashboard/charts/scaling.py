@@ -124,7 +124,7 @@ def efficiency(
     over: str = "Hosts",
     guide: tuple[float, str] = (0.5, "half is lost"),
 ) -> Figure:
-    """Efficiencies over hosts (or what `over` says) in per cent, with a guide and its words; published values as in `speed_up`."""
+    """Efficiencies over hosts (or what `over` says) in per cent, with a guide and its words (if any); published values as in `speed_up`."""
     shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
     if not shown:
         return _empty("Efficiency", "%")
@@ -135,6 +135,7 @@ def efficiency(
     xs = _sizes(shown, published if overlaid else ())
     top = max(100 * value for line in shown for trials in line.trials for value in trials)
     at, words = scale(guide[0]), guide[1]
+    said = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
     return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {
@@ -151,7 +152,7 @@ def efficiency(
                     "line": {"color": "--ink-3", "width": 1, "dash": "dash"},
                 }
             ],
-            "annotations": [{"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}],
+            "annotations": [said] if words else [],
         },
     }
 

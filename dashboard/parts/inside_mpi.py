@@ -70,7 +70,7 @@ def _chart(tree: Tree) -> Figure | None:
         known = [branch for branch in known if branch.name != efficiencies.COMMUNICATION]
     ranks = [row.ranks for row in tree.rows]
     lines = [Line(branch.label, ranks, branch.values) for branch in known]
-    return efficiency(lines[:MOST_SERIES], over="Ranks", guide=(ATTENTION, "below it: look closer"))
+    return efficiency(lines[:MOST_SERIES], over="Ranks", guide=(ATTENTION, ""))
 
 
 _STEPS: Final = ("", "deep-1", "deep-2", "deep-3")

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.catalogue import METRICS
-from analysis.mpi import profile
+from analysis.mpi import layout, profile
 from analysis.mpi.record import read
 from tests.analysis.mpi.pages import page_of
 
@@ -56,3 +56,10 @@ def test_its_tables_name_hosts_functions_and_pairs(ranks):
     assert kept["functions"][0]["max_rank"] == 1
     assert kept["pairs"] == [[1, 0, 4, 4000]]
     assert kept["sizes"]["point_to_point"][10] == 4
+
+
+def test_its_last_bin_ends_with_the_window():
+    bin_ns = 1 << layout.FIRST_SHIFT
+    bins = [bin_ns // 4, bin_ns // 2, bin_ns // 4, *[0] * (2 * layout.BINS - 3)]
+    rank = read(page_of(0, 1, window_s=2.5 * bin_ns / 1e9, calls=[("Recv", 1, bin_ns / 1e9, 0)], bins=bins))
+    assert profile.tables([rank], {0: "n1"}, "summary")["inside"][0]["shares"] == [0.25, 0.5, 0.5]

@@ -33,6 +33,7 @@ def test_it_loses_nothing(
     assert [profile.end for profile in profiles] == ends
     assert [profile.inside for profile in profiles] == inside
     assert all("Barrier" in {row.name for row in profile.rows} for profile in profiles)
+    assert all(0 < profile.call_cost_s < 1e-5 for profile in profiles), "a lost processor is no cost of counting"
     if inside[0]:
         assert 0.09 < profiles[0].mpi_s < profiles[0].window_s + 1e-9
 
