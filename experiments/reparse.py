@@ -133,7 +133,7 @@ def _store(trial: Trial, parsed: Parsed) -> bool:
     figures |= _workload(trial).outside_its_work(next(iter(elapsed_s), 0.0), figures)
     tables = storable(dict(parsed.tables))
     with transaction.atomic():
-        # Not its key: what ends a twin of it meanwhile adds measurements to it (migration 0016).
+        # Not its key: what ends a twin of it meanwhile adds measurements to it (migration 0017).
         locked = Trial.objects.select_for_update(no_key=True).get(pk=trial.pk)
         of_output = Q(metric__startswith=f"{slug}.") | Q(metric__startswith="start_end_")
         own = Measurement.objects.filter(of_output, trial=locked, scope=Measurement.Scope.ALL)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import pytest
 
+from analysis.mpi.functions import FUNCTIONS
 from workers.errors import ProfileUnavailable
 from workers.profile.library import library, library_path
 
@@ -25,3 +29,14 @@ def test_it_needs_no_newer_c_library_than_2_17() -> None:
     assert asked
     assert max(asked) <= (2, 17)
     assert library() == library_path()
+
+
+def names_of(kind: str) -> set[str]:
+    listed = subprocess.run(["nm", "-D", kind, library()], capture_output=True, text=True, timeout=30, check=True)
+    return {line.split()[-1] for line in listed.stdout.splitlines()}
+
+
+def test_it_asks_for_nothing_of_an_mpi_library_when_it_is_loaded() -> None:
+    """What it calls there it looks up by name, without a version: libraries of one interface need share no more than names and handles."""
+    assert not {name for name in names_of("--undefined-only") if re.match(r"P?MPI_|p?mpi_|ompi_|ucp_", name)}
+    assert {f"MPI_{function.name}" for function in FUNCTIONS} <= names_of("--defined-only")
