@@ -1,0 +1,58 @@
+"""Packets in a real browser: who must wait for others sees that, and then the packets, without doing anything."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from dashboard import seats
+from dashboard.pages.packets import LOOKS
+from experiments.library import load_defaults
+from experiments.models import Trial
+from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.frames import ethernet, ipv4, tcp
+from tests.dashboard.studies_measured import measured
+from tests.experiments import factories
+
+SPECIFICATION = {"name": "Captured", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
+WAITS = "This one waits its turn"
+
+
+@pytest.fixture
+def trial(person: User) -> Trial:
+    """A finished trial with a capture of one packet."""
+    trial = measured(load_defaults(), SPECIFICATION, lambda _: {"elapsed_s": 4.0}).trials.get()
+    content = pcapng([Frame.whole(1_700_000_000_000_000_000, ethernet(ipv4(tcp(seq=1))))])
+    factories.stored_file(trial, "packets.pcapng", content, kind="capture").save()
+    return trial
+
+
+def test_it_shows_packets_once_it_is_their_turn(
+    page: Page,
+    person: User,
+    trial: Trial,
+    empty_redis: object,
+    complaints: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(seats, "LONGEST_TURN_S", 600.0)
+    rows, detail = page.locator("#packet-rows"), page.locator("#packet-detail")
+    with ExitStack() as others:
+        for _ in range(LOOKS.of_one):
+            others.enter_context(LOOKS.turn(person))
+        page.goto(f"{trial.get_absolute_url()}#packets")
+        page.locator("#packet-query").scroll_into_view_if_needed()
+        expect(rows).to_contain_text(WAITS)
+    show = rows.get_by_role("button", name="Show packet 1")
+    expect(show).to_be_visible()
+    expect(rows).not_to_contain_text(WAITS)
+    with ExitStack() as others:
+        for _ in range(LOOKS.of_one):
+            others.enter_context(LOOKS.turn(person))
+        show.click()
+        expect(detail).to_contain_text(WAITS)
+    expect(detail).to_contain_text("Packet 1,")
+    assert complaints == []
