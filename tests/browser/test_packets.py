@@ -19,6 +19,8 @@ from tests.experiments import factories
 
 SPECIFICATION = {"name": "Captured", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
 WAITS = "This one waits its turn"
+PATIENT_MS = 60_000
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture
@@ -45,14 +47,14 @@ def test_it_shows_packets_once_it_is_their_turn(
             others.enter_context(LOOKS.turn(person))
         page.goto(f"{trial.get_absolute_url()}#packets")
         page.locator("#packet-query").scroll_into_view_if_needed()
-        expect(rows).to_contain_text(WAITS)
+        expect(rows).to_contain_text(WAITS, timeout=PATIENT_MS)
     show = rows.get_by_role("button", name="Show packet 1")
-    expect(show).to_be_visible()
+    expect(show).to_be_visible(timeout=PATIENT_MS)
     expect(rows).not_to_contain_text(WAITS)
     with ExitStack() as others:
         for _ in range(LOOKS.of_one):
             others.enter_context(LOOKS.turn(person))
         show.click()
-        expect(detail).to_contain_text(WAITS)
-    expect(detail).to_contain_text("Packet 1,")
+        expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
+    expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)
     assert complaints == []
