@@ -88,6 +88,15 @@ class ImbParameters(Parameters):
         description="Path of an IMB-MPI1 on the hosts; empty: the one that their path has. For maintainers.",
         json_schema_extra={"unit": ""},
     )
+    libraries: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
+        max_length=300,
+        title="Libraries",
+        description="Directory of its MPI library on the hosts, where that is a place of its own; empty: where the hosts look. "
+        "For maintainers.",
+        json_schema_extra={"unit": ""},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,9 @@ class Imb(Workload):
     slug = "imb"
     title = "Intel MPI Benchmarks"
     summary = "Time of one MPI operation by message size, where a site has IMB-MPI1"
-    programs: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: build it from source)"}
+    programs: ClassVar[Mapping[str, str]] = {
+        "IMB-MPI1": "intel-mpi-benchmarks (not in Debian: take that of Intel MPI, or build it from source)"
+    }
     parameters_type = ImbParameters
     decides = "imb.time_s"
     figures = (
@@ -128,15 +139,15 @@ class Imb(Workload):
         FigureOfMerit("imb.time_max_s", "Time, slowest rank", "s", "lower", "t_max[usec] of the largest message."),
     )
 
-    constants = ("program",)
+    constants = ("program", "libraries")
 
     @property
     def later_defaults(self) -> Mapping[str, Any]:
-        return {"program": ""}
+        return {"program": "", "libraries": ""}
 
     def bind(self, parameters: Mapping[str, Any]) -> Self:
-        """Return the workload that runs the binary of this specification, which only maintainers may name."""
-        return cast("Self", _OWN_BINARY) if parameters.get("program") else self
+        """Return the workload that runs the binary and the library of this specification, which only maintainers may name."""
+        return cast("Self", _OWN_BINARY) if any(parameters.get(name) for name in self.constants) else self
 
     def command(self, parameters: ImbParameters, *, ranks: int) -> tuple[str, ...]:
         sizes = () if parameters.benchmark == "Barrier" else ("-msglen", "lengths.txt")
@@ -160,6 +171,9 @@ class Imb(Workload):
     def check(self, parameters: ImbParameters, *, ranks: int) -> None:
         if ranks < 2:
             raise Mismatch("hosts", f"{parameters.benchmark} needs at least two ranks; take two hosts")
+
+    def environment(self, parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
+        return {"LD_LIBRARY_PATH": parameters.libraries} if parameters.libraries else {}
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
         printed = list(sections(output))
@@ -189,7 +203,7 @@ class OwnImb(Imb):
 
     programs: ClassVar[Mapping[str, str]] = {}
     restricted = True
-    brought = ("program",)
+    brought = ("program", "libraries")
 
 
 _OWN_BINARY: Final = OwnImb()

@@ -98,12 +98,23 @@ def test_it_runs_the_binary_that_it_is_pointed_at_and_asks_no_path_for_it(monkey
     assert workloads.missing_packages(workloads.get("imb", {"benchmark": "Bcast"})) != ()
 
 
+def test_it_finds_the_library_where_it_is_told_to_look_and_then_is_for_maintainers():
+    own = {"libraries": "/opt/intel/mpi/lib"}
+    workload = workloads.get("imb", own)
+    assert workload.environment(ImbParameters(**own), ranks=2) == {"LD_LIBRARY_PATH": "/opt/intel/mpi/lib"}
+    assert workload.restricted
+    assert not IMB.restricted
+    assert IMB.environment(ImbParameters(), ranks=2) == {}
+
+
 @pytest.mark.parametrize("program", ["IMB-MPI1", "/opt/a b", "/opt/$X", "-x", "/opt/imb/"])
 def test_it_takes_nothing_but_a_plain_path_for_a_binary(program):
     with pytest.raises(ValueError, match="program"):
         ImbParameters(program=program)
+    with pytest.raises(ValueError, match="libraries"):
+        ImbParameters(libraries=program)
 
 
 def test_a_stored_configuration_without_a_binary_keeps_its_hash():
     stored = {"benchmark": "Bcast", "hosts": 2}
-    assert configuration_hash("imb", {**stored, "program": ""}) == configuration_hash("imb", stored)
+    assert configuration_hash("imb", {**stored, "program": "", "libraries": ""}) == configuration_hash("imb", stored)
