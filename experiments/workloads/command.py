@@ -98,7 +98,8 @@ class Command(Workload):
             part["from_rank"]: _contained(fill(part["program"], values), definition.container)
             for part in definition.parts
         }
-        return _with_modules(_dispatched(argv, parts), definition.modules)
+        given = self.environment(parameters, ranks=ranks)
+        return _with_modules(_dispatched(argv, parts), definition.modules, given)
 
     def files(self, parameters: Any, *, ranks: int) -> Mapping[str, str]:
         values = self._values(parameters, ranks)
@@ -203,11 +204,15 @@ def _dispatched(argv: tuple[str, ...], parts: Mapping[int, tuple[str, ...]]) -> 
     return ("/bin/sh", "-c", "\n".join([_DISPATCH, *branches, f"exec {shlex.join(argv)}"]))
 
 
-def _with_modules(argv: tuple[str, ...], modules: Sequence[str]) -> tuple[str, ...]:
-    """“module” is a function of login shells."""
+def _with_modules(argv: tuple[str, ...], modules: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+    """“module” is a function of login shells. Their profiles set PATH and more anew: what was given is said again after them, so
+    that modules extend it."""
     if not modules:
         return argv
-    return ("/bin/bash", "-lc", f'module load {shlex.join(modules)} && exec "$@"', "bash", *argv)
+    said = (
+        f"export {' '.join(f'{name}={shlex.quote(text)}' for name, text in sorted(given.items()))}; " if given else ""
+    )
+    return ("/bin/bash", "-lc", f'{said}module load {shlex.join(modules)} && exec "$@"', "bash", *argv)
 
 
 def _first_line(pattern: str, output: str) -> str | None:

@@ -33,5 +33,5 @@ def test_it_writes_programs_that_can_be_registered_and_a_sweep_of_the_first(monk
     spec = parse_yaml(blocks("sweep")[0])
     assert program("heat", expand(spec).configurations[1].parameters) == ("/home/ada/heat/heat", "400")
     wrapped = workloads.get("ocean").on("slurm-lab").command(workloads.get("ocean").parameters_type(), ranks=6)
-    assert wrapped[:3] == ("/bin/bash", "-lc", 'module load openmpi/4.1 && exec "$@"')
+    assert wrapped[:3] == ("/bin/bash", "-lc", 'export OCEAN_DATA=/scratch/ocean; module load openmpi/4.1 && exec "$@"')
     assert "exec /opt/ocean/bin/ocean deck.nml" in wrapped[-1]
