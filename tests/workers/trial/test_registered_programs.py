@@ -100,6 +100,13 @@ def test_other_figures_are_read_out_of_what_was_run(run_all: Callable[..., list[
     assert trial.experiment.trials.count() == 1
 
 
+def test_the_deciding_figure_answers_for_it_and_is_no_new_version(db: None) -> None:
+    registered()
+    assert workloads.get("solver").decides == "solver.rate", "the first figure with a direction"
+    program = registered(deciding="speed")
+    assert (program.version, workloads.get("solver").decides) == (1, "solver.speed")
+
+
 def test_patterns_that_refuse_what_was_run_take_it_out_of_the_statistics(run_all: Callable[..., list[Trial]]) -> None:
     registered()
     (trial,) = run_all(workload="solver", parameters={"hosts": 1})
