@@ -29,7 +29,14 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_keeper import RemoteKeeper
 from workers.hosts.sampling import Sample
 from workers.keeper.cell import TEMPORARY
-from workers.launchers.confinement import Confinement, disk_use_bytes, open_path, outermost, read_text
+from workers.launchers.confinement import (
+    Confinement,
+    disk_use_bytes,
+    open_path,
+    outermost,
+    read_text,
+    refused_container,
+)
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
@@ -197,7 +204,9 @@ class MachineSession(Session):
         job.report_dir.mkdir(parents=True, exist_ok=True)
         for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
             stale.unlink()
-        if (reason := self.missing(job.program[0], job.workdir, job.environment.get("PATH"))) is not None:
+        contained = refused_container(job.program) if self.confined else None
+        reason = contained or self.missing(job.program[0], job.workdir, job.environment.get("PATH"))
+        if reason is not None:
             raise LaunchFailed(reason)
         job = job if job.launch else self.prepared(job)
         self._require_launch_command(job)

@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,17 @@ MIB = 1 << 20
 MOST_TEXT_BYTES = 1 << 20
 """Of an input file that is read where a trial runs."""
 BLOCK_BYTES = 512  # of stat(2)
+CONTAINER = "apptainer exec "
+NO_CONTAINER = (
+    "Apptainer cannot run here: programs of trials on this machine are confined and can make no namespaces, which containers are "
+    "made of. Run it on hosts of ssh or Slurm, without a container here (“clusters” of the program), or on the cluster of this "
+    "machine with “Confine programs” switched off."
+)
+
+
+def refused_container(program: Sequence[str]) -> str | None:
+    """Why a program, as an argv that may hold shell text, cannot run confined, as a sentence; None where nothing is against it."""
+    return NO_CONTAINER if CONTAINER in " ".join(program) else None
 
 
 @dataclass(frozen=True)

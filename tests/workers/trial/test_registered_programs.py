@@ -180,12 +180,18 @@ def shell_program(file: Path, *lines: str) -> Path:
 
 
 def test_its_own_path_and_container_reach_every_rank(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
+    """And where programs are confined, which allows no real container, the trial fails with what mends it."""
     image = open_path / "solver.sif"
     shell_program(open_path / "bin" / "apptainer", 'echo "image $2"', "shift 2", 'exec "$@"')
     shell_program(open_path / "bin" / "solve-it", 'echo "rate = $1 per s"')
     path = f"{open_path / 'bin'}:/usr/bin:/bin"
     registered(program=["solve-it", "{steps}"], container=str(image), environment={"PATH": path}, keep=[])
-    (trial,) = run_all(workload="solver", parameters={"hosts": 2}, certificate="skip")
+    asked: dict[str, Any] = {"workload": "solver", "cluster": "local", "parameters": {"hosts": 1, "ranks_per_host": 2}}
+    (confined,) = run_all(**asked)
+    assert confined.state == State.FAILED
+    assert confined.message.startswith("Apptainer cannot run here: programs of trials on this machine are confined")
+    Cluster.objects.filter(slug="local").update(settings={"confined": False})
+    (trial,) = run_all(**asked)
     assert trial.state == State.FINISHED, trial.message
     assert trial.artifacts.get(kind="stdout").file.read_text().count(f"image {image}") == 2
     assert trial.measurements.get(metric="solver.rate").value == 10.0
