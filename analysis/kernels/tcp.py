@@ -23,6 +23,7 @@ from analysis.kernels.tcp_state import (
     SAMPLES_PER_PACKET,
     SEQUENCE_SPACE,
     SERIES,
+    STEPS_PER_PACKET,
     UNKNOWN,
 )
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
@@ -319,6 +320,7 @@ def follow_packets(
             continue
         if _lacks_room(store):
             return i
+        store.steps_left += STEPS_PER_PACKET
         direction = 1 if kind[i] & REVERSE else 0
         index = signed(current[flow[i]])
         if index <= NOTHING_KEPT and goes_on(store, index, direction, flags, signed(seq[i])):

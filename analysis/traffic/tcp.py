@@ -68,8 +68,8 @@ class TcpAccumulator:
     without ``set_aside``, further ones are left out. Each direction remembers at most ``max_outstanding``
     unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes. ``max_samples`` round
     trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of them,
-    chosen by ordinal. Whatever was forgotten is counted in ``FlowSet.limits``. Splitting the packets into other chunks
-    never changes a result.
+    chosen by ordinal. Lists become short once they were walked through for more than ``most_steps`` entries (and 64 for
+    each packet). Whatever was forgotten is counted in ``FlowSet.limits``. Splitting the packets into other chunks never changes a result.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class TcpAccumulator:
         max_samples: int = 1 << 19,
         set_aside: bool = True,
         most_times: int = 96,
+        most_steps: int = state.STEPS_AT_FIRST,
     ) -> None:
         self._times_left = most_times if set_aside and max_connections > 1 else 0
         self._aside: tuple[Aside, Aside] | None = None
@@ -93,6 +94,7 @@ class TcpAccumulator:
         self._store["draw_limit"] = 1 << 32
         self._store["max_outstanding"] = max_outstanding
         self._store["max_gaps"] = max_gaps
+        self._store["steps_left"] = most_steps
         self._connections = np.zeros(min(_FIRST_CONNECTIONS, max_connections), state.CONNECTION)
         self._sides = np.zeros(2 * len(self._connections), state.DIRECTION)
         self._nodes = np.zeros(min(2 * (max_gaps + state.NODES_PER_PACKET), max_nodes), state.NODE)
