@@ -12,6 +12,9 @@ from analysis.packets import IPV6, NO_FLOW, NO_TIME, REVERSE, TCP
 WITHIN_NS = 1_000_000
 """Two equal TCP frames further apart than 1 ms are a retransmission, not one frame captured twice."""
 
+MOST_LOOKED_AT = 64
+"""Frames of one hash bucket that are compared: a ring as long as it has buckets holds no more, unless they were chosen for it."""
+
 Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 UInt64 = npt.NDArray[np.uint64]
@@ -60,7 +63,9 @@ def duplicates(
         three = np.uint64(payload[i])
         bucket = signed(fingerprint[i]) & buckets
         entry = heads[bucket] - 1
-        while entry >= 0 and pushed - entry <= ring:
+        steps = 0
+        while entry >= 0 and pushed - entry <= ring and steps < MOST_LOOKED_AT:
+            steps += 1
             place = entry & ring
             if abs(time_ns[i] - times[place]) > WITHIN_NS:
                 break

@@ -1,12 +1,12 @@
 """How fast captures are analysed, beside the tools that people use: one command prints the table.
 
-    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...] [--short]
+    python tests/benchmarks/analysis_speed.py [--capture FILE] [--large PACKETS ...] [--short] [--hostile MB]
 
 Without a capture it records one: LAMMPS on four ranks over the loopback of a namespace, about 300 000 packets, snap
 length 128. Every tool reads the same file from a warm cache; the best of several runs counts. ``--large`` generates
 captures of that many packets to show time and memory as they grow. ``--short`` takes less than two minutes: ours and tcptrace in
 turn with CPU time beside wall time, which other programs on the machine disturb less, the cold start, and the memory of
-hostile captures.
+hostile captures. ``--hostile`` makes every kind of hostile capture in that size and shows CPU time and memory of each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,6 +190,32 @@ def memory_of_hostile_captures(place: Path, packets: int = 1_000_000) -> list[st
     return lines
 
 
+_COST = """
+import sys, time
+from analysis.command_line.cli import _commands
+_commands()
+import analysis
+begin = time.process_time()
+result = analysis.analyse(sys.argv[1])
+print(time.process_time() - begin, int(result.metrics["packets"]), int(result.metrics.get("connections", 0)), result.trust.verdict)
+"""
+
+
+def costs_of_hostile_captures(place: Path, mb: float) -> Iterator[str]:
+    """CPU time without the start, and the most that a process was resident with, of each kind."""
+    path = place / "hostile.pcap"
+    for name, made in (hostile.GENERATORS | hostile.LARGE).items():
+        each = (len(made(600)) - len(made(300))) / 300
+        most = 4_000_000 if name == "options" else int(mb * 1e6)  # no block is longer than 16 MiB
+        path.write_bytes(made(min(int(mb * 1e6 / each), most)))
+        done = subprocess.run([sys.executable, "-c", _COST, str(path)], capture_output=True, check=True, text=True)
+        cpu_s, packets, connections, trust = done.stdout.split()
+        yield (
+            f"{name:24} {float(cpu_s):6.1f} s of CPU {most_resident_mb(path):6.0f} MB resident"
+            f" {int(packets):>10,} packets {int(connections):>10,} connections, {trust}"
+        )
+
+
 def short(path: Path, place: Path) -> list[str]:
     packets = int(analysis.analyse(path).metrics["packets"])
     return [
@@ -277,9 +303,14 @@ def main() -> None:
     parser.add_argument("--large", type=int, nargs="*", default=[])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--hostile", type=float, metavar="MB", help="only what hostile captures of that size cost")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
+        if options.hostile:
+            for line in costs_of_hostile_captures(place, options.hostile):
+                print(line, flush=True)
+            return
         path = options.capture or recorded(place)
         if options.short:
             print("\n".join(short(path, place)))

@@ -155,6 +155,11 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     )
 }  # fmt: skip
 
+LARGE: Final[dict[str, Callable[[int], bytes]]] = {
+    made.__name__: made for made in (lengths, sections, options, gaps_downwards, repeated_behind_many)
+}
+"""Others that show only when they are large: ``tests/benchmarks/analysis_speed.py --hostile`` measures them beside those above."""
+
 
 def captures(count: int) -> Iterator[tuple[str, bytes]]:
     """Every kind, of about ``count`` packets."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import analysis
 from analysis import DropCounters
-from analysis.traffic.trust import judge
+from analysis.traffic.trust import TrustAccumulator, judge
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.analysis.recordings.undisturbed import analysed_stream
+from tests.analysis.segments import ACK, Segment, table_of
 
 MS = 10**6
 MSS_1460 = b"\x02\x04\x05\xb4"
@@ -80,6 +83,19 @@ def test_a_retransmission_is_no_duplicate(tmp_path: Path) -> None:
         result = analysed(tmp_path, frames)
         assert result.metrics["duplicated_packets"] == 0
         assert result.metrics["retransmitted_segments"] == 1
+
+
+def _seen_twice(between: int) -> analysis.PacketTable:
+    """A segment, others chosen to lie in its hash bucket, and the first again at the same moment."""
+    sent = [Segment(0, 0, 10 * k, 5, ACK, 10) for k in range(between + 1)]
+    table = table_of([*sent, sent[0]])
+    return dataclasses.replace(table, fingerprint=np.full(len(table), 7, np.uint32))
+
+
+@pytest.mark.parametrize(("between", "repeated"), [(40, 1), (100, 0)])
+def test_frames_chosen_to_look_alike_are_compared_with_a_few_dozen_others(between: int, repeated: int) -> None:
+    _, duplicate = TrustAccumulator().update(_seen_twice(between))
+    assert np.count_nonzero(duplicate) == repeated
 
 
 def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
