@@ -78,6 +78,16 @@ def _data(count: int) -> np.ndarray[tuple[int], np.dtype[np.void]]:
     return made
 
 
+def handshakes(count: int) -> bytes:
+    """Connections that say who they are as MPI's do, and nothing else."""
+    greeting = struct.pack("<II", 1, 5) + b"OPAL-TCP-BTL" + bytes(4)
+    frame = ethernet(ipv4(tcp(payload=greeting)), pad=False)
+    record = np.frombuffer(struct.pack("<IIII", 5, 0, len(frame), len(frame)) + frame, np.uint8)
+    made, number = np.tile(record, (count, 1)), np.arange(count)
+    made[:, 49], made[:, 50], made[:, 51] = number // 51_200 % 250 + 2, number % 200 + 20, number // 200 % 256
+    return _HEADER + made.tobytes()
+
+
 def gaps_downwards(count: int) -> bytes:
     """Each segment leaves a gap below all that were seen before."""
     made = _data(count)
@@ -156,7 +166,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 LARGE: Final[dict[str, Callable[[int], bytes]]] = {
-    made.__name__: made for made in (lengths, sections, options, gaps_downwards, repeated_behind_many)
+    made.__name__: made for made in (lengths, sections, options, handshakes, gaps_downwards, repeated_behind_many)
 }
 """Others that show only when they are large: ``tests/benchmarks/analysis_speed.py --hostile`` measures them beside those above."""
 
