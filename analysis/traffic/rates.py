@@ -114,9 +114,10 @@ class RateAccumulator:
 
     def _count_larger(self, table: PacketTable, traffic: npt.NDArray[np.uint8]) -> None:
         """Frames beyond 64 KiB are rare (BIG TCP, damage): each size is counted, or groups of them where there are many sizes."""
-        longer = table.orig_len >= _SIZES
+        rows = np.flatnonzero(table.orig_len >= _SIZES)
+        longer, scopes = table.orig_len[rows], traffic[rows]
         for scope, counts in enumerate(self._larger):
-            self._add_larger(counts, *np.unique(table.orig_len[longer & (traffic == scope)], return_counts=True))
+            self._add_larger(counts, *np.unique(longer[scopes == scope], return_counts=True))
         if not self.sizes_are_grouped and max(map(len, self._larger)) > MOST_LARGER:
             self.sizes_are_grouped = True
             for counts in self._larger:
