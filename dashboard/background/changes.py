@@ -9,10 +9,10 @@ from auditlog.context import set_actor
 from django.db import transaction
 
 from analysis.numbers import plural
+from dashboard.background.asking import ask
 from dashboard.background.withdrawn import Withdrawn
-from dashboard.seats import Busy
-from experiments.access import limited_to, may_run_more, only_project
-from experiments.errors import ReadOnly, TooMuchAtOnce
+from experiments.access import limited_to, may_run_more
+from experiments.errors import ReadOnly
 from experiments.models import BackgroundTask, Experiment
 from workers import queue
 
@@ -43,20 +43,9 @@ def _made(user: Any, experiment: Experiment, change: str, *, trials: int, count:
     waiting = experiment.background_tasks.filter(ended_at=None)
     if trials <= MOST_AT_ONCE and not waiting.exists():  # what was asked before is done before
         return _DOING[change](experiment, user, count)
-    try:
-        task = BackgroundTask.ask(
-            user,
-            BackgroundTask.Kind.CHANGE,
-            {"change": change, "count": count},
-            title=f"{experiment.name}: {change}",
-            total=trials,
-            within=only_project(user),
-            experiment=experiment,
-        )
-    except TooMuchAtOnce as error:
-        raise Busy(str(error)) from None
-    queue.ring_background()
-    return task
+    arguments = {"change": change, "count": count}
+    title = f"{experiment.name}: {change}"
+    return ask(user, BackgroundTask.Kind.CHANGE, arguments, title=title, total=trials, experiment=experiment)
 
 
 def make(task: BackgroundTask) -> None:

@@ -12,17 +12,16 @@ from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard import seats
+from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
 from dashboard.explore import ROWS, Rows, ask, rows_of, table_of
 from experiments import plain_files
-from experiments.access import limited_to, only_project, sees_everything, visible_projects
-from experiments.errors import TooMuchAtOnce
+from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.models import BackgroundTask, Configuration
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
 from experiments.selectors.export.columns import dimensions
 from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, trials_of
-from workers import queue
 
 FORMATS: Final = {name: kind for name, (kind, _) in frames.FORMATS.items()} | {"csvm": "application/csvm+json"}
 """Form of a file -> its media type; ``csvm`` tells what the columns mean."""
@@ -105,19 +104,10 @@ def _filename(form: str, kind: str) -> str:
 
 
 def _asked(user: Any, given: QueryDict, form: str, table: Export) -> BackgroundTask:
-    try:
-        task = BackgroundTask.ask(
-            user,
-            BackgroundTask.Kind.EXPORT,
-            {"query": given.urlencode(), "form": form, "rows": table.rows.kind},
-            title=f"Table of {table.rows.kind} as {form}",
-            total=table.total,
-            within=only_project(user),
-        )
-    except TooMuchAtOnce as error:
-        raise seats.Busy(str(error)) from None
-    queue.ring_background()
-    return task
+    kind = table.rows.kind
+    arguments = {"query": given.urlencode(), "form": form, "rows": kind}
+    title = f"Table of {kind} as {form}"
+    return asking.ask(user, BackgroundTask.Kind.EXPORT, arguments, title=title, total=table.total)
 
 
 def write(task: BackgroundTask) -> None:

@@ -12,11 +12,11 @@ from analysis.replay.actions import Traces, traces
 from analysis.replay.errors import NotReplayable
 from analysis.replay.foretold import Replayed
 from analysis.sensitivity import Link
+from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
 from dashboard.network.predictions import network_words
-from dashboard.seats import Busy
-from experiments.access import limited_to, may_predict, may_run_more, only_project
-from experiments.errors import FieldError, InvalidSpec, ReadOnly, TooMuchAtOnce
+from experiments.access import limited_to, may_predict, may_run_more
+from experiments.errors import FieldError, InvalidSpec, ReadOnly
 from experiments.models import BackgroundTask, Experiment
 from experiments.selectors import replays
 from experiments.selectors.network import NetworkStudy
@@ -44,19 +44,8 @@ def ask(user: Any, experiment: Experiment, link: Link, at: str = "", *, check: b
     if len(want.calls.rows) <= _READ_AT_ONCE:
         _traces(want)
     wanted = {"delay": link.delay_s, "rate": link.rate_bps, "loss": link.loss, "at": at, "check": check}
-    try:
-        task = BackgroundTask.ask(
-            user,
-            BackgroundTask.Kind.REPLAY,
-            wanted,
-            title=f"{experiment.name}: replay on another network",
-            within=only_project(user),
-            experiment=experiment,
-        )
-    except TooMuchAtOnce as error:
-        raise Busy(str(error)) from None
-    queue.ring_background()
-    return task
+    title = f"{experiment.name}: replay on another network"
+    return asking.ask(user, BackgroundTask.Kind.REPLAY, wanted, title=title, experiment=experiment)
 
 
 def make(task: BackgroundTask) -> None:

@@ -1,0 +1,32 @@
+"""Asking for a task in the background on behalf of whoever sent a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.seats import Busy
+from experiments.access import only_project
+from experiments.errors import TooMuchAtOnce
+from experiments.models import BackgroundTask, Experiment
+from workers import queue
+
+
+def ask(
+    user: Any,
+    kind: BackgroundTask.Kind,
+    arguments: Mapping[str, Any],
+    *,
+    title: str,
+    total: int = 0,
+    experiment: Experiment | None = None,
+) -> BackgroundTask:
+    """Return the task, or the one that waits or runs for the same already; workers are told. Raise Busy where too many wait."""
+    try:
+        task = BackgroundTask.ask(
+            user, kind, arguments, title=title, total=total, within=only_project(user), experiment=experiment
+        )
+    except TooMuchAtOnce as error:
+        raise Busy(str(error)) from None
+    queue.ring_background()
+    return task
