@@ -52,7 +52,7 @@ def test_it_queues_the_suggested_points_after_a_question(page, falling, complain
     expect(dialog).to_be_visible()
     count = int(dialog.locator("h2").inner_text().split()[1])
     dialog.get_by_role("button", name="Queue").click()
-    expect(page.locator("main [role=status]").first).to_contain_text(f"{count} trials queued")
+    expect(page.locator("main .notes[role=status]").first).to_contain_text(f"{count} trials queued")
     assert falling.trials.filter(state="queued").count() == count
     assert complaints == []
 

@@ -37,11 +37,11 @@ class Script:
     def output(self) -> str:
         return self.log.read_text(errors="replace")
 
-    def wait_for_output(self, text: str, *, timeout_s: float = 50.0) -> None:
+    def wait_for_output(self, text: str, *, timeout_s: float = 120.0) -> None:
         wait_for(lambda: text in self.output or self.process.poll() is not None, timeout_s=timeout_s)
         assert text in self.output, self.output
 
-    def end(self, number: signal.Signals | None = None, *, timeout_s: float = 50.0) -> int:
+    def end(self, number: signal.Signals | None = None, *, timeout_s: float = 120.0) -> int:
         """The exit status, after a signal if one is given."""
         if number is not None:
             self.process.send_signal(number)

@@ -15,6 +15,10 @@ import pytest
 from tests.config.processes import is_alive, processes_of, wait_for
 from tests.script.programs import Script
 
+pytestmark = pytest.mark.timeout(
+    240
+)  # a start builds what is missing, and waits for all of it; the machine may be busy
+
 QUICK = """
 name: Two points
 workload: water
@@ -55,7 +59,7 @@ def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(
 ) -> None:
     run = start("run", "long.yaml", cwd=directory)
     this = psutil.Process(run.process.pid)
-    wait_for(lambda: any(is_named(process, "lmp") for process in descendants(this)), timeout_s=50)
+    wait_for(lambda: any(is_named(process, "lmp") for process in descendants(this)), timeout_s=120)
     family = descendants(this)
     assert run.end(signal.SIGINT) == 130, run.output
     assert not processes_of(var)
