@@ -15,9 +15,8 @@ import pytest
 from tests.config.processes import is_alive, processes_of, wait_for
 from tests.script.programs import Script
 
-pytestmark = pytest.mark.timeout(
-    240
-)  # a start builds what is missing, and waits for all of it; the machine may be busy
+# A start builds what is missing and waits for all of it, and the machine may be busy.
+pytestmark = pytest.mark.timeout(240)
 
 QUICK = """
 name: Two points

@@ -19,9 +19,8 @@ from config.server import machine_names
 from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 from tests.script.programs import Script
 
-pytestmark = pytest.mark.timeout(
-    240
-)  # a start builds what is missing, and waits for all of it; the machine may be busy
+# A start builds what is missing and waits for all of it, and the machine may be busy.
+pytestmark = pytest.mark.timeout(240)
 READY = "Ctrl-C stops everything"
 
 
