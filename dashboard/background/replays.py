@@ -10,7 +10,7 @@ from django.db import transaction
 from analysis import numbers
 from analysis.replay.actions import Traces, traces
 from analysis.replay.errors import NotReplayable
-from analysis.replay.foretold import Replayed
+from analysis.replay.foretold import Check, Replayed
 from analysis.sensitivity import Link
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
@@ -76,13 +76,15 @@ def _traces(want: replays.Wanted) -> Traces:
 
 
 def replayed(want: replays.Wanted) -> tuple[Replayed, tuple[str, ...]]:
-    """The calls on both links, and what had to be assumed of them. Raise InvalidSpec."""
+    """The calls on both links and on those that check, and what had to be assumed of them. Raise InvalidSpec."""
     told = _traces(want)
+
+    def seconds(link: Link) -> float:
+        return replay.replay(told, link, want.calibration, places=want.places, topology=want.topology)
+
     try:
-        here, there = (
-            replay.replay(told, link, want.calibration, places=want.places, topology=want.topology)
-            for link in (want.here, want.there)
-        )
+        here, there = seconds(want.here), seconds(want.there)
+        checks = tuple(Check(seconds(link), measured_s) for link, measured_s in want.measured)
     except NotReplayable as error:
         raise InvalidSpec([FieldError("predictor", str(error))]) from None
-    return Replayed(told.window_s, here, there), told.assumed
+    return Replayed(told.window_s, here, there, checks), told.assumed

@@ -115,12 +115,23 @@ def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
     )
     overhead = f"{numbers.amount(told['overhead_s'], 's', 2)} more per message"
     share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
+    error = numbers.amount(told.get("error_of_changes", 0.0), numbers.SHARE, 2)
     large = f"large messages wait {numbers.times(told['large_times'])} as long"
     return [
         ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
         (
             "Links, by ping-pongs",
             f"{overhead}, {share}, {large}; scatter {numbers.amount(told['scatter'], numbers.SHARE, 2)}",
+        ),
+        *(
+            [
+                (
+                    "A change may be wrong by",
+                    f"{error} of it, {numbers.plural(len(told['checks']), 'other link')} replayed",
+                )
+            ]
+            if told.get("checks")
+            else []
         ),
         *(("Assumed", sentence) for sentence in told["assumed"]),
     ]

@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import exp, log
+from statistics import fmean
 from typing import Any, Final
 
 from analysis.answers.needs import DELAY, LOSS, RATE, Fitted, link_of
@@ -26,6 +28,8 @@ NO_TRACE: Final = "No trial on the mildest link keeps the calls of its ranks: ru
 NO_EXCHANGES: Final = (
     "There is no calibration: run the workload pingpong on this cluster with three or more message sizes, without loss."
 )
+MOST_CHECKS: Final = 3
+"""Further links on which is replayed: each costs as much as the wanted one."""
 _MOST_EXCHANGES: Final = 200
 """Newest ping-pongs that calibrate."""
 _ALIKE: Final = ("link.tcp_buffer", "link.mtu", "link.emulator")
@@ -49,6 +53,8 @@ class Wanted:
     calibration: Calibration
     exchanges: tuple[int, ...]
     """Keys of the trials that calibrated."""
+    measured: tuple[tuple[Link, float], ...]
+    """Some other links, and the geometric mean of what trials took on each: what replay says of them tells how far to believe it."""
 
 
 def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
@@ -76,6 +82,7 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
     return Wanted(
         experiment, study, fitted, trial, _link_of(trial) or fitted.here, link, calls, _places(tables["ranks"]),
         "two sites" if parameters.get("link.topology") == "two sites" else "star", calibration, exchanges,
+        _others(study, fitted, link),
     )  # fmt: skip
 
 
@@ -99,12 +106,28 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
             "rate_bps": want.here.rate_bps,
             **{name: value for name, value in asdict(want.calibration).items() if name != "exchanges"},
             "exchanges": list(want.exchanges),
+            "checks": [
+                {"delay_s": link.delay_s, "rate_bps": link.rate_bps, **asdict(check)}
+                for (link, _), check in zip(want.measured, replayed.checks, strict=True)
+            ],
+            "error_of_changes": told.error,
             "assumed": list(assumed),
         },
     )  # fmt: skip
     own = {**prediction.calibration, "fit": prediction.evidence_hash}
     prediction.evidence_hash = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
     return prediction
+
+
+def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Link, float], ...]:
+    """At most MOST_CHECKS links without loss other than the mildest and the wanted one, from the slowest down."""
+    found = []
+    for point in fitted.points:
+        link, seconds = link_of(point), study.asked.values(point)
+        if link is not None and not link.loss and link not in (fitted.here, there) and len(seconds):
+            found.append((link, exp(fmean(map(log, seconds)))))
+    found.sort(key=lambda each: -each[1])
+    return tuple(found[:: max(1, -(-len(found) // MOST_CHECKS))])
 
 
 def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.replay.foretold import Replayed, foretell
+from analysis.replay.foretold import Check, Replayed, foretell
 
 REPEATED = [[2.0, 2.04], [3.0, 3.1], [4.0, 3.9]]
 
@@ -35,3 +35,15 @@ def test_a_change_is_as_uncertain_as_replay_and_calibration_were_where_the_truth
     assert exact.value == pytest.approx(wrong.value)
     assert wrong.high > exact.high * 1.05
     assert loose.high > exact.high * 1.05
+
+
+def test_links_that_were_measured_tell_how_far_a_change_may_be_wrong():
+    """On one of them 6.6 s were foretold of 6 s, on the other as much as was measured; a third changes too little to tell."""
+    replayed = Replayed(2.0, 2.0, 4.0, (Check(6.6, 6.0), Check(5.0, 5.0), Check(2.1, 9.0)))
+    told, believed = foretell(replayed, [2.0], REPEATED, 0.0), foretell(Replayed(2.0, 2.0, 4.0), [2.0], REPEATED, 0.0)
+    assert told.error == pytest.approx(math.log(6.6 / 6.0) / (4.6 / 6.6) / math.sqrt(2))
+    assert (told.value, believed.error) == (believed.value, 0.0)
+    free = 3
+    trial = math.log(believed.high / believed.value) / stats.t.ppf(0.95, free)
+    reach = stats.t.ppf(0.95, free) * math.hypot(trial, told.error / 2)
+    assert math.log(told.high / told.value) == pytest.approx(reach)

@@ -57,6 +57,9 @@ def test_a_replay_is_kept_beside_the_fit_with_what_it_was_made_with(page: Client
     shown = text_of(page.get(f"/network/predictions/{prediction.pk}/"))
     assert f"trial {prediction.calibration['trial']}; on its own link" in shown
     assert "Links, by ping-pongs" in shown
+    assert len(prediction.calibration["checks"]) == 3
+    assert "A change may be wrong by" in shown
+    assert "3 other links replayed" in shown
     page.post(address, {**LINK, "predictor": "fit"})
     assert sorted(Prediction.objects.values_list("predictor", flat=True)) == ["fit", "replay"]
     told = page.get("/api/v1/predictions/").json()["results"]
