@@ -149,7 +149,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-] + [{"NAME": "experiments.models.access.TokensEndWithThePassword"}]
+] + [{"NAME": "experiments.models.people.access.TokensEndWithThePassword"}]
 
 # Accounts: no sign-up unless set, a second factor for who wants one, an identity provider where there is one
 SIGN_UP = ENVIRONMENT.flag("RANKWIRE_SIGN_UP")

@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis import numbers
 from experiments import workloads
-from experiments.facts import leaves, text_of
+from experiments.pure.facts import leaves, text_of
 from experiments.spec.parameters import shown
 
 _LABELS = {

@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import ApiToken, Experiment, Membership, Project, Trial
-from experiments.models.project import DEFAULT_PROJECT
+from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
 

@@ -16,8 +16,8 @@ from experiments import workloads
 from experiments.errors import NotPlain, OutputError, Tampered
 from experiments.files import MEASURED_NAME, read_measured, trial_directory, write_measured
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
+from experiments.pure.storable import storable
 from experiments.selectors.diagnosis import forget_diagnosis
-from experiments.storable import storable
 from experiments.workloads import Parsed
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from experiments.errors import InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, State
 from experiments.models.experiment import specification_hash
-from experiments.quantities import BANDWIDTH, DURATION, FRACTION
+from experiments.pure.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.spec import ExperimentSpec, design, parse
 from experiments.spec.ranges import expand_values
 

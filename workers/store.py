@@ -11,9 +11,9 @@ from typing import Final
 
 from django.conf import settings
 
-from experiments import plain_files
 from experiments.errors import NotPlain, Tampered
 from experiments.models import UNFINISHED, Artifact, Trial
+from experiments.pure import plain_files
 
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""

@@ -10,7 +10,7 @@ from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from dashboard.seats import COME_AGAIN_S, Busy
+from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.errors import (
     FieldError,
     InvalidSpec,

@@ -30,9 +30,9 @@ from dashboard.api.serializers import (
 )
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
-from dashboard.idempotency import PARAMETER, answered_once
 from dashboard.parts.efficiencies import efficiency_trees
 from dashboard.parts.measured import Measured
+from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of

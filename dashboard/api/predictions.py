@@ -28,9 +28,9 @@ from dashboard.api.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
-from dashboard.idempotency import PARAMETER, answered_once
 from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES
 from dashboard.network.table import as_file
+from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments import access
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Network, Prediction

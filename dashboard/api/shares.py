@@ -19,7 +19,7 @@ from dashboard.api.filtering import PAGE, refuse_unknown
 from experiments.access import may_manage, may_share, only_project, visible_experiments, visible_projects
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, Measurement, ShareLink
-from experiments.models.share import DAYS
+from experiments.models.people.share import DAYS
 from experiments.selectors.comparison import compare
 
 

@@ -11,13 +11,13 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
 
-from dashboard import seats
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
 from dashboard.explore import ROWS, Rows, ask, rows_of, table_of
-from experiments import plain_files
+from dashboard.requests import seats
 from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.models import BackgroundTask, Configuration
+from experiments.pure import plain_files
 from experiments.selectors.explorer import swept
 from experiments.selectors.export import configurations, frames
 from experiments.selectors.export.columns import dimensions

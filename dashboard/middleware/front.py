@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
 from analysis.numbers import plural
-from dashboard.seats import COME_AGAIN_S, Busy
+from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.spec import budget
 
 SIGN_INS_AT_ONCE: Final = 2

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from dashboard.api.errors import entry
 from experiments.errors import FieldError
-from experiments.storable import storable
+from experiments.pure.storable import storable
 
 NUL: Final = "\0"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from experiments.models import Network
-from experiments.quantities import BANDWIDTH, DURATION
+from experiments.pure.quantities import BANDWIDTH, DURATION
 
 MOST: Final = 20
 """Networks that a map can name."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from analysis.numbers import rounded
 from analysis.sensitivity import Known, Link, Range
 from experiments.models import Experiment
-from experiments.quantities import BANDWIDTH, DURATION
+from experiments.pure.quantities import BANDWIDTH, DURATION
 from experiments.selectors import ConfigurationRow, configuration_rows
 from experiments.spec.network_study import KIND, expanded
 

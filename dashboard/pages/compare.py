@@ -15,7 +15,7 @@ from dashboard.compare.charts import charts, not_drawn
 from dashboard.compare.sentences import answer, in_brief, point_name, point_words, setting
 from dashboard.compare.table import table, told_by
 from dashboard.labels import parameter_label
-from dashboard.lookup import asked
+from dashboard.requests.lookup import asked
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
 from experiments.selectors.comparison import Compared, Member, compare

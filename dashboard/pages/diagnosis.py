@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from dashboard.lookup import find_experiment
 from dashboard.pages.experiment import results_of
+from dashboard.requests.lookup import find_experiment
 from experiments.access import may_run_more
 from experiments.selectors.diagnosis import diagnosis_of
 

@@ -19,10 +19,10 @@ from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.experiment.results import Results
 from dashboard.experiment.running import running_entry
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
-from dashboard.lookup import asked, find_experiment
 from dashboard.new.draft import as_yaml
 from dashboard.new.network_draft import asks_of_network
 from dashboard.parts import SHORT_TITLES
+from dashboard.requests.lookup import asked, find_experiment
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, role_in, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.filters import ExperimentFilter
-from dashboard.lookup import asked
+from dashboard.requests.lookup import asked
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import Experiment
 

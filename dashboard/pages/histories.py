@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, workload_title
-from dashboard.lookup import asked
+from dashboard.requests.lookup import asked
 from experiments.metrics import described
 from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing, with_histories
 

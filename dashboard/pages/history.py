@@ -16,7 +16,7 @@ from analysis.numbers import percent_change
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, value_words
-from dashboard.lookup import asked
+from dashboard.requests.lookup import asked
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange

@@ -41,7 +41,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
     counts = visible_trials(request.user, Trial.objects.unfinished()).aggregate(
         running=Count("pk", filter=Q(state__in=ACTIVE)), queued=Count("pk", filter=Q(state=State.QUEUED))
     )
-    return render(request, "_pulse.html", counts, status=200 if any(counts.values()) else STOP_POLLING)
+    return render(request, "parts/_pulse.html", counts, status=200 if any(counts.values()) else STOP_POLLING)
 
 
 def _laboratory(user: Any) -> dict[str, Any]:

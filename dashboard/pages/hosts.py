@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from analysis.numbers import SHARE
 from dashboard.charts.hosts import HostLine, hosts_over_time
-from dashboard.lookup import find_trial
+from dashboard.requests.lookup import find_trial
 from dashboard.trial.host_samples import QUANTITIES, HostSamples, read_samples
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial

@@ -13,13 +13,13 @@ from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
 from dashboard.experiment.not_counted import Stale, stale_points
-from dashboard.idempotency import led_once
-from dashboard.lookup import asked
 from dashboard.new.draft import as_yaml, draft_from_post, without_foreign_figures
 from dashboard.new.form import Form
 from dashboard.new.network_draft import network_draft
 from dashboard.new.preview import Preview, make_preview
 from dashboard.new.proposal import starting_draft
+from dashboard.requests.idempotency import led_once
+from dashboard.requests.lookup import asked
 from experiments import workloads
 from experiments.access import may_submit_somewhere, projects_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_GET
 from analysis.capture.dissect import dissect
 from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
-from dashboard.lookup import asked, find_trial
-from dashboard.seats import Busy, Line, Wait
+from dashboard.requests.lookup import asked, find_trial
+from dashboard.requests.seats import Busy, Line, Wait
 from dashboard.trial.packets import protocol, row
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial

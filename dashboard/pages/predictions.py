@@ -17,11 +17,11 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis.numbers import plural
 from analysis.sensitivity import Link
 from dashboard.background import replays
-from dashboard.idempotency import led_once
 from dashboard.labels import workload_title
-from dashboard.lookup import find_experiment
 from dashboard.network.predictions import one
 from dashboard.network.table import as_file
+from dashboard.requests.idempotency import led_once
+from dashboard.requests.lookup import find_experiment
 from experiments.access import may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import Experiment, Prediction

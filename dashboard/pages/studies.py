@@ -18,8 +18,8 @@ from analysis.answers import Answer
 from analysis.numbers import plural
 from dashboard.experiment.list_rows import chip_state, chip_words
 from dashboard.experiment.results import published_name
-from dashboard.idempotency import led_once
 from dashboard.parts import Measured, summary_of
+from dashboard.requests.idempotency import led_once
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
 from experiments.errors import InvalidSpec

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard.experiment.not_counted import swept_of, why_apart
-from dashboard.idempotency import led_once
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
-from dashboard.lookup import asked, find_trial
+from dashboard.requests.idempotency import led_once
+from dashboard.requests.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.metric_rows import metric_rows, missing_rows

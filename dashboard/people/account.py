@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Project
-from experiments.models.access import LONGEST_DAYS
+from experiments.models.people.access import LONGEST_DAYS
 
 
 class TokenForm(forms.Form):

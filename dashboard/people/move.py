@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from dashboard.lookup import find_experiment
+from dashboard.requests.lookup import find_experiment
 from experiments.access import may_move, projects_for
 from experiments.errors import StaleTrial
 

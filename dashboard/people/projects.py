@@ -19,7 +19,7 @@ from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project
-from experiments.models.invitation import DAYS
+from experiments.models.people.invitation import DAYS
 
 Role = Membership.Role
 

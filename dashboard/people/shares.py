@@ -14,13 +14,13 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.lookup import asked, find_experiment
 from dashboard.middleware.visitors import OPENED
 from dashboard.pages.compare import members_asked
+from dashboard.requests.lookup import asked, find_experiment
 from experiments.access import may_manage, may_share
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, ShareLink
-from experiments.models.share import DAYS
+from experiments.models.people.share import DAYS
 from experiments.selectors.comparison import compare
 
 _MOST_KEPT: Final = 20

@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
-from dashboard.idempotency import FIELD
+from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
 
 register = template.Library()

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 
 from analysis.evaluation.economics import ClusterFacts
 from experiments.errors import FieldError, InvalidSpec
-from experiments.quantities import BANDWIDTH, CLOCK, POWER, Dimension
+from experiments.pure.quantities import BANDWIDTH, CLOCK, POWER, Dimension
 from experiments.spec.parameters import sentence
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}

@@ -10,7 +10,7 @@ from django.db import transaction
 from experiments import cluster_kinds
 from experiments.library.studies import PublishedStudy, published_studies
 from experiments.models import Cluster, Configuration, Experiment, Measurement, Network, Project, State, Trial
-from experiments.models.project import DEFAULT_PROJECT
+from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec.design import configuration_hash
 
 LIBRARY = Path(__file__).parent

@@ -1,6 +1,5 @@
 """The repository's tables. Import models from here."""
 
-from experiments.models.access import ApiToken, IdempotencyKey
 from experiments.models.artifact import Artifact
 from experiments.models.background import BackgroundTask
 from experiments.models.cluster import Cluster, Lease
@@ -8,18 +7,19 @@ from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
-from experiments.models.invitation import Invitation
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
+from experiments.models.people.access import ApiToken, IdempotencyKey
+from experiments.models.people.invitation import Invitation
+from experiments.models.people.project import Membership, Project
+from experiments.models.people.share import ShareLink
+from experiments.models.people.view import ExpectedChange, SavedView
 from experiments.models.prediction import Prediction
 from experiments.models.program import Program
-from experiments.models.project import Membership, Project
-from experiments.models.share import ShareLink
 from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.usage import Usage
-from experiments.models.view import ExpectedChange, SavedView
 
 __all__ = [
     "ACTIVE",

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from experiments import plain_files
 from experiments.errors import Tampered
+from experiments.pure import plain_files
 
 
 class Artifact(models.Model):

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from experiments.errors import TooMuchAtOnce
 from experiments.models.experiment import Experiment
-from experiments.models.project import Project
+from experiments.models.people.project import Project
 
 AT_ONCE: Final = 2
 """Tasks of one kind that a person may have waiting or running."""

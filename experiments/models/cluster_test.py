@@ -12,7 +12,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 
 from experiments.models.cluster import Cluster, Lease
-from experiments.storable import storable
+from experiments.pure.storable import storable
 
 LONGEST: Final = datetime.timedelta(minutes=15)
 """A test without an end after so long has nobody who works on it."""

@@ -17,7 +17,7 @@ from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
-from experiments.models.project import DEFAULT_PROJECT, Project
+from experiments.models.people.project import DEFAULT_PROJECT, Project
 from experiments.models.states import FAILED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
 

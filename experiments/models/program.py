@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from experiments import registered, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
+from experiments.pure.storable import problems
 from experiments.spec.parameters import sentence
-from experiments.storable import problems
 from experiments.workloads.program import Program as RegisteredWorkload
 from experiments.workloads.program import ProgramDefinition
 

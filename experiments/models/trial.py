@@ -23,7 +23,7 @@ from experiments.models.measurement import Measurement
 from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted
 from experiments.models.turns import next_waiting
 from experiments.models.usage import Usage
-from experiments.storable import storable
+from experiments.pure.storable import storable
 
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 _FROM: Final[dict[State, tuple[State, ...]]] = {

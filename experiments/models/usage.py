@@ -12,7 +12,7 @@ from django.db.models import F, Q, Sum
 from django.utils import timezone
 
 from analysis.numbers import amount
-from experiments.models.project import Project
+from experiments.models.people.project import Project
 
 if TYPE_CHECKING:
     from experiments.models.trial import Trial

@@ -8,7 +8,7 @@ from typing import Final
 
 from experiments import workloads
 from experiments.metrics import described, is_metric
-from experiments.quantities import Dimension
+from experiments.pure.quantities import Dimension
 from experiments.spec.parameters import (
     CLUSTER_PARAMETERS,
     LINK_PARAMETERS,

@@ -10,9 +10,9 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_trials
-from experiments.facts import by_dotted_name
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial
 from experiments.models.states import measured
+from experiments.pure.facts import by_dotted_name
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300

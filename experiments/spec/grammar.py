@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-from experiments.quantities import BYTE_RATE, DIMENSIONS
+from experiments.pure.quantities import BYTE_RATE, DIMENSIONS
 from experiments.spec.tree import (
     MAX_DEPTH,
     Arithmetic,

@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from analysis import sensitivity
 from experiments.errors import FieldError, InvalidSpec
-from experiments.quantities import BANDWIDTH, DURATION, FRACTION
+from experiments.pure.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.spec.parameters import Bandwidth, Delay, Link, Loss, Part, sentence
 
 KIND: Final = "network"

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from analysis.numbers import binary
 from experiments import workloads
-from experiments.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
+from experiments.pure.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 
 MAX_HOSTS: Final = 4096
 MAX_RANKS: Final = 65_536

@@ -9,7 +9,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from experiments.quantities import common_dimension
+from experiments.pure.quantities import common_dimension
 
 MAX_VALUES: Final = 1000
 LONGEST_ITEM: Final = 200

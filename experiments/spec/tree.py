@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from experiments.quantities import Dimension
+from experiments.pure.quantities import Dimension
 
 MAX_DEPTH: Final = 40
 

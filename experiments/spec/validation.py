@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.metrics import why_not_deciding
+from experiments.pure.storable import problems as problems_of_plain_data
 from experiments.spec import design, network_study
 from experiments.spec.fields import ExperimentSpec
 from experiments.spec.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, Capture, Link, canonical, is_text, sentence
 from experiments.spec.yaml_lines import YamlDocument
-from experiments.storable import problems as problems_of_plain_data
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 

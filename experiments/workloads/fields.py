@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from experiments.quantities import DURATION, SIZE, Dimension
+from experiments.pure.quantities import DURATION, SIZE, Dimension
 
 
 def _reader(dimension: Dimension) -> BeforeValidator:

@@ -10,7 +10,7 @@ from analysis import numbers, sensitivity
 from analysis.sensitivity import Link
 from dashboard.network.model import bought
 from experiments.models import Experiment, Project
-from experiments.models.project import DEFAULT_PROJECT
+from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.selectors.network import carried, network_study_of
 from tests.config.processes import wait_for
 from tests.dashboard.studies_measured import NETWORK, SCALING, measured, needing, scaling

@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from dashboard import seats
 from dashboard.pages.packets import LOOKS
+from dashboard.requests import seats
 from experiments.library import load_defaults
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
-from experiments.models.project import DEFAULT_PROJECT
+from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec import parse
 from tests.browser.accessibility import violations
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from experiments.models import Cluster, Project
-from experiments.models.project import DEFAULT_PROJECT
+from experiments.models.people.project import DEFAULT_PROJECT
 from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
 
 

@@ -21,7 +21,7 @@ ALLOWED = {
     "experiments/models/measurement.py": "names of rows in the administration",
     "experiments/models/summary.py": "names of rows in the administration",
     "experiments/programs/": "programs that run alone on the hosts, and print for their parsers",
-    "experiments/quantities.py": "settings as people write them, without loss",
+    "experiments/pure/quantities.py": "settings as people write them, without loss",
     "experiments/spec/": "settings as people write them, without loss",
     "experiments/workloads/": "arguments of programs, and limits as people write them",
     "workers/testbed/emulation.py": "arguments of tc and of relays",

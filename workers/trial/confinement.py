@@ -9,8 +9,8 @@ from typing import Final
 
 from django.conf import settings
 
-from experiments import plain_files
 from experiments.models import Cluster
+from experiments.pure import plain_files
 from workers.keeper import linux
 from workers.launchers.confinement import Confinement, private_files, whole_mib
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from analysis.numbers import amount
-from experiments import plain_files
 from experiments.errors import NotPlain
+from experiments.pure import plain_files
 from workers.trial.rank_usage import RankUsage
 
 TAIL_LINES: Final = 12

@@ -10,10 +10,10 @@ from typing import Final
 
 import structlog
 
-from experiments import plain_files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
+from experiments.pure import plain_files
 from workers.errors import HostsLost, TrialFailed
 from workers.launchers import SessionPool
 from workers.trial import leftovers

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
-from experiments import plain_files
+from experiments.pure import plain_files
 
 REPORT_LIMIT_BYTES: Final = 64 << 10
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from experiments import plain_files
 from experiments.errors import NotPlain
+from experiments.pure import plain_files
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
 
 FILE_LIMIT_BYTES: Final = 256 << 20

@@ -13,8 +13,8 @@ from django.http import QueryDict
 
 from dashboard.background.exports import FORMATS, Export
 from dashboard.explore import NAMES, ROWS
-from experiments import plain_files
 from experiments.errors import CannotExplore
+from experiments.pure import plain_files
 
 _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
 

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from experiments.models import ApiToken, Project
-from experiments.models.access import LONGEST_DAYS
+from experiments.models.people.access import LONGEST_DAYS
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as NoRedis
 
-from dashboard import seats
-from dashboard.seats import Busy, Line, Wait
+from dashboard.requests import seats
+from dashboard.requests.seats import Busy, Line, Wait
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 LINE = Line("tests", of_one=1, of_all=2, waiting=2)

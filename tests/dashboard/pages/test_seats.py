@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from dashboard import seats
 from dashboard.pages.packets import LOOKS
+from dashboard.requests import seats
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE
+from experiments.pure.quantities import BANDWIDTH, DURATION, FRACTION, SIZE
 from experiments.spec.expressions import Expression
 from experiments.spec.tree import Vocabulary
 

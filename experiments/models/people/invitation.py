@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
-from experiments.models.access import digest_of
-from experiments.models.project import Membership, Project
+from experiments.models.people.access import digest_of
+from experiments.models.people.project import Membership, Project
 
 DAYS: Final = 7
 

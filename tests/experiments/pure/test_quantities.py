@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.quantities import BANDWIDTH, DURATION, FRACTION, SIZE, Dimension
+from experiments.pure.quantities import BANDWIDTH, DURATION, FRACTION, SIZE, Dimension
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from experiments.errors import KeyOfAnother
 from experiments.models.ordered_json import OrderedJSONField
-from experiments.models.project import Membership, Project
+from experiments.models.people.project import Membership, Project
 
 LONGEST_DAYS: Final = 365
 

@@ -9,7 +9,7 @@ import pytest
 from experiments.errors import OutputError
 from experiments.workloads.water import Water, WaterParameters, box_sides
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def commands(text: str) -> list[list[str]]:

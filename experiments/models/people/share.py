@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
-from experiments.models.access import digest_of
 from experiments.models.experiment import Experiment
+from experiments.models.people.access import digest_of
 
 DAYS: Final = (7, 30, 90)
 
