@@ -12,6 +12,9 @@ from analysis.mpi.wait_sums import EVERYBODY, NOBODY
 _MOST_PAIRS: Final = 12
 _FIRST_CAUSE: Final = 3
 """Before the seconds of each cause stand sender, receiver and number of waits."""
+_LEAST_SHARE: Final = 1e-4
+_ALMOST_ALL: Final = 0.9
+"""Of a cause: where one sender has so much of it, the others are not worth a word."""
 _CAUSES: Final = {
     "late_sender": (
         "Late sender",
@@ -91,12 +94,20 @@ def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, A
         "hosts": hosts,
         "waits": numbers.grouped(sum(pair[2] for pair in pairs)),
         "time": numbers.amount(whole_s, "s"),
-        "shares": [numbers.amount(each / whole_s, numbers.SHARE) if each else numbers.NOTHING for each in seconds],
+        "shares": [_share(each / whole_s) for each in seconds],
     }
 
 
+def _share(part: float) -> str:
+    """A few microseconds of a minute need no power of ten to be told."""
+    if not part:
+        return numbers.NOTHING
+    least = numbers.amount(_LEAST_SHARE, numbers.SHARE)
+    return f"< {least}" if part < _LEAST_SHARE else numbers.amount(part, numbers.SHARE)
+
+
 def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s: Mapping[int, float]) -> str:
-    """The rank that waits for the largest part of its time, and the one cause and sender that cost it most."""
+    """The rank that waits for the largest part of its time, the cause that costs it most, and whose part of that is largest."""
     waited_s: dict[int, float] = defaultdict(float)
     for pair in pairs:
         waited_s[int(pair[1])] += sum(pair[_FIRST_CAUSE:])
@@ -104,16 +115,23 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
     if not shares:
         return "No rank waited so long in a receive or collective."
     rank = max(shares, key=lambda each: shares[each])
-    seconds, cause, sender = max(
-        (seconds, cause, int(pair[0]))
-        for pair in pairs
-        if pair[1] == rank
-        for cause, seconds in zip(causes, pair[_FIRST_CAUSE:], strict=True)
-    )
-    part, most = (
-        numbers.amount(shares[rank], numbers.SHARE, 2),
-        numbers.amount(seconds / waited_s[rank], numbers.SHARE, 2),
-    )
+    whole_s = waited_s[rank]
+    of_senders: dict[str, dict[int, float]] = defaultdict(dict)
+    for pair in pairs:
+        if pair[1] == rank:
+            for cause, seconds in zip(causes, pair[_FIRST_CAUSE:], strict=True):
+                of_senders[cause][int(pair[0])] = seconds
+    cause = max(of_senders, key=lambda each: sum(of_senders[each].values()))
+    by_sender, of_cause_s = of_senders[cause], sum(of_senders[cause].values())
+    sender = max(by_sender, key=lambda each: by_sender[each])
     because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
     why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
-    return f"Rank {_name(rank)} waits {part} of its time, {most} of it {why}."
+    told = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
+    most = _two_digits(by_sender[sender] / whole_s)
+    if by_sender[sender] >= _ALMOST_ALL * of_cause_s:
+        return f"{told} {most} of it {why}."
+    return f"{told} {_two_digits(of_cause_s / whole_s)} of it is “{_CAUSES[cause][0]}”: {most} {why}."
+
+
+def _two_digits(share: float) -> str:
+    return numbers.amount(share, numbers.SHARE, 2)

@@ -31,6 +31,17 @@ def test_it_says_for_whom_the_rank_that_waits_longest_waits():
     assert told == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
 
 
+def test_it_adds_up_what_many_senders_cost():
+    late, full = [1.0, *[0] * 7], [0, 1.6, *[0] * 6]
+    told = sentence([0, 3, 9, *late], [1, 3, 9, 1.5, *late[1:]], [2, 3, 9, *full])
+    assert told == "Rank 3 waits 41 % of its time, 61 % of it is “Late sender”: 37 % because rank 1 sends late."
+
+
+def test_a_trace_of_a_share_is_told_without_powers_of_ten():
+    shown = waits_table(profile_with([[0, 1, 9, 5.0, 0, 0, 1e-7, 0, 0, 0, 0]]))
+    assert [plain(share) for share in shown["rows"][0]["shares"][:4]] == ["100 %", "–", "–", "< 0.01 %"]
+
+
 @pytest.mark.parametrize(
     ("cause", "words"),
     [
