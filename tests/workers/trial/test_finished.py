@@ -37,14 +37,23 @@ def capinfos(trial: Trial, tmp_path: Path) -> tuple[int, int]:
     return int(packets), int(size)
 
 
-def test_it_counts_packets_and_bytes_as_capinfos_does(finished: Trial, tmp_path: Path) -> None:
+def test_everything_of_it_is_kept_and_true(finished: Trial, tmp_path: Path) -> None:
+    """One run for all of them: a real one takes seconds."""
+    it_counts_packets_and_bytes_as_capinfos_does(finished, tmp_path)
+    it_stores_run_metrics_figures_of_merit_and_files(finished)
+    it_keeps_where_each_rank_ran_and_what_it_used(finished)
+    it_keeps_the_analysis_and_tells_on_what_it_ran(finished)
+    it_exports_everything_as_json(finished)
+
+
+def it_counts_packets_and_bytes_as_capinfos_does(finished: Trial, tmp_path: Path) -> None:
     values = dict(finished.measurements.filter(scope="all").values_list("metric", "value"))
     packets, size = capinfos(finished, tmp_path)
     assert packets > 1000
     assert (values["packets"], values["wire_bytes"]) == (packets, size)
 
 
-def test_it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> None:
+def it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> None:
     values = dict(finished.measurements.filter(scope="all").values_list("metric", "value"))
     assert 0 < values["cpu_mean_rank_s"] <= values["cpu_s"]
     assert values["cpu_s"] == pytest.approx(values["cpu_user_s"] + values["cpu_system_s"])
@@ -58,14 +67,14 @@ def test_it_stores_run_metrics_figures_of_merit_and_files(finished: Trial) -> No
     assert names == set(finished.artifacts.values_list("name", flat=True)), "scratch files are left behind"
 
 
-def test_it_keeps_where_each_rank_ran_and_what_it_used(finished: Trial) -> None:
+def it_keeps_where_each_rank_ran_and_what_it_used(finished: Trial) -> None:
     ranks = json.loads(finished.artifacts.get(name="ranks.json").file.read_text())
     assert [(each["rank"], each["host"]) for each in ranks] == [(0, "n1"), (1, "n2")]
     used = sum(each["user_s"] + each["system_s"] for each in ranks)
     assert used == pytest.approx(finished.measurements.get(metric="cpu_s", scope="all").value)
 
 
-def test_it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:
+def it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None:
     analysis = read_analysis(finished)
     assert analysis is not None
     assert analysis["metrics"]["packets"] == sum(analysis["series"]["packets"])
@@ -77,7 +86,7 @@ def test_it_keeps_the_analysis_and_tells_on_what_it_ran(finished: Trial) -> None
     assert not Lease.objects.exists()
 
 
-def test_it_exports_everything_as_json(finished: Trial) -> None:
+def it_exports_everything_as_json(finished: Trial) -> None:
     result = json.loads(json.dumps(experiment_result(finished.experiment)))
     assert result["experiment"]["slug"] == finished.experiment.slug
     (trial,) = result["trials"]
