@@ -56,8 +56,8 @@ class Machine:
         file.write_text(f"#!{shutil.which('sh')}\n{body}\n")
         file.chmod(0o755)
 
-    def bootstrap(self, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [str(self.clone / "script" / "bootstrap")]
+    def bootstrap(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.clone / "script" / "bootstrap"), *arguments]
         variables = {"PATH": str(self.programs), "HOME": str(self.directory), **environment}
         return subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=30)
 
@@ -103,6 +103,45 @@ def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(
     machine.bootstrap()
     installed = next(line for line in calls.read_text().splitlines() if " install " in line)
     assert installed.split("--no-install-recommends")[1].split() == ["ethtool", "python3.11-venv"]
+
+
+def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(machine: Machine) -> None:
+    calls = machine.directory / "calls"
+    machine.install("dpkg-query", 'case "$*" in *slapd*) echo not-installed;; *) echo installed;; esac')
+    machine.install("debconf-set-selections", f"cat >> {calls}")
+    machine.install("apt-get", f'echo "$*" >> {calls}')
+    machine.install("apt-cache", 'echo "Package: it"')
+    machine.install("python3", "exit 1")
+    machine.bootstrap()
+    assert not [line for line in _lines(calls) if "slapd" in line]  # only the tests need it
+    machine.bootstrap("--test")
+    told, installed = [line for line in calls.read_text().splitlines() if "slapd" in line]
+    assert told == "slapd slapd/no_configuration boolean true"
+    assert installed.split("--no-install-recommends")[1].split() == ["slapd"]
+
+
+@pytest.mark.parametrize(("arguments", "wanted"), [((), None), (("--test",), "python3.11-dev")])
+def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
+    machine: Machine, arguments: tuple[str, ...], wanted: str | None
+) -> None:
+    calls = machine.directory / "calls"
+    for name in ("requirements.lock", "requirements-test.lock"):
+        (machine.clone / name).write_text(name)
+    (machine.clone / ".venv" / "bin").mkdir(parents=True)
+    machine.install("apt-get", f'echo "$*" >> {calls}')
+    machine.install("apt-cache", 'echo "Package: it"')
+    answers = 'case "$*" in *Python.h*) exit 1;; *-dev*) echo python3.11-dev;; *"pip install"*) exit 1;; esac'
+    machine.install("python3", answers)
+    machine.install("setsid", 'exec "$@"')
+    (machine.clone / ".venv" / "bin" / "python").symlink_to(machine.programs / "python3")
+    result = machine.bootstrap(*arguments)
+    assert result.stderr.splitlines()[-1].endswith("could not be installed")  # it came to the Python packages
+    installed = [line.split("--no-install-recommends")[1].strip() for line in _lines(calls) if " install " in line]
+    assert installed == ([wanted] if wanted else [])
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Path) -> None:

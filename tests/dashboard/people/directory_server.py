@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-READY_S = 20.0
+READY_S = 60.0
 SLAPD = shutil.which("slapd", path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
 CONFIGURATION = """
 include {schema}/core.schema
@@ -58,7 +58,7 @@ member: uid=newton,dc=lab
 @contextmanager
 def directory_server(place: Path) -> Iterator[int]:
     """Run it on a port of the loopback; ``certificate.pem`` in ``place`` is what a client has to believe."""
-    assert SLAPD is not None
+    assert SLAPD is not None, "slapd is missing; script/bootstrap --test installs it"
     make_certificate(place)
     root = Path(SLAPD).parents[2]
     given = {"schema": root / "etc/ldap/schema", "modules": root / "usr/lib/ldap", "place": place}

@@ -1,4 +1,4 @@
-"""Signing in with a password of a directory (LDAP), whose groups become roles. Needs slapd and the extra `ldap`."""
+"""Signing in with a password of a directory (LDAP), whose groups become roles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ldap
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -13,10 +14,9 @@ from django.test import Client
 from config.accounts import directory
 from config.environment import Environment
 from experiments.models import Project
-from tests.dashboard.people.directory_server import SLAPD, directory_server, make_certificate
+from tests.dashboard.people.directory_server import directory_server, make_certificate
 
-ldap = pytest.importorskip("ldap", reason="django-auth-ldap is not installed")
-pytestmark = [pytest.mark.usefixtures("empty_redis"), pytest.mark.skipif(SLAPD is None, reason="slapd is missing")]
+pytestmark = pytest.mark.usefixtures("empty_redis")
 BACKEND = "django_auth_ldap.backend.LDAPBackend"
 
 
