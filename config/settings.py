@@ -274,7 +274,7 @@ REST_FRAMEWORK = {
         "dashboard.api.authentication.WithinScope",
     ],
     "DEFAULT_PAGINATION_CLASS": "dashboard.api.pagination.Pagination",
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJsonParser", "dashboard.api.parsers.YamlParser"],
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "dashboard.api.errors.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
@@ -288,6 +288,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "dashboard.api.schema.bodies_are_required",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "TrialKind": "experiments.models.Kind",
         "TrialState": "experiments.models.State",

@@ -15,12 +15,18 @@ from dashboard.api import schema
 from dashboard.api.filtering import clean, refuse_unknown
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
-from experiments.selectors.comparison import compare
+from experiments.selectors.comparison import FEWEST, MOST, compare
 
+_MEMBER: Final = {"type": "string", "pattern": r"^(e:[-a-zA-Z0-9_]{1,100}|[ct]:[0-9]{1,18})$"}
 _PARAMETERS: Final = [
-    OpenApiParameter("of", str, required=True, many=True, description="`e:slug`, `c:key` or `t:key`; two to eight."),
-    OpenApiParameter("baseline", str, description="One of them; the first when left out."),
-    OpenApiParameter("at", str, description="Position among the common points, from 0."),
+    OpenApiParameter(
+        "of",
+        {"type": "array", "items": _MEMBER, "minItems": FEWEST, "maxItems": MOST, "uniqueItems": True},
+        required=True,
+        description="`e:slug`, `c:key` or `t:key`; two to eight.",
+    ),
+    OpenApiParameter("baseline", _MEMBER, description="One of them; the first when left out."),
+    OpenApiParameter("at", {"type": "integer", "minimum": 0}, description="Position among the common points, from 0."),
     OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
 ]
 

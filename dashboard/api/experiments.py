@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import StrictFilterBackend
-from dashboard.api.parsers import YamlText
+from dashboard.api.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.api.result import experiment_result
 from dashboard.api.serializers import (
     CancelledSerializer,
@@ -48,6 +48,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     queryset = Experiment.objects.select_related("cluster", "owner", "project")
     lookup_field = "slug"
     lookup_value_regex = "[-a-zA-Z0-9_]+"
+    parser_classes = (StrictJsonParser, YamlParser)
     filter_backends = (StrictFilterBackend,)
     filterset_class = ExperimentFilter
 
@@ -109,7 +110,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @extend_schema(
         request=MovedSerializer, responses={200: ExperimentDetailSerializer, **schema.errors(400, 403, 404, 409, 415)}
     )
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def move(self, request: Request, slug: str) -> Response:
         """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
         experiment = self._repeatable(request)
@@ -137,7 +138,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         request=RepetitionsSerializer,
         responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)},
     )
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def repetitions(self, request: Request, slug: str) -> Response:
         """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
@@ -149,7 +150,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @extend_schema(
         request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
     )
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def priority(self, request: Request, slug: str) -> Response:
         """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
         experiment = self._editable(request)

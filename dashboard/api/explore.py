@@ -18,10 +18,10 @@ from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import described, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background.exports import FORMATS, exported
-from dashboard.explore import AXES, NAMES, ROWS, Question, ask, cells_as_data
+from dashboard.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
 from dashboard.filters import ConfigurationFilter
 from experiments.errors import CannotExplore
-from experiments.models import BackgroundTask
+from experiments.models import BackgroundTask, Measurement
 from experiments.selectors.explorer import counts, flagged, pivot
 
 _AXES: Final = {
@@ -33,8 +33,12 @@ _AXES: Final = {
     "columns": "Metrics of the table, separated by commas.",
     "order": "Order of the table: `hosts`, `name`, or newest first.",
 }
+_WORDS: Final = {"scope": Measurement.Scope.values, "order": [name for name in ORDERS if name]}
 _PARAMETERS: Final = sorted(
-    [*described(ConfigurationFilter), *(OpenApiParameter(name, str, description=_AXES[name]) for name in AXES)],
+    [
+        *described(ConfigurationFilter),
+        *(OpenApiParameter(name, str, enum=_WORDS.get(name), description=_AXES[name]) for name in AXES),
+    ],
     key=lambda parameter: parameter.name,
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from django.db.models import QuerySet
@@ -14,7 +15,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from dashboard.filters import ListFilter
-from dashboard.filters.fields import AnyOfFilter
+from dashboard.filters.fields import AnyOfFilter, MomentFilter
 
 PAGE: Final = ("limit", "offset")
 Filters = TypeVar("Filters", bound=ListFilter)
@@ -41,12 +42,19 @@ def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
     return [
         OpenApiParameter(
             name,
-            bool if isinstance(each, BooleanFilter) else str,
+            _type(each),
             many=isinstance(each, AnyOfFilter | MultipleChoiceFilter),
+            enum=[word for word, _ in each.extra["choices"]] if isinstance(each, MultipleChoiceFilter) else None,
             description=each.extra["help_text"],
         )
         for name, each in filters.base_filters.items()
     ]
+
+
+def _type(described: Any) -> Any:
+    if isinstance(described, BooleanFilter):
+        return bool
+    return datetime if isinstance(described, MomentFilter) else str
 
 
 def clean(request: Request, name: str) -> str:

@@ -23,11 +23,11 @@ FEW: Final = 10
 MOST: Final = 50
 """Histories at a time: each of them is read and judged."""
 
-
+_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 10**11 - 1}
 _LIST: Final = [
     *described(HistoryFilter),
-    OpenApiParameter("limit", int, description=f"At most {MOST}; {FEW} when left out."),
-    OpenApiParameter("offset", int, description="How many of the newest to skip."),
+    OpenApiParameter("limit", _WHOLE, description=f"At most {MOST}; {FEW} when left out."),
+    OpenApiParameter("offset", _WHOLE, description="How many of the newest to skip."),
 ]
 
 

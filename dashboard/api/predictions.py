@@ -234,6 +234,21 @@ class NetworkSerializer(serializers.Serializer[Any]):
     rate_bps = serializers.FloatField(min_value=RATES[0], max_value=RATES[1])
 
 
+_NETWORKS: Final = {
+    "type": "array",
+    "maxItems": MOST,
+    "items": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": LONGEST_NAME, "pattern": r"\S"},
+            "delay_s": {"type": "number", "minimum": 0, "maximum": LONGEST_DELAY_S, "description": "One way."},
+            "rate_bps": {"type": "number", "minimum": RATES[0], "maximum": RATES[1]},
+        },
+        "required": ["name", "delay_s", "rate_bps"],
+    },
+}
+
+
 class NetworksView(APIView):
     """The named networks that maps and answers compare with."""
 
@@ -245,7 +260,7 @@ class NetworksView(APIView):
 
     @extend_schema(
         operation_id="networks_replace",
-        request=NetworkSerializer(many=True),
+        request={"application/json": _NETWORKS},
         responses={200: NetworkSerializer(many=True), **schema.errors(400, 403, 415)},
     )
     def put(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from dashboard.api import schema
 from dashboard.api.filtering import PAGE, refuse_unknown
-from dashboard.api.parsers import YamlText
+from dashboard.api.parsers import StrictJsonParser, YamlParser, YamlText
 from experiments.access import may_register_programs
 from experiments.models import Program
 from experiments.workloads.program import ProgramDefinition
@@ -44,6 +44,7 @@ class ProgramViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     """Registered programs by name, each in its latest version."""
 
     serializer_class = ProgramSerializer
+    parser_classes = (StrictJsonParser, YamlParser)
     lookup_field = "slug"
     lookup_value_regex = "[-a-zA-Z0-9_]+"
 

@@ -19,8 +19,9 @@ _SENTENCES: Final = {
     409: "Published results are never changed; a key of one request was sent with another one.",
     410: "The file was removed after its retention period.",
     429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
-    415: "The body is neither application/json nor application/yaml.",
+    415: "The body has another type than those that are listed.",
 }
+_BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
 
 
@@ -42,13 +43,33 @@ def in_place(model: type[BaseModel]) -> dict[str, Any]:
     return resolved
 
 
+def bodies_are_required(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say in the document that a body has to be sent where one is read."""
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
+    return result
+
+
 def _in_place(node: Any, parts: dict[str, Any]) -> Any:
     if isinstance(node, dict):
         reference = node.get("$ref")
         if isinstance(reference, str):
             rest = {name: value for name, value in node.items() if name != "$ref"}
             return _in_place({**parts[reference.rpartition("/")[2]], **rest}, parts)
-        return {name: _in_place(value, parts) for name, value in node.items()}
+        return _bounded({name: _in_place(value, parts) for name, value in node.items()})
     if isinstance(node, list):
         return [_in_place(item, parts) for item in node]
     return node
+
+
+def _bounded(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with its bounds in the words of JSON schemas: pydantic leaves those of a number that may also be text as its own."""
+    bounds = {_BOUNDS[name]: node.pop(name) for name in _BOUNDS if name in node}
+    if not bounds:
+        return node
+    kinds = [
+        {**kind, **bounds} if kind.get("type") in ("number", "integer") else kind for kind in node.get("anyOf", ())
+    ]
+    return {**node, "anyOf": kinds} if kinds else {**node, **bounds}

@@ -122,6 +122,7 @@ class TrialDetailSerializer(TrialSerializer):
     command = serializers.ListField(child=serializers.CharField(), read_only=True)
     progress = serializers.DictField(read_only=True)
     conditions = serializers.DictField(read_only=True)
+    certificate = serializers.DictField(read_only=True, allow_null=True)
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
@@ -62,6 +62,27 @@ class WantedLinkSerializer(serializers.Serializer[Any]):
         return attrs
 
 
+_DAYS: Final = {"type": "integer", "enum": list(DAYS), "default": DAYS[0]}
+_TEXT: Final = {"type": "string", "pattern": r"\S"}
+_WANTED: Final = {
+    "description": WantedLinkSerializer.__doc__,
+    "oneOf": [
+        {
+            "type": "object",
+            "properties": {"experiment": {**_TEXT, "maxLength": 100}, "days": _DAYS},
+            "required": ["experiment"],
+            "not": {"required": ["compare"]},
+        },
+        {
+            "type": "object",
+            "properties": {"compare": {**_TEXT, "maxLength": 2000}, "days": _DAYS},
+            "required": ["compare"],
+            "not": {"required": ["experiment"]},
+        },
+    ],
+}
+
+
 class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets.GenericViewSet[ShareLink]):
     """Own links, and for maintainers those that show experiments of their project."""
 
@@ -85,7 +106,9 @@ class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets
         refuse_unknown(request, PAGE)
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(request=WantedLinkSerializer, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)})
+    @extend_schema(
+        request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}
+    )
     @sensitive_variables("key")
     def create(self, request: Request) -> Response:
         """Make a link; its address is told this once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import django_filters
 from django import forms
@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
+from drf_spectacular.utils import extend_schema_field
 
 from analysis.trust_level import TrustLevel
 from dashboard.filters.fields import (
@@ -176,15 +177,18 @@ class ExperimentFilter(ListFilter):
         return experiments.filter(~having if value == "over" else having)
 
 
+_MOST_HOSTS: Final = 2**31 - 1
+
+
 class TrialFilter(ListFilter):
     """Filters of the list of trials."""
 
     experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
     configuration = django_filters.CharFilter(field_name="configuration__hash", label="Hash of the configuration.")
     state = django_filters.MultipleChoiceFilter(
-        choices=State, distinct=False, label="State; may be given more than once."
+        choices=State.choices, distinct=False, label="State; may be given more than once."
     )
-    kind = django_filters.MultipleChoiceFilter(choices=Kind, distinct=False, label="What the trial is for.")
+    kind = django_filters.MultipleChoiceFilter(choices=Kind.choices, distinct=False, label="What the trial is for.")
     trust = django_filters.MultipleChoiceFilter(
         distinct=False,
         choices=[(level.value, level.value) for level in TrustLevel],
@@ -192,8 +196,10 @@ class TrialFilter(ListFilter):
     )
     workload = _workload(field_name="experiment__workload")
     cluster = _cluster()
-    hosts = django_filters.NumberFilter(
-        field_name="configuration__hosts", min_value=0, max_value=2**31 - 1, label="Number of hosts."
+    hosts = extend_schema_field({"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS})(
+        django_filters.NumberFilter(
+            field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Number of hosts."
+        )
     )
     superseded = TruthFilter(label="Whether a newer attempt has replaced it.")
     ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")

@@ -44,6 +44,12 @@ class Dimension:
             raise ValueError(f"{text!r} is too large for a {self.name}")
         return value
 
+    @property
+    def pattern(self) -> str:
+        """What text looks like that ``parse`` reads, as a regular expression for JSON schemas; it may still be out of bounds."""
+        units = "|".join(map(re.escape, sorted(filter(None, self.units), key=len, reverse=True)))
+        return rf"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{{1,2}})? ?({units})?$"
+
     def factor(self, unit: str) -> Decimal | None:
         """Return how many base units one ``unit`` is; None for a unit of another kind."""
         return self.units.get(unit, self.units.get(unit.lower()))

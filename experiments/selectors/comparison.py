@@ -6,6 +6,7 @@ are pooled in one column; what is compared is one point that all members have.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -255,7 +256,7 @@ def _member(token: str, experiment: Experiment, name: str, rows: Sequence[Config
 def _parsed(token: str) -> tuple[str, str]:
     kind, _, key = token.partition(":")
     number = kind in ("c", "t") and key.isascii() and key.isdecimal() and len(key) < 19
-    slug = kind == "e" and 0 < len(key) <= _LONGEST_TOKEN and key.replace("-", "").replace("_", "").isalnum()
+    slug = kind == "e" and 0 < len(key) <= _LONGEST_TOKEN and re.fullmatch("[-a-zA-Z0-9_]+", key)
     if not (number or slug):
         raise CannotCompare(f"{token[:_LONGEST_TOKEN]!r} is not one of e:slug, c:number and t:number.")
     return kind, str(int(key)) if number else key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
@@ -22,14 +22,16 @@ from experiments.spec.parameters import (
 from experiments.spec.ranges import expand_values
 from experiments.spec.tree import Vocabulary
 
+_NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
+
 
 class ExperimentSpec(Part):
     """One version of an experiment. Field descriptions are the help texts of the form."""
 
-    name: str = Field(min_length=1, max_length=120)
+    name: str = Field(min_length=1, max_length=120, json_schema_extra=_NOT_BLANK)
     description: str = Field("", max_length=4000)
     tags: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
-    workload: str
+    workload: str = Field(json_schema_extra=_NOT_BLANK)
     parameters: dict[str, Any] = Field(
         default_factory=dict, description="Parameters that stay the same in every trial."
     )
@@ -44,7 +46,7 @@ class ExperimentSpec(Part):
         None,
         description="The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own.",
     )
-    cluster: str = "testbed"
+    cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
     link: Link = Link()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     certificate: Literal["degrade", "require", "skip"] = Field(
         "degrade",

@@ -37,17 +37,27 @@ def _quantity(dimension: Dimension) -> Callable[[Any], Any]:
     return convert
 
 
-_Written = float | str
-"""What people may write for a quantity: a number in the base unit, or text with a unit."""
+def _text(dimension: Dimension) -> Any:
+    return Annotated[str, Field(pattern=dimension.pattern, max_length=60)]
+
+
+def _written(dimension: Dimension) -> Any:
+    """What people may write for a quantity, as JSON schemas say it: a number in the base unit, or text with a unit."""
+    return float | _text(dimension)
+
 
 Bandwidth = Annotated[
-    float, BeforeValidator(_quantity(BANDWIDTH), json_schema_input_type=_Written), Field(gt=0, le=1e12)
+    float, BeforeValidator(_quantity(BANDWIDTH), json_schema_input_type=_written(BANDWIDTH)), Field(gt=0, le=1e12)
 ]
-Delay = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_Written), Field(ge=0, le=10)]
-Duration = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_Written)]
-Loss = Annotated[float, BeforeValidator(_quantity(FRACTION), json_schema_input_type=_Written), Field(ge=0, lt=1)]
-Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=_Written)]
-Count = Annotated[int, BeforeValidator(refuse_bool, json_schema_input_type=int)]
+Delay = Annotated[
+    float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION)), Field(ge=0, le=10)
+]
+Duration = Annotated[float, BeforeValidator(_quantity(DURATION), json_schema_input_type=_written(DURATION))]
+Loss = Annotated[
+    float, BeforeValidator(_quantity(FRACTION), json_schema_input_type=_written(FRACTION)), Field(ge=0, lt=1)
+]
+Bytes = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | _text(SIZE))]
+Count = Annotated[int, BeforeValidator(refuse_bool)]
 """A whole number. pydantic alone would read ``repetitions: yes`` as 1."""
 
 
@@ -71,7 +81,7 @@ def _rates(value: Any) -> Any:
     return "; ".join(BANDWIDTH.format(rate) for rate in rates)
 
 
-Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_Written])]
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_written(BANDWIDTH)])]
 """Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
 
 

@@ -15,10 +15,10 @@ from experiments.workloads.patterns import compiled
 from experiments.workloads.template import MAX_ITEM, Definition, names_in
 
 MAX_INPUT_CHARACTERS: Final = 200_000
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+VARIABLE: Final = "^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 _NOT_OURS: Final = frozenset({"OMP_NUM_THREADS"})
 """Variables that another field sets."""
-_MODULE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/-]{0,199}")
+MODULE: Final = "^[A-Za-z0-9][A-Za-z0-9_.+/-]{0,199}$"
 
 
 class Part(BaseModel):
@@ -169,7 +169,7 @@ class CommandParameters(Parameters):
     @classmethod
     def _are_files(cls, inputs: dict[str, str]) -> dict[str, str]:
         for name, text in inputs.items():
-            if not re.match(FILE_NAME, name) or is_reserved(name):
+            if not re.fullmatch(FILE_NAME, name) or is_reserved(name):
                 raise ValueError(f"{name!r} cannot be the name of an input file")
             if len(text) > MAX_INPUT_CHARACTERS:
                 raise ValueError(f"{name} is longer than {MAX_INPUT_CHARACTERS} characters")
@@ -184,7 +184,12 @@ class CommandParameters(Parameters):
     @classmethod
     def _are_variables(cls, environment: dict[str, str]) -> dict[str, str]:
         for name, value in environment.items():
-            if not _VARIABLE.fullmatch(name) or name in _NOT_OURS or len(value) > MAX_ITEM or not value.isprintable():
+            if (
+                not re.fullmatch(VARIABLE, name)
+                or name in _NOT_OURS
+                or len(value) > MAX_ITEM
+                or not value.isprintable()
+            ):
                 raise ValueError(f"{name!r} cannot be a variable with this value")
         return environment
 
@@ -192,7 +197,7 @@ class CommandParameters(Parameters):
     @classmethod
     def _are_modules(cls, modules: list[str]) -> list[str]:
         for name in modules:
-            if not _MODULE.fullmatch(name):
+            if not re.fullmatch(MODULE, name):
                 raise ValueError(f"{name!r} cannot be the name of a module")
         return modules
 
@@ -233,7 +238,7 @@ class CommandParameters(Parameters):
 def checked_decks(decks: dict[str, str]) -> dict[str, str]:
     """Return names and paths of input files as they are. Raise ValueError for what cannot be one."""
     for name, path in decks.items():
-        if not re.match(FILE_NAME, name) or is_reserved(name):
+        if not re.fullmatch(FILE_NAME, name) or is_reserved(name):
             raise ValueError(f"{name!r} cannot be the name of an input file")
         if not path.startswith("/") or len(path) > MAX_ITEM or not path.isprintable() or ".." in path.split("/"):
             raise ValueError(f"{path!r} is no full path of a file")

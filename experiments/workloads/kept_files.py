@@ -16,7 +16,8 @@ _WRITTEN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+:,=@~-]{0,99}")
 """Of each part of the path of a file that a program writes. Programs choose these names: CoMD puts the time of day into its own."""
 MOST_PARTS: Final = 8
 _LONGEST: Final = 120
-_PATTERN: Final = re.compile(r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}")
+_PATTERN: Final = r"[A-Za-z0-9_*?\[][A-Za-z0-9_.+:,=@~*?\[\]-]{0,99}"
+WRITTEN_PATTERN: Final = f"^{_PATTERN}(/{_PATTERN}){{0,{MOST_PARTS - 1}}}$"
 _RESERVED: Final = re.compile(
     r"(?:stdout|stderr)\.txt|(?:samples|ranks|measured)\.json|(?:analysis|mpi-profile)\.json\.zst|work|ranks|kept|capture.*"
 )
@@ -40,8 +41,7 @@ def is_kept_name(name: str) -> bool:
 
 def is_pattern(text: str) -> bool:
     """Return whether ``text`` is a pattern: as of a shell, part by part, and never out of the working directory."""
-    parts = text.split("/")
-    return len(parts) <= MOST_PARTS and all(_PATTERN.fullmatch(part) for part in parts)
+    return re.fullmatch(WRITTEN_PATTERN, text) is not None
 
 
 def has_wildcard(pattern: str) -> bool:

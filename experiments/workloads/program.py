@@ -15,10 +15,32 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 
 from experiments.workloads.base import Parameters
 from experiments.workloads.command import Command
-from experiments.workloads.command_parameters import CommandParameters, checked_decks
-from experiments.workloads.template import RANKS, Placeholder, names_in, with_placeholders
+from experiments.workloads.command_parameters import (
+    MAX_INPUT_CHARACTERS,
+    MODULE,
+    VARIABLE,
+    CommandParameters,
+    Part,
+    checked_decks,
+)
+from experiments.workloads.extractors import Extractor
+from experiments.workloads.kept_files import FILE_NAME, WRITTEN_PATTERN
+from experiments.workloads.template import (
+    MAX_ITEM,
+    MOST_PLACEHOLDERS,
+    MOST_WORDS,
+    PLACEHOLDER_NAME,
+    RANKS,
+    Placeholder,
+    names_in,
+    with_placeholders,
+)
 
 NAME: Final = r"[a-z][a-z0-9-]{1,39}"
+_DECKS: Final = {
+    "propertyNames": {"pattern": FILE_NAME},
+    "additionalProperties": {"type": "string", "pattern": "^/", "maxLength": MAX_ITEM},
+}
 _READING: Final = frozenset({"extract", "success", "failure", "keep", "deciding", "title", "summary"})
 """Fields of a definition that change nothing of a run."""
 
@@ -32,13 +54,43 @@ class OnCluster(BaseModel):
     environment: dict[str, str] = {}
     modules: list[str] | None = None
     container: str | None = None
-    decks: Annotated[dict[str, str], AfterValidator(checked_decks)] = {}
+    decks: Annotated[dict[str, str], AfterValidator(checked_decks)] = Field({}, json_schema_extra=_DECKS)
+
+
+def _described(schema: dict[str, Any]) -> None:
+    """Say in a JSON schema what the validators ask of a definition, as far as JSON schemas can."""
+    fields = schema["properties"]
+    schema["required"].append("program")
+    word = {"type": "string", "minLength": 1, "maxLength": MAX_ITEM}
+    part = Part.model_json_schema()
+    part["properties"]["program"] |= {"maxItems": MOST_WORDS, "items": word}
+    fields["program"] |= {"minItems": 1, "maxItems": MOST_WORDS, "items": word}
+    fields["placeholders"] |= {
+        "propertyNames": {"pattern": PLACEHOLDER_NAME},
+        "additionalProperties": Placeholder.model_json_schema(),
+        "maxProperties": MOST_PLACEHOLDERS,
+    }
+    fields["extract"]["items"] = Extractor.model_json_schema()
+    fields["parts"]["items"] = part
+    fields["keep"]["items"] |= {"pattern": WRITTEN_PATTERN}
+    fields["decks"] |= _DECKS
+    fields["inputs"] |= {
+        "propertyNames": {"pattern": FILE_NAME},
+        "additionalProperties": {"type": "string", "maxLength": MAX_INPUT_CHARACTERS},
+    }
+    fields["environment"] |= {
+        "propertyNames": {"pattern": VARIABLE},
+        "additionalProperties": {"type": "string", "maxLength": MAX_ITEM},
+    }
+    fields["modules"]["items"] |= {"pattern": MODULE}
 
 
 class ProgramDefinition(CommandParameters):
     """What a maintainer writes once: the fields of a command, a name, and what is other on which cluster."""
 
-    name: str = Field(description="In specifications: workload: NAME.")
+    model_config = ConfigDict(json_schema_extra=_described)
+
+    name: str = Field(description="In specifications: workload: NAME.", json_schema_extra={"pattern": f"^{NAME}$"})
     title: str = Field("", max_length=80)
     summary: str = Field("", max_length=200)
     deciding: str = Field("", description="The figure by which configurations are better or worse.")

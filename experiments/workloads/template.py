@@ -18,7 +18,11 @@ RANKS: Final = "ranks"
 PLAIN_TEXT: Final = r"[A-Za-z0-9_][A-Za-z0-9_.,+=@%-]*"
 """What a text placeholder may hold unless its definition says otherwise: no leading dash, no slash, nothing a program might expand."""
 
-_NAME: Final = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
+PLACEHOLDER_NAME: Final = "^[a-z][a-z0-9_]{0,39}$"
+MOST_WORDS: Final = 200
+"""Of a program with its arguments."""
+MOST_PLACEHOLDERS: Final = 50
+_NAME: Final = re.compile(PLACEHOLDER_NAME)
 _IN_TEXT: Final = re.compile(r"\{\{(?P<literal>[a-z][a-z0-9_]{0,39})\}\}|(?<!\$)\{(?P<name>[a-z][a-z0-9_]{0,39})\}")
 
 
@@ -85,8 +89,8 @@ class Placeholder(BaseModel):
 class Definition(Parameters):
     """What a maintainer writes to define a command: the constants of its parameters."""
 
-    program: list[str] = Field(max_length=200)
-    placeholders: dict[str, Placeholder] = Field(default_factory=dict, max_length=50)
+    program: list[str] = Field(max_length=MOST_WORDS)
+    placeholders: dict[str, Placeholder] = Field(default_factory=dict, max_length=MOST_PLACEHOLDERS)
 
     @field_validator("program")
     @classmethod
@@ -103,7 +107,7 @@ class Definition(Parameters):
     @classmethod
     def _named(cls, placeholders: dict[str, Placeholder]) -> dict[str, Placeholder]:
         for name in placeholders:
-            if not _NAME.match(name) or name in RESERVED or hasattr(Parameters, name):
+            if not _NAME.fullmatch(name) or name in RESERVED or hasattr(Parameters, name):
                 raise ValueError(f"{name!r} cannot be the name of a placeholder")
         return placeholders
 
@@ -126,7 +130,7 @@ def names_in(item: str) -> list[str]:
     for _, name, format_spec, conversion in parts:
         if name is None:
             continue
-        if format_spec or conversion or not _NAME.match(name):
+        if format_spec or conversion or not _NAME.fullmatch(name):
             raise ValueError(f"{item!r}: a placeholder is a plain name in braces, such as {{steps}}")
         names.append(name)
     return names

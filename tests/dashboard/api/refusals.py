@@ -1,0 +1,100 @@
+"""What REST refuses although its schema calls it right, and why no JSON schema can say it.
+
+A refusal that is not here fails the tests: either the schema can say it, or REST can take it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Errors at paths that match ``at`` with messages that match ``says``, both as a whole, and ``why`` the schema cannot tell."""
+
+    at: str
+    says: str
+    why: str
+
+    def explains(self, error: Mapping[str, Any]) -> bool:
+        return all(
+            re.fullmatch(pattern, error[part], re.DOTALL)
+            for pattern, part in ((self.at, "path"), (self.says, "message"))
+        )
+
+
+_STORED: Final = "what is stored decides, and it changes while the site runs"
+_BESIDE: Final = "another field of the same request decides"
+_GRAMMAR: Final = "a language with a grammar of its own"
+_YAML: Final = "YAML is one string to a schema; the schema of JSON beside it says what must stand in it"
+
+_EVERYWHERE: Final = (
+    Refusal(
+        ".*", ".*holds characters that are not text.*", "patterns of every text and key would have to leave NUL out"
+    ),
+    Refusal(".*", "Null characters are not allowed.", "the same, told by the framework"),
+    Refusal(".*", "nested too deeply", "schemas count no levels"),
+)
+_LISTS: Final = (
+    Refusal("workload", "Select a valid choice.*", _STORED),
+    Refusal("metric", "is not a metric", _STORED),
+    Refusal("x|y|colour|facet", ".*is not (the name of )?a (parameter|metric).*", _STORED),
+    Refusal("columns", "columns: .* is not a metric.", _STORED),
+    Refusal("where", "Conditions: .*", _GRAMMAR),
+    Refusal("every", "every: rows are configurations.*", _BESIDE),
+)
+_SPECIFICATION: Final = (
+    Refusal("", "a specification is a mapping of fields.*|.*YAML.*", _YAML),
+    Refusal(
+        r"(parameters|sweep)\..*",
+        ".*",
+        "parameters are those of the workload: GET /workloads/NAME/ has a schema of each",
+    ),
+    Refusal(r"zip\.\d+", ".* is not swept|needs two or more swept parameters.*", _BESIDE),
+    Refusal("where", ".*", _GRAMMAR),
+    Refusal("deciding", ".*", _STORED),
+    Refusal("grows_with_hosts", ".* is not swept|weak scaling must name.*", _BESIDE),
+    Refusal(r"link\..*|time_limit_s", ".*must be (greater|less) than.*", "the unit of a quantity that is a text"),
+    Refusal(r"link\.rates", ".* is not a (possible rate|bandwidth).*", "the unit of a quantity that is a text"),
+    Refusal(r"link\..*", ".*(jitter|delay|loss|rates|sites|emulator|queue).*", _BESIDE),
+)
+_PROGRAM: Final = (
+    Refusal("", "a program is a mapping of fields.*|.*YAML.*", _YAML),
+    Refusal(r"(program|parts|placeholders|inputs|decks|environment|container|clusters)(\..*)?", ".*", _GRAMMAR),
+    Refusal("success|failure|extract", ".*regular expression.*|.*give one of regex, json_pointer.*", _GRAMMAR),
+    Refusal("extract", ".*(two figures|the factor|no name of a file|the name of a file|needs a group).*", _GRAMMAR),
+    Refusal("deciding", ".* is none of the figures.*", _BESIDE),
+)
+_OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
+    ("/api/v1/compare/", "get"): (
+        Refusal("of", "Not there, or not for you to see: .*", _STORED),
+        Refusal("of", "There is no common point .*|.*baseline.*", _BESIDE),
+    ),
+    ("/api/v1/experiments/", "post"): _SPECIFICATION,
+    ("/api/v1/experiments/{slug}/", "put"): _SPECIFICATION,
+    ("/api/v1/experiments/{slug}/repetitions/", "post"): (
+        Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
+    ),
+    ("/api/v1/networks/", "put"): (Refusal(r"\d+\.name", "the name stands twice", "schemas compare whole items only"),),
+    ("/api/v1/predictions/", "post"): (
+        Refusal("experiment", "there is no experiment.*", _STORED),
+        Refusal("experiment|at|delay_s|rate_bps|loss|", ".*(no |not |needs |only |trace).*", _STORED),
+    ),
+    ("/api/v1/predictions/{id}/check/", "post"): (Refusal("check", "This link cannot be added.*", _STORED),),
+    ("/api/v1/programs/", "post"): _PROGRAM,
+    ("/api/v1/programs/{slug}/", "put"): (*_PROGRAM, Refusal("name", "a registered program keeps its name", _YAML)),
+    ("/api/v1/shares/", "post"): (
+        Refusal("experiment", "there is no such experiment", _STORED),
+        Refusal("compare", ".*", "the query of a page, in which experiments that are stored have to be named"),
+    ),
+}
+
+
+def unexplained(path: str, method: str, errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the ``errors`` of an answer that are not told here."""
+    lists = _LISTS if method == "get" else ()
+    told = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
+    return [error for error in errors if not any(each.explains(error) for each in told)]
