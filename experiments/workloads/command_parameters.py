@@ -15,6 +15,7 @@ from experiments.workloads.patterns import compiled
 from experiments.workloads.template import MAX_ITEM, Definition, names_in
 
 MAX_INPUT_CHARACTERS: Final = 200_000
+MAX_IMAGE: Final = 500
 VARIABLE: Final = "^[A-Za-z_][A-Za-z0-9_]{0,99}$"
 _NOT_OURS: Final = frozenset({"OMP_NUM_THREADS"})
 """Variables that another field sets."""
@@ -105,7 +106,7 @@ class CommandParameters(Parameters):
     )
     container: str = Field(
         "",
-        max_length=500,
+        max_length=MAX_IMAGE,
         title="Container",
         description="Image in which Apptainer runs the program on every host; empty: no container.",
         json_schema_extra={"unit": ""},
@@ -183,30 +184,17 @@ class CommandParameters(Parameters):
     @field_validator("environment")
     @classmethod
     def _are_variables(cls, environment: dict[str, str]) -> dict[str, str]:
-        for name, value in environment.items():
-            if (
-                not re.fullmatch(VARIABLE, name)
-                or name in _NOT_OURS
-                or len(value) > MAX_ITEM
-                or not value.isprintable()
-            ):
-                raise ValueError(f"{name!r} cannot be a variable with this value")
-        return environment
+        return checked_environment(environment)
 
     @field_validator("modules")
     @classmethod
     def _are_modules(cls, modules: list[str]) -> list[str]:
-        for name in modules:
-            if not re.fullmatch(MODULE, name):
-                raise ValueError(f"{name!r} cannot be the name of a module")
-        return modules
+        return checked_modules(modules)
 
     @field_validator("container")
     @classmethod
     def _is_image(cls, image: str) -> str:
-        if image and (image.startswith("-") or not image.isprintable()):
-            raise ValueError(f"{image!r} cannot be an image")
-        return image
+        return checked_image(image)
 
     @field_validator("parts")
     @classmethod
@@ -233,6 +221,37 @@ class CommandParameters(Parameters):
     def _is_expression(cls, pattern: str) -> str:
         compiled(pattern)
         return pattern
+
+
+def checked_environment(environment: dict[str, str]) -> dict[str, str]:
+    """Return variables as they are. Raise ValueError for a name or value that cannot be one: with modules a shell reads them."""
+    for name, value in environment.items():
+        possible = re.fullmatch(VARIABLE, name) and name not in _NOT_OURS
+        if not possible or len(value) > MAX_ITEM or not value.isprintable():
+            raise ValueError(f"{name!r} cannot be a variable with this value")
+    return environment
+
+
+def checked_modules(modules: list[str]) -> list[str]:
+    """Return modules as they are. Raise ValueError for what cannot be the name of one, such as an option of ``module``."""
+    for name in modules:
+        if not re.fullmatch(MODULE, name):
+            raise ValueError(f"{name!r} cannot be the name of a module")
+    return modules
+
+
+def checked_image(image: str) -> str:
+    """Return the image of a container as it is. Raise ValueError for what would be an option of Apptainer."""
+    if image and (image.startswith("-") or not image.isprintable() or len(image) > MAX_IMAGE):
+        raise ValueError(f"{image[:80]!r} cannot be an image")
+    return image
+
+
+def checked_binary(binary: str) -> str:
+    """Return the path of a program as it is. Raise ValueError for what could not be the first word of one."""
+    if binary:
+        _judge(Definition, {"program": [binary]})
+    return binary
 
 
 def checked_decks(decks: dict[str, str]) -> dict[str, str]:

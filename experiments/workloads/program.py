@@ -21,7 +21,11 @@ from experiments.workloads.command_parameters import (
     VARIABLE,
     CommandParameters,
     Part,
+    checked_binary,
     checked_decks,
+    checked_environment,
+    checked_image,
+    checked_modules,
 )
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.kept_files import FILE_NAME, WRITTEN_PATTERN
@@ -37,9 +41,13 @@ from experiments.workloads.template import (
 )
 
 NAME: Final = r"[a-z][a-z0-9-]{1,39}"
-_DECKS: Final = {
+_DECKS: Final[dict[str, Any]] = {
     "propertyNames": {"pattern": FILE_NAME},
     "additionalProperties": {"type": "string", "pattern": "^/", "maxLength": MAX_ITEM},
+}
+_VARIABLES: Final[dict[str, Any]] = {
+    "propertyNames": {"pattern": VARIABLE},
+    "additionalProperties": {"type": "string", "maxLength": MAX_ITEM},
 }
 _READING: Final = frozenset({"extract", "success", "failure", "keep", "deciding", "title", "summary"})
 """Fields of a definition that change nothing of a run."""
@@ -50,10 +58,14 @@ class OnCluster(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    binary: str = Field("", max_length=4096, description="In place of the first word of the program.")
-    environment: dict[str, str] = {}
-    modules: list[str] | None = None
-    container: str | None = None
+    binary: Annotated[str, AfterValidator(checked_binary)] = Field(
+        "", max_length=MAX_ITEM, description="In place of the first word of the program."
+    )
+    environment: Annotated[dict[str, str], AfterValidator(checked_environment)] = Field(
+        {}, max_length=50, json_schema_extra=_VARIABLES
+    )
+    modules: Annotated[list[str], AfterValidator(checked_modules)] | None = Field(None, max_length=20)
+    container: Annotated[str, AfterValidator(checked_image)] | None = None
     decks: Annotated[dict[str, str], AfterValidator(checked_decks)] = Field({}, json_schema_extra=_DECKS)
 
 
@@ -78,10 +90,7 @@ def _described(schema: dict[str, Any]) -> None:
         "propertyNames": {"pattern": FILE_NAME},
         "additionalProperties": {"type": "string", "maxLength": MAX_INPUT_CHARACTERS},
     }
-    fields["environment"] |= {
-        "propertyNames": {"pattern": VARIABLE},
-        "additionalProperties": {"type": "string", "maxLength": MAX_ITEM},
-    }
+    fields["environment"] |= _VARIABLES
     fields["modules"]["items"] |= {"pattern": MODULE}
 
 

@@ -56,6 +56,36 @@ def test_it_takes_yaml_and_tells_the_line_of_an_error(maintainer: Client) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("environment", {"X; touch /tmp/found; Y": "1"}),
+        ("environment", {"OMP_NUM_THREADS": "1"}),
+        ("environment", {"X": "a\nb"}),
+        ("modules", ["gcc; touch /tmp/found"]),
+        ("modules", ["--force"]),
+        ("container", "--writable"),
+        ("binary", "-x"),
+        ("binary", "{steps}"),
+    ],
+)
+def test_it_refuses_for_one_cluster_what_it_refuses_for_all(maintainer: Client, field: str, value: Any) -> None:
+    definition = {**SOLVER, "clusters": {"local": {field: value}}}
+    answer = maintainer.post(PROGRAMS, definition, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"].startswith(f"clusters.local.{field}")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("inputs", {"in.deck\n": "x"}), ("decks", {"in.deck\n": "/x"}), ("placeholders", {"steps\n": {}})],
+)
+def test_it_refuses_names_that_end_in_a_new_line(maintainer: Client, field: str, value: Any) -> None:
+    answer = maintainer.post(PROGRAMS, {**SOLVER, field: value}, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["path"].startswith(field)
+
+
 def test_it_refuses_another_name_and_what_is_not_there(maintainer: Client) -> None:
     maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
     renamed = put(maintainer, "solver", {**SOLVER, "name": "other"})
