@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import ApiToken, Experiment, Membership, Project, Trial
+from experiments.models import ApiToken, Experiment, Membership, Program, Project, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
@@ -215,6 +215,18 @@ def may_test_clusters(user: Any) -> bool:
 def may_register_programs(user: Any) -> bool:
     """Return whether ``user`` may say what submitters of all projects then run: maintainers of any project."""
     return may_describe_clusters(user)
+
+
+def may_replace_program(user: Any, name: str) -> bool:
+    """Return whether ``user``, who may register programs, may register this one: its next version is what all projects run, and how
+    its output is read changes what their kept trials say. Who registered it first, and who maintains every project that has
+    experiments of it.
+    """
+    first = Program.objects.filter(slug=name).order_by("version").first()
+    if first is None or user.is_superuser or first.author_id == user.pk:
+        return True
+    maintained = Membership.objects.filter(user=user, role=Role.MAINTAINER).values("project")
+    return not Experiment.objects.filter(workload=name).exclude(project__in=maintained).exists()
 
 
 def may_predict(user: Any, experiment: Experiment) -> bool:

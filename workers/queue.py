@@ -16,7 +16,7 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from experiments import revision, workloads
+from experiments import access, revision, workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
 from experiments.selectors import predictions, quotas
@@ -85,13 +85,22 @@ def read_again(experiment: Experiment) -> None:
     transaction.on_commit(lambda: _send(REPARSE, experiment.pk))
 
 
+_OF_OTHERS: Final = (
+    "is registered already and used by experiments of projects that you do not maintain; who registered it first and superusers may "
+    "change it, or take another name"
+)
+
+
 def register_program(data: Any, *, author: Any = None, name: str | None = None) -> Program:
     """Register a program; where its output is read in another way now, what is kept of it is read again. Raise InvalidSpec.
 
-    ``name``: of the registered program that the definition is to replace.
+    ``name``: of the registered program that the definition is to replace. ``author`` None: a command of the operator.
     """
     if name is not None and (not isinstance(data, dict) or data.get("name") != name):
         raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
+    given = data.get("name") if isinstance(data, dict) else None
+    if author is not None and isinstance(given, str) and not access.may_replace_program(author, given):
+        raise InvalidSpec([FieldError("name", _OF_OTHERS)])
     program, read_otherwise = Program.register(data, author=author)
     if read_otherwise:
         for experiment in Experiment.objects.filter(workload=program.slug):

@@ -196,7 +196,9 @@ class TrialFilter(ListFilter):
     )
     workload = _workload(field_name="experiment__workload")
     cluster = _cluster()
-    hosts = extend_schema_field({"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS})(
+    hosts = extend_schema_field(
+        {"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS, "description": "Number of hosts."}
+    )(
         django_filters.NumberFilter(
             field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Number of hosts."
         )

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from experiments import workloads
+from experiments.models import Experiment, Project
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -100,3 +101,27 @@ def test_only_maintainers_register_and_read_definitions(maintainer: Client) -> N
     assert submitter.post(PROGRAMS, SOLVER, content_type="application/json").status_code == 403
     assert put(submitter, "solver", SOLVER).status_code == 403
     assert submitter.get(f"{PROGRAMS}solver/").json()["definition"] is None
+
+
+def test_it_lets_nobody_change_what_other_projects_run_and_read(maintainer: Client) -> None:
+    """Its next version is what they run, and how its output is read changes what their kept trials say."""
+    maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
+    optics = Project.objects.create(slug="optics", name="Optics")
+    other = client_of(factories.person("noor", "maintainer", optics))
+    changed = {**SOLVER, "success": "done"}
+    assert put(other, "solver", changed).status_code == 200  # nobody runs it yet
+    experiment = factories.experiment(workload="solver", parameters={})
+    for answer in (put(other, "solver", SOLVER), other.post(PROGRAMS, SOLVER, content_type="application/json")):
+        assert answer.status_code == 400
+        (error,) = answer.json()["errors"]
+        assert (error["path"], error["message"].split(";")[0]) == (
+            "name",
+            "is registered already and used by experiments of projects that you do not maintain",
+        )
+    yaml = other.post(PROGRAMS, "name: solver\nprogram: [/opt/solver]\n", content_type="application/yaml")
+    assert (yaml.status_code, yaml.json()["errors"][0]["line"]) == (400, 1)
+    assert maintainer.get(f"{PROGRAMS}solver/").json()["definition"]["success"] == "done"
+    Experiment.objects.filter(pk=experiment.pk).update(project=optics)
+    assert put(other, "solver", SOLVER).status_code == 200  # all of its experiments are in the own project
+    assert put(maintainer, "solver", changed).status_code == 200  # who registered it
+    assert put(client_of(factories.person("root", is_superuser=True)), "solver", SOLVER).status_code == 200
