@@ -271,7 +271,9 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         if plain_files.is_there(file):
             files.append(("input", plain_files.move(file, run.directory / file.name)))
     names = [name for wanted in (run.workload.outputs, run.workload.keeps) for name in written.names_of(work, wanted)]
-    files += [("other", written.keep(work, name, run.directory)) for name in dict.fromkeys(names)]
+    names = list(dict.fromkeys(names))
+    written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
+    files += [("other", written.keep(work, name, run.directory)) for name in names]
     if measured.capture_file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
         if run.spec.capture.keep:

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from analysis.numbers import size
+from experiments.pure import plain_files
 from experiments.errors import NotPlain
 from experiments.pure import plain_files
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
+from workers.errors import TrialFailed
 
 FILE_LIMIT_BYTES: Final = 256 << 20
 """Of all files together that a run wrote and its parser reads; a table without its middle would be another one."""
@@ -39,6 +42,17 @@ def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
         texts[name] = plain_files.read_text(work / name, limit_bytes=room)
         room -= len(texts[name])
     return texts
+
+
+def require_room(work: Path, names: Sequence[str], *, limit_bytes: int) -> None:
+    """Raise TrialFailed where the files that stay are longer together than a trial may have on disk. Holes take no disk, so the
+    limit of a run does not see them; whoever reads them, to hash them or to download them, takes them for bytes.
+    """
+    length = sum((work / name).lstat().st_size for name in names)
+    if length > limit_bytes:
+        raise TrialFailed(
+            f"The files that it keeps are {size(length)} long together, more than the {size(limit_bytes)} that a trial may have on disk."
+        )
 
 
 def keep(work: Path, name: str, directory: Path) -> Path:

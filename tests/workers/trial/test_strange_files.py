@@ -102,6 +102,18 @@ def test_it_says_that_the_printed_output_was_removed(ended: Callable[..., Trial]
     assert "stdout.txt was removed while the trial ran." in trial.message
 
 
+def test_it_fails_where_holes_make_kept_files_longer_than_the_disk_it_may_have(
+    ended: Callable[..., Trial], script_workload: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TRIAL_DISK_BYTES = 1 << 20
+    monkeypatch.setattr(type(script_workload), "keeps", ("*.log",))
+    trial = ended(f"open('x.log', 'wb').truncate(2 << 20)\n{GOOD}")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "The files that it keeps are 2 MiB long together" in trial.message
+    assert "x.log" not in served(trial)
+    assert "stdout.txt" in served(trial)
+
+
 @pytest.mark.parametrize("end", ["", "import sys; sys.exit(3)"])
 def test_it_keeps_the_beginning_and_the_end_of_a_long_output(
     ended: Callable[..., Trial], settings: Any, end: str

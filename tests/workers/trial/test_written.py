@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.errors import NotPlain
+from workers.errors import TrialFailed
 from workers.trial import written
 
 
@@ -68,3 +69,12 @@ def test_it_keeps_a_file_under_its_path(work: Path) -> None:
     assert [written.name_in(file, directory) for file in kept] == ["a.log", "run2/deep/x.csv"]
     assert kept[1] == directory / "kept" / "run2" / "deep" / "x.csv"
     assert not (work / "a.log").exists()
+
+
+def test_it_keeps_no_more_than_a_trial_may_have_on_disk(work: Path) -> None:
+    """By the length of the files: a hole takes no disk, and a hash of it hours."""
+    with (work / "hole.log").open("wb") as file:
+        file.truncate(1 << 40)
+    written.require_room(work, ["a.log"], limit_bytes=1 << 20)
+    with pytest.raises(TrialFailed, match=r"are .* long together, more than the 1 MiB that a trial may have on disk"):
+        written.require_room(work, ["a.log", "hole.log"], limit_bytes=1 << 20)
