@@ -81,7 +81,8 @@ def _rates(value: Any) -> Any:
     return "; ".join(BANDWIDTH.format(rate) for rate in rates)
 
 
-Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_written(BANDWIDTH)])]
+_WrittenRate = float | Annotated[str, Field(pattern=BANDWIDTH.pattern, max_length=60)]
+Rates = Annotated[str, BeforeValidator(_rates, json_schema_input_type=str | list[_WrittenRate])]
 """Rates of several ports, kept as text so that a sweep can hold several of them: semicolons, since commas part values."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import copy
-import os
 from typing import Any
 
 import pytest
@@ -121,7 +120,7 @@ def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
 WITHOUT_INPUT = {("/api/v1/quotas/", "get"), ("/api/v1/networks/", "get")}
 OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method in sorted(methods)]
 BOUNDED = settings(
-    max_examples=int(os.environ.get("RANKWIRE_SCHEMA_EXAMPLES", "6")),
+    max_examples=6,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
     deadline=None,
@@ -206,14 +205,30 @@ def _body(document: dict[str, Any], path: str, method: str) -> Any:
     return document["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
 
 
-# The pytest plugin of schemathesis does not know this pytest, so its strategies are used directly.
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_it_keeps_what_the_schema_promises(
     document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
 ) -> None:
+    hold_against_its_promises(document, signed_in, path, method, BOUNDED)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_it_keeps_them_in_many_requests(
+    document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
+) -> None:
+    hold_against_its_promises(document, signed_in, path, method, settings(BOUNDED, max_examples=60, derandomize=False))
+
+
+# The pytest plugin of schemathesis does not know this pytest, so its strategies are used directly.
+def hold_against_its_promises(
+    document: dict[str, Any], signed_in: dict[str, str], path: str, method: str, bounds: settings
+) -> None:
+    """Send requests that the schema calls right, to what there is, and requests that it calls wrong; judge all answers."""
     accepted, wrong = loaded(of_what_there_is(document))[path][method], loaded(document)[path][method]
 
-    @BOUNDED
+    @bounds
     @given(case=accepted.as_strategy(generation_mode=GenerationMode.POSITIVE))
     def takes(case: Any) -> None:
         response = case.call(headers=signed_in)
@@ -222,7 +237,7 @@ def test_it_keeps_what_the_schema_promises(
             checks.remove(positive_data_acceptance)
         case.validate_response(response, checks=checks, headers=signed_in)
 
-    @BOUNDED
+    @bounds
     @given(case=wrong.as_strategy(generation_mode=GenerationMode.NEGATIVE))
     def refuses(case: Any) -> None:
         case.call_and_validate(checks=CHECKS, headers=signed_in)
