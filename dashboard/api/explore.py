@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.filtering import described, refuse_unknown
+from dashboard.api.filtering import described, refuse_empty, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
@@ -103,6 +103,7 @@ class ExploreExportView(APIView):
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
         refuse_unknown(request, NAMES | {"rows", "every"})
+        refuse_empty(request, ConfigurationFilter)
         try:
             made = exported(request.user, request._request.GET, form)
         except CannotExplore as error:
@@ -112,6 +113,7 @@ class ExploreExportView(APIView):
 
 def _question(request: Request) -> Question:
     refuse_unknown(request, NAMES)
+    refuse_empty(request, ConfigurationFilter)
     try:
         return ask(request.user, request._request.GET)
     except CannotExplore as error:

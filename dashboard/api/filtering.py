@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from django.db.models import QuerySet
-from django_filters import BooleanFilter, MultipleChoiceFilter
+from django_filters import BooleanFilter, MultipleChoiceFilter, NumberFilter
 from django_filters.rest_framework import DjangoFilterBackend
 from django_filters.utils import translate_validation
 from drf_spectacular.utils import OpenApiParameter
@@ -21,11 +21,16 @@ PAGE: Final = ("limit", "offset")
 Filters = TypeVar("Filters", bound=ListFilter)
 
 
+_NO_TEXT: Final = (BooleanFilter, NumberFilter, MultipleChoiceFilter, MomentFilter)
+
+
 class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
     """Refuses unknown names: a misspelt filter must not answer with everything."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        refuse_unknown(request, {*self.get_filterset_class(view, queryset).base_filters, *PAGE})
+        filters = self.get_filterset_class(view, queryset)
+        refuse_unknown(request, {*filters.base_filters, *PAGE})
+        refuse_empty(request, filters)
         filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return filtered
 
@@ -55,6 +60,17 @@ def _type(described: Any) -> Any:
     if isinstance(described, BooleanFilter):
         return bool
     return datetime if isinstance(described, MomentFilter) else str
+
+
+def refuse_empty(request: Request, filters: type[ListFilter]) -> None:
+    """A number, moment, choice, yes or no that is given without a value asks for nothing known. Raise ValidationError."""
+    wrong: dict[str, Any] = {
+        name: ["is empty: give a value or leave it out"]
+        for name, each in filters.base_filters.items()
+        if isinstance(each, _NO_TEXT) and not all(text.strip() for text in request.query_params.getlist(name))
+    }
+    if wrong:
+        raise ValidationError(wrong)
 
 
 def clean(request: Request, name: str) -> str:

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api import schema
-from dashboard.api.filtering import checked, clean, described, refuse_unknown
+from dashboard.api.filtering import checked, clean, described, refuse_empty, refuse_unknown
 from dashboard.filters import HistoryFilter
 from experiments.metrics import is_metric
 from experiments.models import Configuration
@@ -40,6 +40,7 @@ class HistoriesView(APIView):
     def get(self, request: Request) -> Response:
         """How each of them stands, by elapsed time; `more` tells whether others follow."""
         refuse_unknown(request, {each.name for each in _LIST})
+        refuse_empty(request, HistoryFilter)
         filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
         rows, more = histories(filters.qs, first=offset, most=limit)
@@ -48,9 +49,9 @@ class HistoriesView(APIView):
 
 
 def _whole(request: Request, name: str, default: int, most: int) -> int:
-    text = clean(request, name)
-    if not text:
+    if name not in request.query_params:
         return default
+    text = clean(request, name)
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
         raise ValidationError({name: ["is not a whole number"]})
     return min(int(text), most)

@@ -29,6 +29,6 @@ class Pagination(LimitOffsetPagination):
 
 def _require_whole(request: Request, name: str) -> None:
     """Raise ValidationError for what is no whole number: a misspelt one would answer with another page than was meant."""
-    text = request.query_params.get(name, "").strip()
-    if text and not (text.isascii() and text.lstrip("+-").isdecimal()):
+    text = request.query_params.get(name, "0").strip()
+    if not (text.isascii() and text.lstrip("+-").isdecimal()):
         raise ValidationError({name: [f"must be a whole number, not {text[:40]!r}"]})

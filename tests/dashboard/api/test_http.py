@@ -12,6 +12,7 @@ import pytest
 
 from experiments.library import LIBRARY, load_defaults
 from experiments.models import ApiToken
+from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
 
@@ -31,3 +32,20 @@ def test_it_takes_a_built_in_experiment_and_follows_its_address(live_server: Any
     assert told["trials"]["queued"] == 15
     with urllib.request.urlopen(urllib.request.Request(address, headers=sign_in), timeout=30) as answer:
         assert json.load(answer) == told
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("trials", "state"),
+        ("trials", "hosts"),
+        ("trials", "superseded"),
+        ("trials", "limit"),
+        ("experiments", "offset"),
+        ("history", "flagged"),
+        ("history", "limit"),
+    ],
+)
+def test_it_refuses_numbers_and_choices_without_a_value(db: None, address: str, name: str) -> None:
+    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{address}/?{name}=")
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, name)

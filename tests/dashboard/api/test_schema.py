@@ -14,6 +14,7 @@ from django.core.wsgi import get_wsgi_application
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.internal.conjecture import providers
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import (
@@ -127,6 +128,13 @@ BOUNDED = settings(
     derandomize=True,
     database=None,
 )
+
+
+@pytest.fixture(autouse=True)
+def same_requests_whatever_else_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hypothesis draws words and numbers out of the modules that are loaded: after other tests it would send other requests."""
+    monkeypatch.setattr(providers, "_get_local_constants", providers.Constants)
+    providers.CONSTANTS_CACHE.cache.clear()
 
 
 @pytest.fixture(scope="module")
