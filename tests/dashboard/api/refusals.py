@@ -57,7 +57,11 @@ _SPECIFICATION: Final = (
     Refusal("where", ".*", _GRAMMAR),
     Refusal("deciding", ".*", _STORED),
     Refusal("grows_with_hosts", ".* is not swept|weak scaling must name.*", _BESIDE),
-    Refusal(r"link\..*|time_limit_s", ".*must be (greater|less) than.*", "the unit of a quantity that is a text"),
+    Refusal(
+        r"link\..*|time_limit_s",
+        ".*must be (greater|less) than.*|must be a whole number.*",
+        "the unit of a quantity that is a text",
+    ),
     Refusal(r"link\.rates", ".* is not a (possible rate|bandwidth).*", "the unit of a quantity that is a text"),
     Refusal(r"link\..*", ".*(jitter|delay|loss|rates|sites|emulator|queue).*", _BESIDE),
 )
