@@ -38,6 +38,8 @@ from tests.dashboard.api.refusals import unexplained
 from tests.experiments import factories
 from workers import queue
 
+pytestmark = pytest.mark.timeout(240)  # the first of them waits for the services too
+
 # object_level_authorization compares several callers: the table of addresses and roles does (tests/dashboard/people).
 CHECKS = [
     not_a_server_error,
@@ -145,7 +147,7 @@ def document() -> dict[str, Any]:
 
 
 @pytest.fixture
-def signed_in(transactional_db: None) -> dict[str, str]:
+def signed_in(transactional_db: None, registered_programs: None) -> dict[str, str]:
     """The header of somebody who may do everything, where there is one thing of most kinds."""
     admin = factories.person("admin", is_superuser=True)
     factories.person("ada")
@@ -272,7 +274,6 @@ def test_it_answers_other_methods_with_those_that_the_schema_names(
     assert judged > len(ADDRESSES)
 
 
-@pytest.mark.timeout(180)
 def test_what_was_made_is_there_and_what_was_ended_is_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
     """Requests that lead from one to the next: what a list named is looked at, changed, deleted and asked for again."""
     narrowed = of_what_there_is(document)
