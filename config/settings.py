@@ -1,6 +1,7 @@
 """Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
 
 import os
+import socket
 from datetime import timedelta
 from pathlib import Path
 
@@ -61,6 +62,8 @@ DIRECT_EXPORT_ROWS = ENVIRONMENT.integer(
     "RANKWIRE_DIRECT_EXPORT_ROWS", 5000
 )  # larger tables are made in the background
 EXPORT_DAYS = ENVIRONMENT.integer("RANKWIRE_EXPORT_DAYS", 3, least=1)  # that such a file is kept
+INSTALLATION_NAME = ENVIRONMENT.text("RANKWIRE_NAME") or socket.gethostname()  # in what is exported from here
+IMPORT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_IMPORT_LIMIT_MIB", 256, least=1) << 20  # of a file that is sent
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [

@@ -3,12 +3,14 @@
 RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
 ├── InvalidSettings    the settings of a cluster are not what its kind takes
-├── ReadOnly           a published experiment was to be changed
+├── ReadOnly           a published or imported experiment was to be changed
+├── CannotExport       nothing of what was chosen can leave, or not as it is wanted
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
 ├── LastMaintainer     nobody would be left who can give roles in a project
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── KeyOfAnother       an idempotency key was used for something else
+├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
@@ -62,7 +64,11 @@ class InvalidSettings(RepositoryError):
 
 
 class ReadOnly(RepositoryError):
-    """Published results are cited, never changed."""
+    """Published results are cited, never changed; imported ones were measured elsewhere."""
+
+
+class CannotExport(RepositoryError):
+    """There is nothing to put into a bundle, too much of it, or not in the way that was asked for."""
 
 
 class CannotCompare(RepositoryError):
@@ -83,6 +89,10 @@ class TooMuchAtOnce(RepositoryError):
 
 class KeyOfAnother(RepositoryError):
     """A key that says "this request once" came with another request before."""
+
+
+class BadBundle(RepositoryError):
+    """Results that were brought here cannot be believed; the text names the file and says why. Nothing of them was stored."""
 
 
 class StaleTrial(RepositoryError):

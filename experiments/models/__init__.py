@@ -7,6 +7,7 @@ from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment, ExperimentVersion
+from experiments.models.installation import Installation
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey
@@ -37,6 +38,7 @@ __all__ = [
     "ExperimentVersion",
     "Hold",
     "IdempotencyKey",
+    "Installation",
     "Invitation",
     "Kind",
     "Lease",

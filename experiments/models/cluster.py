@@ -26,6 +26,9 @@ class Cluster(models.Model):
     settings: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
     facts: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
     enabled = models.BooleanField(default=True)
+    elsewhere = models.BooleanField(
+        default=False, editable=False, help_text="Known by imported results alone: nothing runs on it from here."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -49,7 +52,7 @@ class Cluster(models.Model):
     @property
     def settings_errors(self) -> list[FieldError]:
         """What of the settings its kind does not take; trials would fail by it."""
-        return self.traits.errors_in(self.settings)
+        return [] if self.elsewhere else self.traits.errors_in(self.settings)
 
     @property
     def traits(self) -> ClusterKind:
@@ -59,12 +62,12 @@ class Cluster(models.Model):
     @property
     def most_hosts(self) -> int | None:
         """How many hosts a trial here can have; None where only the scheduler knows."""
-        return self.traits.most_hosts(self)
+        return self.facts.get("hosts") if self.elsewhere else self.traits.most_hosts(self)
 
     @property
     def hosts_to_suggest(self) -> int | None:
         """How many hosts a suggestion may ask for; None where nothing is known. May query."""
-        return self.traits.hosts_to_suggest(self)
+        return self.facts.get("hosts") if self.elsewhere else self.traits.hosts_to_suggest(self)
 
     @property
     def cores_to_suggest(self) -> int | None:
@@ -88,7 +91,7 @@ class Cluster(models.Model):
     @classmethod
     def require(cls, slug: str) -> Cluster:
         """Return the cluster called ``slug``. Raise InvalidSpec at ``cluster`` when it is unknown or switched off."""
-        usable = cls.objects.filter(enabled=True)
+        usable = cls.objects.filter(enabled=True, elsewhere=False)
         cluster = usable.filter(slug=slug).first()
         if cluster is None:
             known = ", ".join(usable.order_by("slug").values_list("slug", flat=True)) or "none"

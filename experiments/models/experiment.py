@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 from django.utils.text import slugify
@@ -65,6 +66,12 @@ class Experiment(models.Model):
     published = models.BooleanField(default=False, help_text="Results of a publication: cited, never changed.")
     source: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
         default=dict, blank=True, help_text="Published results: title, authors, year, notes."
+    )
+    uid = models.UUIDField(
+        db_default=RandomUUID(), unique=True, editable=False, help_text="Its identity in every installation."
+    )
+    origin: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="Imported results: from where, when, by whom."
     )
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="experiments"
@@ -329,16 +336,24 @@ class Experiment(models.Model):
             not in known
         ]
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether it came from another installation or from files: its trials were not run here, and none ever are."""
+        return bool(self.origin)
+
     def require_editable(self) -> None:
-        """Raise ReadOnly for published results."""
+        """Raise ReadOnly for published and for imported results."""
         if self.published:
             raise ReadOnly(f"{self.name} holds published results; clone it to run your own")
+        if self.is_imported:
+            raise ReadOnly(f"{self.name} was measured elsewhere and imported; clone it to run your own")
 
     def move_to(self, project: Project) -> None:
         """Put the experiment into another project, whose members see it from then on. Raise StaleTrial while trials wait or run:
         they were let in by the quotas of the project that it is in.
         """
-        self.require_editable()
+        if self.published:
+            raise ReadOnly(f"{self.name} holds published results, which stay where they are")
         with transaction.atomic():
             self.wait_for_others()
             if self.trials.unfinished().exists():

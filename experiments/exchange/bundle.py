@@ -1,0 +1,283 @@
+"""Writing a bundle: experiments with everything measured, in one zip archive that can be read without Rankwire."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+import yaml
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from experiments.errors import CannotExport, NotPlain, Tampered
+from experiments.exchange import rows
+from experiments.exchange.archive import MANIFEST
+from experiments.exchange.crate import METADATA, Description, Run, Written, metadata
+from experiments.exchange.records import FORMAT, Contents, FileRecord, InstallationRecord
+from experiments.models import Artifact, Experiment, Installation, Trial
+from experiments.pure import plain_files
+from experiments.selectors.diagnosis import answers_of
+from experiments.selectors.export import frames
+from experiments.selectors.export.columns import dimensions
+from experiments.selectors.export.trials import TrialTable
+
+CONTENTS: Final = "rankwire.json"
+MOST_TRIALS: Final = 10_000
+CAPTURES: Final = ("none", "all")
+NO_LICENCE: Final = "No licence was stated: ask who made this bundle before you use it in public."
+_PIECE: Final = 1 << 20
+_COMPRESSED: Final = (".zst", ".gz", ".zip", ".xz", ".parquet")
+_ABOUT: Final = {
+    "specification.yaml": "The specification: what was asked for.",
+    "trials.csv": "A row for each trial with every parameter and everything measured; trials.csv-metadata.json says what "
+    "the columns mean, with units.",
+    "answer.json": "The answer to the question that the design asks.",
+}
+
+Captures = Literal["none", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An experiment for a bundle, or (``trials``) some of its trials alone."""
+
+    experiment: Experiment
+    trials: tuple[int, ...] = ()
+
+    def rows(self) -> QuerySet[Trial]:
+        """Its trials that can leave."""
+        of_it = Trial.objects.filter(experiment=self.experiment)
+        return rows.over(of_it.filter(pk__in=self.trials) if self.trials else of_it)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a bundle is to be made."""
+
+    captures: Captures = "all"
+    licence: str = ""
+    by: str = ""
+
+
+@dataclass(slots=True)
+class Told:
+    """What became of it."""
+
+    experiments: int = 0
+    trials: int = 0
+    files: int = 0
+    left_out: int = 0
+    """Files of trials that are not in it: captures that were not asked for, what retention took, what was changed."""
+
+
+class Writer:
+    """An archive with the list of the files that were put into it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._zip = zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
+        self.written: list[Written] = []
+
+    def add(self, name: str, content: bytes, about: str = "") -> None:
+        """Put a file with this content into it."""
+        self.stream(name, [content], about)
+
+    def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written:
+        """Put a file into it that comes in pieces."""
+        member = zipfile.ZipInfo(name, date_time=timezone.now().timetuple()[:6])
+        member.compress_type = zipfile.ZIP_STORED if name.endswith(_COMPRESSED) else zipfile.ZIP_DEFLATED
+        member.external_attr = 0o100644 << 16
+        digest, size = hashlib.sha256(), 0
+        with self._zip.open(member, "w", force_zip64=True) as target:
+            for piece in pieces:
+                digest.update(piece)
+                size += len(piece)
+                target.write(piece)
+        self.written.append(Written(name, size, digest.hexdigest(), about))
+        return self.written[-1]
+
+    def close(self, description: bytes) -> None:
+        """End it with its description and the list of hashes, which ``sha256sum -c`` reads."""
+        self.add(METADATA, description)
+        listed = "".join(f"{each.sha256}  {each.name}\n" for each in self.written)
+        self._zip.writestr(MANIFEST, listed)
+        self._zip.close()
+
+
+def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) -> Told:
+    """Write a bundle. Raise CannotExport where nothing of it can leave, or too much at once is asked for."""
+    count = sum(each.rows().count() for each in chosen)
+    if not count:
+        raise CannotExport("No trial of it has ended: there is nothing to take away yet.")
+    if count > MOST_TRIALS:
+        raise CannotExport(f"{count} trials are more than the {MOST_TRIALS} that one bundle may hold.")
+    writer, told, runs = Writer(stream), Told(), []
+    own, now = Installation.own(), timezone.now()
+    directories = [f"experiments/{each.experiment.slug}" for each in chosen]
+    description = _description(chosen, wanted, now)
+    environments: set[str] = set()
+    for each, directory in zip(chosen, directories, strict=True):
+        runs += _experiment(writer, each, directory, wanted, told, environments)
+        description.experiments.append(_about(each.experiment, directory))
+    contents = Contents(
+        format=FORMAT,
+        installation=InstallationRecord(uid=own.uid, name=own.name),
+        written_at=now,
+        written_by=wanted.by,
+        licence=wanted.licence or NO_LICENCE,
+        captures=wanted.captures,
+        anonymised=False,
+        experiments=directories,
+    )
+    writer.add(CONTENTS, _json(contents), "What is in the bundle, for programs.")
+    writer.add("README.md", _readme(description).encode(), "What is in the bundle, for people.")
+    told.experiments, told.files = len(chosen), len(writer.written)
+    writer.close(metadata(description, writer.written, runs))
+    return told
+
+
+def _experiment(
+    writer: Writer, chosen: Chosen, directory: str, wanted: Wanted, told: Told, environments: set[str]
+) -> list[Run]:
+    experiment, trials = chosen.experiment, chosen.rows()
+    specification = f"{directory}/specification.yaml"
+    text = yaml.safe_dump(experiment.specification, sort_keys=False, allow_unicode=True)
+    writer.add(specification, text.encode(), _ABOUT["specification.yaml"])
+    runs, directories = [], []
+    for trial, measured, artifacts in rows.with_artifacts(trials):
+        place = f"{directory}/trials/{len(directories) + 1:05}"
+        first = len(writer.written)
+        files = [_artifact(writer, each, trial, f"{place}/files", wanted) for each in artifacts]
+        told.left_out += sum(bool(each.left_out) for each in files)
+        environment = _environment(writer, trial, environments)
+        writer.add(f"{place}/trial.json", _json(rows.trial_record(trial, measured, environment, files)))
+        results = [each.name for each in writer.written[first:] if each.name.startswith(place)]
+        runs.append(_run(trial, specification, results))
+        directories.append(place)
+    told.trials += len(directories)
+    clusters = rows.clusters_of(experiment, trials)
+    writer.add(f"{directory}/experiment.json", _json(rows.experiment_record(experiment, clusters, directories)))
+    answer = answers_of([experiment]).get(experiment.pk)
+    if answer is not None:
+        writer.add(f"{directory}/answer.json", json.dumps(answer.to_dict()).encode(), _ABOUT["answer.json"])
+    _table(writer, trials, directory)
+    return runs
+
+
+def _table(writer: Writer, trials: QuerySet[Trial], directory: str) -> None:
+    """Everything measured as a table, with what its columns mean."""
+    table = TrialTable(trials)
+    writer.stream(f"{directory}/trials.csv", frames.as_csv(table.pieces(), table.columns), _ABOUT["trials.csv"])
+    meaning = {**dimensions(table.columns), "url": "trials.csv"}
+    writer.add(f"{directory}/trials.csv-metadata.json", json.dumps(meaning, indent=1).encode())
+
+
+def _environment(writer: Writer, trial: Trial, known: set[str]) -> str | None:
+    if trial.environment is None:
+        return None
+    digest = trial.environment.hash
+    if digest not in known:
+        known.add(digest)
+        writer.add(f"environments/{digest}.json", json.dumps(trial.environment.facts, indent=1).encode())
+    return digest
+
+
+def _artifact(writer: Writer, artifact: Artifact, trial: Trial, place: str, wanted: Wanted) -> FileRecord:
+    """Put a file of a trial into the bundle, or say why not."""
+    told: dict[str, Any] = {
+        "kind": artifact.kind,
+        "name": artifact.name,
+        "path": rows.path_within(artifact, trial),
+        "size_bytes": artifact.size_bytes,
+        "sha256": artifact.sha256,
+    }
+    if artifact.removed_at is not None:
+        return FileRecord(**told, left_out="its time of retention was over")
+    if artifact.kind == Artifact.Kind.CAPTURE and wanted.captures == "none":
+        return FileRecord(**told, left_out="captures were not asked for")
+    try:
+        file = artifact.intact()
+    except (Tampered, NotPlain, OSError) as error:
+        return FileRecord(**told, left_out=f"it is not what the trial left: {error}"[:200])
+    written = writer.stream(f"{place}/{told['path']}", _pieces(file))
+    if written.sha256 != artifact.sha256:
+        raise CannotExport(f"{artifact.name} of trial {trial.pk} changed while it was read: make the bundle again.")
+    return FileRecord(**told)
+
+
+def _pieces(file: Path) -> Iterator[bytes]:
+    with plain_files.opened(file) as stream:
+        while piece := stream.read(_PIECE):
+            yield piece
+
+
+def _run(trial: Trial, specification: str, results: Sequence[str]) -> Run:
+    return Run(
+        uid=str(rows.uid_of(trial)),
+        name=f"{trial.get_kind_display()} trial, {trial.configuration.hosts} hosts, repetition {trial.repetition}",
+        state=trial.state,
+        started=trial.running_at.isoformat() if trial.running_at else None,
+        ended=trial.ended_at.isoformat() if trial.ended_at else None,
+        specification=specification,
+        results=results,
+        error=trial.message.partition("\n")[0] if trial.state != "finished" else "",
+    )
+
+
+def _about(experiment: Experiment, directory: str) -> dict[str, Any]:
+    return {
+        "directory": directory,
+        "name": experiment.name,
+        "uid": experiment.uid,
+        "workload": experiment.workload,
+        "repeat": f"script/run {directory}/specification.yaml",
+    }
+
+
+def _description(chosen: Sequence[Chosen], wanted: Wanted, now: Any) -> Description:
+    names = ", ".join(each.experiment.name for each in chosen)
+    cited = "; ".join(_citation(each.experiment) for each in chosen)
+    return Description(
+        title=names,
+        about=f"What was measured in: {names}. Specification, environment, measurements with their units, outputs and captures.",
+        licence=wanted.licence or NO_LICENCE,
+        citation=cited,
+        by=wanted.by,
+        when=now.date().isoformat(),
+        software="Rankwire",
+    )
+
+
+def _citation(experiment: Experiment) -> str:
+    source = experiment.source
+    if source.get("title"):
+        return f"{source.get('authors', '')} ({source.get('year', '')}): {source['title']}".strip()
+    who = experiment.owner.get_username() if experiment.owner else experiment.origin.get("owner", "")
+    return f"{who + ': ' if who else ''}{experiment.name}. {experiment.created_at:%Y}. urn:uuid:{experiment.uid}"
+
+
+def _readme(told: Description) -> str:
+    lines = [f"# {told.title}", "", told.about, ""]
+    for each in told.experiments:
+        lines += [f"- `{each['directory']}`: {each['name']}. To repeat it: `{each['repeat']}`"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Cite as: {told.citation}",
+            "",
+            f"Licence: {told.licence}",
+            "",
+            f"`sha256sum -c {MANIFEST}` tells whether every file is as it was written, `{METADATA}` describes all of them",
+            "(https://w3id.org/ro/crate), and `script/manage import FILE` brings them into another Rankwire.",
+            "",
+        ]
+    )
+
+
+def _json(record: Any) -> bytes:
+    return record.model_dump_json(indent=1).encode()  # type: ignore[no-any-return]

@@ -1,0 +1,120 @@
+"""The description of a bundle as an RO-Crate: who made what of what, readable without Rankwire.
+
+RO-Crate 1.3 (https://w3id.org/ro/crate/1.3) with the profile Process Run Crate 0.5 of Workflow Run Crate: each trial is an action with
+the program as its instrument, the specification as its object and its files as results. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from rocrate.model import ContextEntity
+from rocrate.rocrate import ROCrate
+
+METADATA: Final = "ro-crate-metadata.json"
+PROFILE: Final = "https://w3id.org/ro/wfrun/process/0.5"
+_STATUS: Final = {"finished": "http://schema.org/CompletedActionStatus"}
+_FAILED: Final = "http://schema.org/FailedActionStatus"
+_TYPES: Final = {".zst": "application/zstd", ".yaml": "application/yaml", ".pcapng": "application/x-pcapng"}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written to a bundle."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A trial as an action."""
+
+    uid: str
+    name: str
+    state: str
+    started: str | None
+    ended: str | None
+    specification: str
+    results: Sequence[str]
+    error: str = ""
+
+
+@dataclass(slots=True)
+class Description:
+    """What is said of a bundle as a whole, and of each of its experiments."""
+
+    title: str
+    about: str
+    licence: str
+    citation: str
+    by: str
+    when: str
+    software: str
+    experiments: list[Mapping[str, Any]] = field(default_factory=list)
+    """``directory``, ``name``, ``uid``, ``workload``, ``repeat`` (a command) of each."""
+
+
+def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -> bytes:
+    """Return ``ro-crate-metadata.json``."""
+    crate = ROCrate(version="1.3")
+    root = crate.root_dataset
+    crate.name, crate.description, crate.license = told.title, told.about, told.licence
+    crate.datePublished = told.when
+    root["creditText"] = told.citation
+    root["conformsTo"] = crate.add(
+        ContextEntity(crate, PROFILE, {"@type": "CreativeWork", "name": "Process Run Crate"})
+    )
+    if told.by:
+        root["author"] = crate.add(ContextEntity(crate, "#author", {"@type": "Person", "name": told.by}))
+    entities = {each.name: _file(crate, each) for each in files}
+    programs: dict[str, Any] = {}
+    for each in told.experiments:
+        programs[each["workload"]] = crate.add(
+            ContextEntity(
+                crate, f"#program-{each['workload']}", {"@type": "SoftwareApplication", "name": each["workload"]}
+            )
+        )
+        place = crate.add_dataset(
+            dest_path=each["directory"],
+            properties={
+                "name": each["name"],
+                "identifier": f"urn:uuid:{each['uid']}",
+                "usageInfo": f"To repeat it: {each['repeat']}",
+            },
+        )
+        place["hasPart"] = [file for name, file in entities.items() if name.startswith(f"{each['directory']}/")]
+    workloads = {each["directory"]: each["workload"] for each in told.experiments}
+    for run in runs:
+        _action(crate, run, entities, programs[workloads[run.specification.rpartition("/")[0]]])
+    root["mentions"] = [{"@id": f"#{run.uid}"} for run in runs]
+    return json.dumps(crate.metadata.generate(), indent=1).encode()
+
+
+def _file(crate: ROCrate, written: Written) -> Any:
+    suffix = "." + written.name.rpartition(".")[2]
+    kind = _TYPES.get(suffix) or mimetypes.guess_type(written.name)[0] or "application/octet-stream"
+    told = {"sha256": written.sha256, "contentSize": str(written.size_bytes), "encodingFormat": kind}
+    return crate.add_file(
+        dest_path=written.name, properties=told | ({"description": written.about} if written.about else {})
+    )
+
+
+def _action(crate: ROCrate, run: Run, entities: Mapping[str, Any], program: Any) -> None:
+    told = {"name": run.name, "actionStatus": {"@id": _STATUS.get(run.state, _FAILED)}}
+    told |= {"startTime": run.started} if run.started else {}
+    told |= {"endTime": run.ended} if run.ended else {}
+    told |= {"error": run.error} if run.error else {}
+    crate.add_action(
+        program,
+        identifier=f"#{run.uid}",
+        object=[entities[run.specification]],
+        result=[entities[name] for name in run.results],
+        properties=told,
+    )

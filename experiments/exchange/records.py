@@ -1,0 +1,146 @@
+"""What stands in a bundle, as it is written and as it is believed when it is read. Pure.
+
+Bounds are those of the columns that the values go to: what does not fit is refused before anything is stored.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+
+FORMAT: Final = "rankwire-bundle/1"
+_Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+_Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+_MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
+_Line = Annotated[str, StringConstraints(max_length=200)]
+_Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_Object = dict[str, Any]
+OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class InstallationRecord(_Record):
+    """A Rankwire that results were measured in or went through."""
+
+    uid: uuid.UUID
+    name: _Line
+
+
+class Contents(_Record):
+    """``rankwire.json``: what is in the bundle, and who made it."""
+
+    format: Literal["rankwire-bundle/1"]
+    installation: InstallationRecord
+    written_at: datetime
+    written_by: _Line
+    licence: Annotated[str, StringConstraints(max_length=2000)]
+    captures: Literal["none", "headers", "all"]
+    anonymised: bool
+    experiments: Annotated[list[_Line], Field(min_length=1, max_length=20)]
+    """Their directories."""
+
+
+class ClusterRecord(_Record):
+    """Where trials ran: what its readers need, nothing of how it is reached."""
+
+    slug: _Slug
+    name: Annotated[str, StringConstraints(max_length=120)]
+    kind: _Slug
+    facts: _Object
+    elsewhere: bool
+
+
+class VersionRecord(_Record):
+    number: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    specification: _Object
+    hash: _Hash
+    created_at: datetime
+
+
+class ConfigurationRecord(_Record):
+    hash: _Hash
+    parameters: _Object
+    hosts: _Count
+    ranks: _Count
+    position: _Count
+    in_design: bool
+
+
+class ExperimentRecord(_Record):
+    """``experiment.json``: what was asked, and where. Its trials are files of their own."""
+
+    uid: uuid.UUID
+    slug: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=120)]
+    workload: Annotated[str, StringConstraints(min_length=1, max_length=80)]
+    cluster: _Slug | None
+    clusters: Annotated[list[ClusterRecord], Field(max_length=50)]
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    specification: _Object
+    specification_hash: _Hash
+    versions: Annotated[list[VersionRecord], Field(max_length=10_000)]
+    configurations: Annotated[list[ConfigurationRecord], Field(max_length=100_000)]
+    tags: list[_Line]
+    source: _Object
+    published: bool
+    owner: _Line
+    created_at: datetime
+    origin: _Object
+    """Where it had come from itself; empty where it was measured."""
+    trials: Annotated[list[_Line], Field(max_length=10_000)]
+    """Their directories, in the order of the experiment."""
+
+
+class FileRecord(_Record):
+    """A file of a trial; ``left_out`` says why it is not in the bundle."""
+
+    kind: Literal["stdout", "stderr", "capture", "analysis", "input", "samples", "other"]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=120)]
+    path: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    """Within the directory of the trial."""
+    size_bytes: Annotated[int, Field(ge=0, le=2**62)]
+    sha256: _Hash
+    left_out: Annotated[str, StringConstraints(max_length=200)] = ""
+
+
+class TrialRecord(_Record):
+    """``trial.json``: one trial with everything measured."""
+
+    uid: uuid.UUID
+    configuration: _Hash
+    cluster: _Slug | None
+    kind: Literal["measured", "warmup", "control", "ideal"]
+    repetition: _Count
+    attempt: _Count
+    position: _Count
+    version: _Count
+    superseded: bool
+    state: Literal["finished", "failed", "errored", "cancelled", "lost"]
+    queued_at: datetime
+    preparing_at: datetime | None
+    running_at: datetime | None
+    analysing_at: datetime | None
+    ended_at: datetime | None
+    message: str
+    traceback: str
+    command: list[str]
+    conditions: _Object
+    certificate: Any
+    trust: Literal["", "good", "degraded", "unusable"]
+    trust_reasons: list[str]
+    not_available: dict[str, str]
+    tables: _Object
+    environment: _Hash | None
+    measurements: dict[Literal["all", "mpi"], dict[_MetricName, FiniteFloat]]
+    files: Annotated[list[FileRecord], Field(max_length=1000)]
+
+
+def trial_uid(experiment: uuid.UUID, configuration: str, kind: str, repetition: int, attempt: int) -> uuid.UUID:
+    """Return the identity of a trial: the same in every installation that its experiment goes to."""
+    return uuid.uuid5(experiment, f"{configuration}/{kind}/{repetition}/{attempt}")

@@ -1,0 +1,129 @@
+"""Rows of the repository as the records of a bundle."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from experiments.exchange.records import (
+    OVER,
+    ClusterRecord,
+    ConfigurationRecord,
+    ExperimentRecord,
+    FileRecord,
+    TrialRecord,
+    VersionRecord,
+    trial_uid,
+)
+from experiments.files import trial_directory
+from experiments.models import Artifact, Cluster, Experiment, Trial
+
+_AT_ONCE: Final = 100
+_SAME: Final = (
+    *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
+    *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
+    *("conditions", "certificate", "trust", "trust_reasons", "not_available", "tables"),
+)
+"""Fields of a trial that a record has under the same name."""
+
+
+def over(trials: QuerySet[Trial]) -> QuerySet[Trial]:
+    """The trials that can leave: those that ended."""
+    return trials.filter(state__in=OVER).order_by("position", "attempt", "pk")
+
+
+def experiment_record(experiment: Experiment, clusters: list[Cluster], directories: list[str]) -> ExperimentRecord:
+    """Return what a bundle says of an experiment, whose trials are in ``directories``."""
+    return ExperimentRecord(
+        uid=experiment.uid,
+        slug=experiment.slug,
+        name=experiment.name,
+        workload=experiment.workload,
+        cluster=experiment.cluster.slug if experiment.cluster else None,
+        clusters=[_cluster_record(cluster) for cluster in clusters],
+        version=experiment.version,
+        specification=experiment.specification,
+        specification_hash=experiment.specification_hash,
+        versions=[
+            VersionRecord(number=v.number, specification=v.specification, hash=v.hash, created_at=v.created_at)
+            for v in experiment.versions.all()
+        ],
+        configurations=[
+            ConfigurationRecord(
+                hash=c.hash,
+                parameters=c.parameters,
+                hosts=c.hosts,
+                ranks=c.ranks,
+                position=c.position,
+                in_design=c.in_design,
+            )
+            for c in experiment.configurations.all()
+        ],
+        tags=experiment.tags,
+        source=experiment.source,
+        published=experiment.published,
+        owner=experiment.owner.get_username() if experiment.owner else experiment.origin.get("owner", ""),
+        created_at=experiment.created_at,
+        origin=experiment.origin,
+        trials=directories,
+    )
+
+
+def clusters_of(experiment: Experiment, trials: QuerySet[Trial]) -> list[Cluster]:
+    """Return the clusters that an experiment is for and that these trials ran on."""
+    keys = {experiment.cluster_id, *trials.order_by().values_list("cluster_id", flat=True).distinct()} - {None}
+    return list(Cluster.objects.filter(pk__in=keys).order_by("slug"))
+
+
+def _cluster_record(cluster: Cluster) -> ClusterRecord:
+    # How many hosts there are bounds what answers advise; how they are reached stays here.
+    hosts = cluster.hosts_to_suggest
+    return ClusterRecord(
+        slug=cluster.slug,
+        name=cluster.name,
+        kind=cluster.kind,
+        facts={**cluster.facts, **({"hosts": hosts} if hosts is not None else {})},
+        elsewhere=cluster.elsewhere,
+    )
+
+
+def with_artifacts(trials: QuerySet[Trial]) -> Iterator[tuple[Trial, dict[str, dict[str, float]], list[Artifact]]]:
+    """Yield trials with their measurements and artifacts, some at once, so that memory stays bounded."""
+    rows = trials.select_related("configuration", "cluster", "environment", "experiment")
+    for trial in rows.prefetch_related("measurements", "artifacts").iterator(chunk_size=_AT_ONCE):
+        measured: dict[str, dict[str, float]] = defaultdict(dict)
+        for row in sorted(trial.measurements.all(), key=lambda row: row.pk):
+            measured[row.scope][row.metric] = row.value
+        yield trial, dict(measured), list(trial.artifacts.all())
+
+
+def trial_record(
+    trial: Trial, measured: dict[str, dict[str, float]], environment: str | None, files: list[FileRecord]
+) -> TrialRecord:
+    """Return what a bundle says of a trial; ``environment`` is the hash of its facts as the bundle has them."""
+    same: dict[str, Any] = {name: getattr(trial, name) for name in _SAME}
+    return TrialRecord(
+        uid=uid_of(trial),
+        configuration=trial.configuration.hash,
+        cluster=trial.cluster.slug if trial.cluster else None,
+        environment=environment,
+        measurements=measured,  # type: ignore[arg-type]  # scopes are checked by the record
+        files=files,
+        **same,
+    )
+
+
+def uid_of(trial: Trial) -> Any:
+    """The identity of a trial in every installation."""
+    return trial_uid(trial.experiment.uid, trial.configuration.hash, trial.kind, trial.repetition, trial.attempt)
+
+
+def path_within(artifact: Artifact, trial: Trial) -> str:
+    """Where an artifact lies in the directory of its trial."""
+    place = Path(settings.VAR) / artifact.path
+    return place.relative_to(trial_directory(trial)).as_posix()

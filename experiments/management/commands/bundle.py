@@ -1,0 +1,48 @@
+"""Write experiments, or single trials, with everything measured into one bundle that another Rankwire can import."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.numbers import plural
+from experiments.errors import CannotExport
+from experiments.exchange.bundle import CAPTURES, Chosen, Wanted, write_bundle
+from experiments.exchange.choice import chosen_by
+from experiments.pure import plain_files
+
+
+class Command(BaseCommand):
+    """``manage.py bundle SLUG [SLUG ...] FILE [--captures none|all]``."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("chosen", nargs="+", metavar="SLUG", help="an experiment, or t:NUMBER for a trial")
+        parser.add_argument("file", help="the zip archive to write")
+        parser.add_argument("--captures", choices=CAPTURES, default="all", help="what of the packets (default: all)")
+        parser.add_argument(
+            "--licence", default="", help="under which the results may be used, as a name or an address"
+        )
+
+    def handle(self, *args: Any, chosen: list[str], file: str, **options: Any) -> None:
+        target = Path(file)
+        wanted = Wanted(captures=options["captures"], licence=options["licence"])
+        part = target.with_name(f"{target.name}.part")
+        try:
+            found: list[Chosen] = chosen_by(chosen)
+            with plain_files.private(), part.open("wb") as stream:
+                told = write_bundle(stream, found, wanted)
+            part.replace(target)
+        except CannotExport as error:
+            raise CommandError(str(error), returncode=2) from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be written: {error.strerror}.", returncode=2) from None
+        finally:
+            part.unlink(missing_ok=True)
+        left_out = f"; {plural(told.left_out, 'file')} of trials left out" if told.left_out else ""
+        what = f"{plural(told.experiments, 'experiment')}, {plural(told.trials, 'trial')}, {plural(told.files, 'file')}"
+        self.stdout.write(f"{file}: {what}{left_out}")

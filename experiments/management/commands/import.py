@@ -1,0 +1,43 @@
+"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from experiments.errors import BadBundle
+from experiments.exchange.arrival import bring_in
+from experiments.models import Project
+from experiments.models.people.project import DEFAULT_PROJECT
+
+
+class Command(BaseCommand):
+    """``manage.py import FILE [--dry-run] [--project SLUG]``."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", help="a bundle: a zip archive, or the directory that it was unpacked to")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
+        parser.add_argument("--project", default=DEFAULT_PROJECT, help="where it goes (default: the default project)")
+
+    def handle(self, *args: Any, file: str, dry_run: bool, project: str, **options: Any) -> None:
+        target = Project.objects.filter(slug=project).first()
+        if target is None:
+            known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
+            raise CommandError(f"there is no project {project!r}; known: {known}", returncode=2)
+        try:
+            brought = bring_in(Path(file), project=target, dry_run=dry_run)
+        except BadBundle as error:
+            raise CommandError(f"{file}: {error}", returncode=2) from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror or error}.", returncode=2) from None
+        self.stdout.write(
+            f"{'Would come' if dry_run else 'Came'} from {brought.installation}, written {brought.written_at:%Y-%m-%d %H:%M}:"
+        )
+        for arrival in brought.arrivals:
+            where = f" {arrival.stored.get_absolute_url()}" if arrival.stored is not None else ""
+            self.stdout.write(f"  {arrival.words}{where}")

@@ -1,0 +1,210 @@
+"""Bundles leave and enter: identity, provenance, and what cannot be done with what was measured elsewhere."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+
+from experiments.errors import CannotExport, InvalidSpec, ReadOnly
+from experiments.exchange.arrival import bring_in
+from experiments.exchange.bundle import Wanted, write_bundle
+from experiments.exchange.choice import chosen_by
+from experiments.exchange.rows import uid_of
+from experiments.library import load_defaults
+from experiments.models import Artifact, Cluster, Experiment, Installation, Project, State, Trial, Usage
+from tests.experiments import factories
+from tests.experiments.exchange.conftest import elsewhere
+
+
+def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    uids, uid = [uid_of(trial) for trial in measured.trials.order_by("position")], measured.uid
+    place = bundle()
+    elsewhere()
+    brought = bring_in(place, project=load_defaults())
+    imported = Experiment.objects.get()
+    assert imported.uid == uid
+    assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
+    assert [(each.trials, each.files, each.stored) for each in brought.arrivals] == [(4, 4, imported)]
+    assert [a.intact().read_bytes() for a in Artifact.objects.order_by("trial__position")][:2] == [
+        b"hello 0\n",
+        b"hello 1\n",
+    ]
+
+
+def test_importing_again_doubles_nothing(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    bring_in(place, project=load_defaults())
+    again = bring_in(place, project=load_defaults())
+    assert [each.words for each in again.arrivals] == ["Water: 4 trials of it are here already."]
+    assert Trial.objects.count() == 4
+
+
+def test_a_bundle_that_comes_home_brings_nothing(bundle: Callable[..., Path]) -> None:
+    home = bring_in(bundle(), project=load_defaults())
+    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and nothing of it comes back."]
+    assert not Cluster.objects.filter(elsewhere=True).exists()
+
+
+def test_a_trial_comes_alone_and_the_rest_later(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    one = measured.trials.order_by("position")[1]
+    alone, whole = bundle(f"t:{one.pk}", file="one.zip"), bundle()
+    elsewhere()
+    bring_in(alone, project=load_defaults())
+    imported = Experiment.objects.get()
+    assert (imported.trials.count(), imported.configurations.count()) == (1, 2)
+    brought = bring_in(whole, project=load_defaults())
+    assert [each.words for each in brought.arrivals] == ["Water: 3 trials with 3 files; 1 trial of it is here already."]
+    assert Experiment.objects.get().trials.count() == 4
+
+
+def test_two_experiments_travel_together(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    other = factories.experiment(name="Other water", sweep={"hosts": [2]}, repetitions=1)
+    factories.finished()
+    place = bundle(measured.slug, f"e:{other.slug}")
+    elsewhere()
+    brought = bring_in(place, project=load_defaults())
+    assert sorted((each.name, each.trials) for each in brought.arrivals) == [("Other water", 1), ("Water", 4)]
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    output = StringIO()
+    call_command("import", str(place), dry_run=True, stdout=output)
+    assert "Would come from" in output.getvalue()
+    assert "Water: 4 trials with 4 files." in output.getvalue()
+    assert not Experiment.objects.exists()
+    assert not Cluster.objects.filter(elsewhere=True).exists()
+
+
+def test_another_project_does_not_get_what_one_has(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    bring_in(place, project=load_defaults())
+    other = Project.objects.create(slug="other", name="Other")
+    again = bring_in(place, project=other)
+    assert [each.words for each in again.arrivals] == ["Water: another project of this installation has it already."]
+
+
+def test_nothing_runs_and_nobody_is_charged(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    Usage.objects.all().delete()
+    bring_in(place, project=load_defaults())
+    imported, trial = Experiment.objects.get(), Trial.objects.first()
+    assert trial is not None
+    for change in (
+        lambda: imported.add_repetitions(1),
+        imported.rerun_failed,
+        imported.cancel,
+        trial.queue_attempt,
+        imported.go_on,
+    ):
+        with pytest.raises(ReadOnly, match="was measured elsewhere and imported"):
+            change()
+    cluster = Cluster.objects.get(elsewhere=True)
+    cluster.enabled = True
+    cluster.save()
+    with pytest.raises(InvalidSpec, match="unknown or switched off"):
+        factories.experiment(cluster=cluster.slug)
+    assert not Usage.objects.exists()
+    assert not Trial.objects.exclude(state=State.FINISHED).exists()
+
+
+def test_it_goes_on_to_a_third_installation_and_its_way_is_kept(bundle: Callable[..., Path]) -> None:
+    place, first = bundle(by="okafor"), Installation.own()
+    elsewhere()
+    Installation.objects.all().delete()
+    bring_in(place, project=load_defaults())
+    imported = Experiment.objects.get()
+    assert imported.origin["written_by"] == "okafor"
+    further = bundle(imported.slug, file="further.zip")
+    elsewhere()
+    Installation.objects.all().delete()
+    bring_in(further, project=load_defaults())
+    third = Experiment.objects.get()
+    assert third.origin["before"]["installation_uid"] == str(first.uid)
+    assert third.cluster is not None
+    assert third.cluster.slug == f"testbed-{first.uid.hex[:8]}"
+
+
+def test_captures_stay_where_they_are_not_asked_for(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    trial = measured.trials.order_by("position").first()
+    assert trial is not None
+    factories.stored_file(trial, "capture.pcapng.zst", b"packets", "capture").save()
+    place = bundle(captures="none")
+    with zipfile.ZipFile(place) as archive:
+        names = archive.namelist()
+        told = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
+    assert not [name for name in names if "capture" in name]
+    assert {file["name"]: file["left_out"] for file in told["files"]} == {
+        "capture.pcapng.zst": "captures were not asked for",
+        "stdout.txt": "",
+    }
+
+
+def test_a_file_that_was_changed_here_does_not_leave(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    artifact = Artifact.objects.order_by("trial__position").first()
+    assert artifact is not None
+    artifact.file.write_bytes(b"other\n")
+    with zipfile.ZipFile(bundle()) as archive:
+        told = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
+    assert "was changed after its trial ended" in told["files"][0]["left_out"]
+
+
+def test_what_has_not_ended_stays(db: None, tmp_path: Path, session_directory: Path) -> None:
+    experiment = factories.experiment()
+    with pytest.raises(CannotExport, match="No trial of it has ended"), (tmp_path / "b.zip").open("wb") as stream:
+        write_bundle(stream, chosen_by([experiment.slug]), Wanted())
+
+
+def test_it_moves_to_another_project_as_its_owner_likes(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    bring_in(place, project=load_defaults())
+    imported = Experiment.objects.get()
+    imported.move_to(Project.objects.create(slug="other", name="Other"))
+    assert Experiment.objects.get().project.slug == "other"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere", "b.zip"], "There is no experiment 'nowhere'."),
+        (["t:77", "b.zip"], "There is no trial 77."),
+        (["t:x", "b.zip"], "'t:x' names no trial"),
+    ],
+)
+def test_the_command_says_what_is_wrong(db: None, arguments: list[str], words: str, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=words) as caught:
+        call_command("bundle", arguments[0], str(tmp_path / arguments[1]))
+    assert caught.value.returncode == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_says_what_cannot_come_in(db: None, tmp_path: Path) -> None:
+    load_defaults()
+    with pytest.raises(CommandError, match=r"cannot be read: No such file or directory\.") as caught:
+        call_command("import", str(tmp_path / "none.zip"))
+    assert caught.value.returncode == 2
+    with pytest.raises(CommandError, match="there is no project 'nobody'; known: default"):
+        call_command("import", str(tmp_path / "none.zip"), project="nobody")
+    (tmp_path / "a.zip").write_bytes(b"?")
+    with pytest.raises(CommandError, match="This is no zip archive"):
+        call_command("import", str(tmp_path / "a.zip"))
+
+
+def test_files_of_an_import_lie_in_the_directories_of_its_trials(bundle: Callable[..., Path]) -> None:
+    place = bundle()
+    elsewhere()
+    bring_in(place, project=load_defaults())
+    for artifact in Artifact.objects.all():
+        assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"

@@ -1,0 +1,223 @@
+"""Bundles that somebody made to harm: refused with the name of the file, and nothing of them is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from django.conf import settings
+
+from experiments.errors import BadBundle
+from experiments.exchange import archive
+from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
+from experiments.exchange.arrival import bring_in
+from experiments.library import load_defaults
+from experiments.models import Artifact, Cluster, Experiment, Trial
+from tests.experiments.exchange.conftest import elsewhere
+
+
+def packed(files: dict[str, bytes], place: Path, *, listed: bool = True) -> Path:
+    """A zip archive of these files, with a list that fits them."""
+    lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in (files | ({MANIFEST: lines.encode()} if listed else {})).items():
+            made.writestr(name, content)
+    return place
+
+
+def contents(bundle: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(bundle) as made:
+        return {name: made.read(name) for name in made.namelist() if name != MANIFEST}
+
+
+def refusal(place: Path, **how: Any) -> str:
+    with pytest.raises(BadBundle) as caught:
+        bring_in(place, project=load_defaults(), **how)
+    assert not Experiment.objects.exists()
+    assert not Trial.objects.exists()
+    assert not Artifact.objects.exists()
+    assert not Cluster.objects.filter(elsewhere=True).exists()
+    assert not list((Path(settings.VAR) / "trials").glob("import-*"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["../escaped", "/etc/passwd", "a/../../b", "a\\b", "C:/x", "a//b", "./a", "a\nb", "", "a\0b", "x" * 401]
+)
+def test_names_that_lead_elsewhere_are_none(name: str) -> None:
+    assert not is_safe_path(name)
+
+
+def test_plain_names_are_names() -> None:
+    assert is_safe_path("experiments/water/trials/00001/files/kept/out put-1.txt")
+
+
+@pytest.mark.parametrize("name", ["../escaped", "/absolute", "a\\..\\b"])
+def test_it_refuses_a_member_that_leads_elsewhere(name: str, tmp_path: Path, db: None) -> None:
+    assert "is no name that a file of a bundle may have" in refusal(packed({name: b"x"}, tmp_path / "a.zip"))
+
+
+def test_it_refuses_a_link(tmp_path: Path, db: None) -> None:
+    place = tmp_path / "a.zip"
+    with zipfile.ZipFile(place, "w") as made:
+        link = zipfile.ZipInfo("rankwire.json")
+        link.external_attr = 0o120777 << 16
+        made.writestr(link, "/etc/passwd")
+    assert "rankwire.json is a link" in refusal(place)
+
+
+def test_it_refuses_a_link_in_a_directory(tmp_path: Path, db: None) -> None:
+    (tmp_path / "unpacked").mkdir()
+    (tmp_path / "unpacked" / "rankwire.json").symlink_to("/etc/passwd")
+    assert "rankwire.json is not a plain file" in refusal(tmp_path / "unpacked")
+
+
+def test_it_refuses_an_archive_that_becomes_far_too_large(tmp_path: Path, db: None) -> None:
+    zeros = packed({"zeros": bytes(100 << 20)}, tmp_path / "a.zip")
+    assert zeros.stat().st_size < 1 << 20
+    assert "that is no bundle of results" in refusal(zeros)
+
+
+def test_it_refuses_a_member_that_is_longer_than_it_says(tmp_path: Path, db: None) -> None:
+    """A list that says one byte, in front of many: no more than that byte is unpacked."""
+    place = packed({"rankwire.json": b"x" * 5000}, tmp_path / "a.zip")
+    changed = place.read_bytes().replace(struct.pack("<L", 5000), struct.pack("<L", 1))
+    place.write_bytes(changed)
+    assert "rankwire.json" in refusal(place)
+
+
+def test_it_refuses_an_archive_whose_list_is_long_before_it_is_read(
+    tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "_LIST_BYTES", 100)
+    place = packed({f"file-{number}": b"" for number in range(10)}, tmp_path / "a.zip")
+    monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the list was read"))
+    assert "more members than a bundle may have" in refusal(place)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", bytes(300)])
+def test_it_refuses_what_is_no_archive(content: bytes, tmp_path: Path, db: None) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    assert "no zip archive" in refusal(tmp_path / "a.zip")
+
+
+def test_it_refuses_what_is_no_bundle(tmp_path: Path, db: None) -> None:
+    assert f"It has no {MANIFEST}" in refusal(packed({"holiday.jpg": b"x"}, tmp_path / "a.zip", listed=False))
+
+
+@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b'{"format": NaN}', b"[]", b'{"format": "other/7"}'])
+def test_it_refuses_json_that_is_none_or_says_something_else(content: bytes, tmp_path: Path, db: None) -> None:
+    assert "rankwire.json" in refusal(packed({"rankwire.json": content}, tmp_path / "a.zip"))
+
+
+def test_it_reads_no_json_that_is_too_long(tmp_path: Path) -> None:
+    place = packed({"rankwire.json": b" " * 20 + b"{}"}, tmp_path / "a.zip")
+    with Archive.opened(place) as opened, pytest.raises(BadBundle, match=r"rankwire.json is longer than"):
+        opened.content("rankwire.json", 10)
+
+
+def test_it_names_the_file_that_was_changed(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    place = bundle()
+    elsewhere()
+    files = contents(place)
+    with zipfile.ZipFile(place) as made:
+        listed = made.read(MANIFEST)
+    name = next(each for each in files if each.endswith("stdout.txt"))
+    changed = packed({**files, name: b"HELLO 0\n", MANIFEST: listed}, tmp_path / "changed.zip", listed=False)
+    assert f"{name} was changed after the bundle was made" in refusal(changed)
+    assert f"{name} was changed" in refusal(changed, dry_run=True)
+    missing = packed(
+        {**{n: c for n, c in files.items() if n != name}, MANIFEST: listed}, tmp_path / "m.zip", listed=False
+    )
+    assert f"{name} is missing from the bundle" in refusal(missing)
+    added = packed({**files, "more.txt": b"x", MANIFEST: listed}, tmp_path / "more.zip", listed=False)
+    assert f"more.txt is in the bundle, but not in its {MANIFEST}" in refusal(added)
+
+
+def rewritten(bundle: Path, place: Path, end: str, change: Callable[[Any], None]) -> Path:
+    """The bundle with its first file of this name changed, and a list that fits."""
+    files = contents(bundle)
+    name = next(each for each in files if each.endswith(end))
+    data = json.loads(files[name])
+    change(data)
+    return packed({**files, name: json.dumps(data).encode()}, place)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda trial: trial.update(state="queued"), "state"),
+        (lambda trial: trial.update(uid="0" * 32), "is a trial of another experiment"),
+        (lambda trial: trial["measurements"]["all"].update({"elapsed_s": 1e999}), "Infinity is not a number"),
+        (lambda trial: trial["measurements"]["all"].update({"<script>": 1.0}), "<script>"),
+        (lambda trial: trial["files"][0].update(path="../../escaped.txt"), "outside of its trial"),
+        (lambda trial: trial["files"][0].update(sha256="0" * 64), "is not the file that its trial left"),
+        (lambda trial: trial.update(cluster="another"), "a cluster that its experiment does not have"),
+        (lambda trial: trial.update(surprise=1), "surprise"),
+    ],
+)
+def test_it_refuses_a_trial_that_cannot_be(
+    change: Callable[[Any], None], words: str, bundle: Callable[..., Path], tmp_path: Path
+) -> None:
+    place = rewritten(bundle(), tmp_path / "changed.zip", "trial.json", change)
+    elsewhere()
+    assert words in refusal(place)
+
+
+def test_it_refuses_a_kind_of_cluster_that_nobody_knows(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    place = rewritten(
+        bundle(), tmp_path / "b.zip", "experiment.json", lambda told: told["clusters"][0].update(kind="cloud")
+    )
+    elsewhere()
+    assert "clusters of the kind 'cloud' are not known here" in refusal(place)
+
+
+def test_it_refuses_a_compressed_analysis_that_becomes_a_flood(
+    bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages unpack it in memory: it is looked at when it comes in, after all else was stored, and all of that goes again."""
+    monkeypatch.setattr("experiments.exchange.arrival._UNPACKED_BYTES", 1 << 20)
+    flood = zstandard.compress(bytes(3 << 20))
+
+    def add(trial: Any) -> None:
+        trial["files"] = [
+            {
+                **trial["files"][0],
+                "kind": "analysis",
+                "name": "analysis.json.zst",
+                "path": "analysis.json.zst",
+                "size_bytes": len(flood),
+                "sha256": hashlib.sha256(flood).hexdigest(),
+            }
+        ]
+
+    changed = rewritten(bundle(), tmp_path / "b.zip", "trial.json", add)
+    files = contents(changed)
+    first = next(name for name in files if name.endswith("trial.json")).removesuffix("trial.json")
+    place = packed({**files, f"{first}files/analysis.json.zst": flood}, tmp_path / "c.zip")
+    elsewhere()
+    assert "becomes more than 1 MiB" in refusal(place)
+
+
+def test_no_file_stays_where_storing_fails(bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong at the end: rows and files go together."""
+    place = bundle()
+    elsewhere()
+    before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}
+    monkeypatch.setattr("experiments.exchange.arrival._move_files", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    with pytest.raises(OSError, match="disk"):
+        bring_in(place, project=load_defaults())
+    assert not Experiment.objects.exists()
+    assert {path.name for path in (Path(settings.VAR) / "trials").iterdir()} == before
+
+
+def test_it_needs_no_more_memory_than_a_piece_for_a_long_file(tmp_path: Path) -> None:
+    with Archive.opened(packed({"long": bytes(5 << 20)}, tmp_path / "a.zip")) as opened:
+        assert max(len(piece) for piece in opened.pieces("long")) <= 1 << 20
