@@ -61,6 +61,8 @@ CHIPS: Final = {
     "warning": _chip("Warning", Tone.WARN),
     "problem": _chip("Problem", Tone.BAD),
     "skipped": _chip("Not tried", Tone.NONE),
+    "elsewhere": _chip("Elsewhere", Tone.NONE, "info-circle"),
+    "imported": _chip("Imported", Tone.NONE, "download"),
     "off": _chip("Switched off", Tone.NONE),
 }
 

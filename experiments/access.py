@@ -164,7 +164,7 @@ def may_manage(user: Any, project: Project) -> bool:
 
 def may_move(user: Any, experiment: Experiment) -> bool:
     """Return whether ``user`` may take an experiment out of its project: who may change it today."""
-    return not experiment.published and may_run_more(user, experiment)
+    return not experiment.published and _may_change(user, experiment)
 
 
 def may_share(user: Any, experiment: Experiment) -> bool:
@@ -181,9 +181,13 @@ def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str
 
 def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     """Return whether ``user`` may have trials of an experiment run again or more of them: who may change it, and may today start
-    its workload. Whoever once was a maintainer may not repeat a command that only maintainers start. ``role`` is theirs where it is
-    known already.
+    its workload. Whoever once was a maintainer may not repeat a command that only maintainers start; of what was imported nobody
+    runs more. ``role`` is theirs where it is known already.
     """
+    return not experiment.is_imported and _may_change(user, experiment, role)
+
+
+def _may_change(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     role = role or role_in(user, experiment.project)
     is_own = role == Role.SUBMITTER and experiment.owner_id == user.pk
     constants = experiment.specification.get("parameters")
@@ -230,8 +234,11 @@ def may_replace_program(user: Any, name: str) -> bool:
 
 
 def may_predict(user: Any, experiment: Experiment) -> bool:
-    """Return whether ``user`` may keep a prediction of an experiment: submitters and maintainers of its project."""
-    return not experiment.published and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
+    """Return whether ``user`` may keep a prediction of an experiment: submitters and maintainers of its project, where its trials
+    can be run here.
+    """
+    own = not experiment.published and not experiment.is_imported
+    return own and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
 
 
 def may_cancel(user: Any, experiment: Experiment) -> bool:

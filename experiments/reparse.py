@@ -39,9 +39,9 @@ class Reparsed:
 
 
 def candidates() -> QuerySet[Trial]:
-    """Return the trials whose output a parser has read or refused. Published results have no output and are never touched."""
+    """Return the trials whose output a parser has read or refused. Published and imported results are never touched."""
     refused = Q(state=State.FAILED) & Exists(Artifact.objects.filter(trial=OuterRef("pk"), name=MEASURED_NAME))
-    return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False)
+    return Trial.objects.filter(Q(state=State.FINISHED) | refused, experiment__published=False, experiment__origin={})
 
 
 def reparse(trials: Iterable[Trial]) -> Reparsed:
@@ -53,7 +53,11 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
     counts = Reparsed()
     for trial in trials:
         measured = read_measured(trial) if trial.state == State.FAILED else None
-        if trial.experiment.published or (trial.state != State.FINISHED and measured is None):
+        if (
+            trial.experiment.published
+            or trial.experiment.is_imported
+            or (trial.state != State.FINISHED and measured is None)
+        ):
             continue
         texts = _texts(trial)
         if texts is None:

@@ -68,7 +68,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         ]
         read_only_fields = fields
 
-    @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong"]))
+    @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong", "elsewhere"]))
     def get_state(self, cluster: Any) -> str:
         return ClusterRow(cluster, cluster.active, cluster.queued, cluster.finished, cluster.last_end).state
 
@@ -120,6 +120,8 @@ class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         cluster = self.get_object()
         if not may_test_clusters(request.user):
             raise PermissionDenied("Maintainers and those who set clusters up may test them.")
+        if cluster.elsewhere:
+            raise PermissionDenied("This cluster is known by imported results alone: nothing here can reach it.")
         queue.ask_test(cluster)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 

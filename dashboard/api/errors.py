@@ -12,6 +12,7 @@ from rest_framework.views import exception_handler
 
 from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.errors import (
+    BadBundle,
     FieldError,
     InvalidSpec,
     KeyOfAnother,
@@ -27,6 +28,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
         return Response({"errors": [entry(each) for each in error.errors]}, status=400)
+    if isinstance(error, BadBundle):
+        return Response({"errors": [{"path": "", "message": str(error)}]}, status=400)
     if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | StaleTrial | Tampered):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
     if isinstance(error, Busy):

@@ -60,9 +60,14 @@ class ExperimentDetailSerializer(ExperimentSerializer):
 
     specification = serializers.DictField(read_only=True)
     source = serializers.DictField(read_only=True)  # type: ignore[assignment]  # a field, not the option of fields
+    uid = serializers.UUIDField(read_only=True, help_text="The same in every installation.")
+    origin = serializers.DictField(read_only=True, help_text="Imported results: from where, when, by whom.")
 
     class Meta(ExperimentSerializer.Meta):
-        fields: ClassVar = [*ExperimentSerializer.Meta.fields, "specification", "specification_hash", "source"]
+        fields: ClassVar = [
+            *ExperimentSerializer.Meta.fields,
+            *("specification", "specification_hash", "source", "uid", "origin"),
+        ]
         read_only_fields = fields
 
 

@@ -26,6 +26,7 @@ from dashboard.api.quotas import QuotasView
 from dashboard.api.shares import ShareLinkViewSet
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
+from dashboard.exchange.rest import BundlesView, ImportsView
 
 
 class Nowhere(APIView):
@@ -55,6 +56,8 @@ router.register("tokens", TokenViewSet, basename="token")
 app_name = "api"
 urlpatterns = [
     path("", include(router.urls)),
+    path("bundles/", BundlesView.as_view(), name="bundles"),
+    path("imports/", ImportsView.as_view(), name="imports"),
     path("compare/", CompareView.as_view(), name="compare"),
     path("explore/", ExploreView.as_view(), name="explore"),
     path("explore/export/<slug:form>/", ExploreExportView.as_view(), name="explore-export"),

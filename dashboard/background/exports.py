@@ -96,6 +96,8 @@ class Export:
 
 def filename(task: BackgroundTask) -> str:
     """What the file of a task is called where it is saved."""
+    if "bundle" in task.arguments:
+        return str(task.arguments["name"])
     return _filename(task.arguments["form"], task.arguments.get("rows", ROWS[0]))
 
 

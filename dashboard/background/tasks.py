@@ -8,15 +8,21 @@ from typing import Final
 import structlog
 from celery import shared_task
 
-from dashboard.background import changes, exports, replays
+from dashboard.background import bundles, changes, exports, replays
 from dashboard.background.withdrawn import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
 from workers import queue
 
 Kind = BackgroundTask.Kind
+
+
+def _export(task: BackgroundTask) -> None:
+    (bundles if bundles.is_bundle(task) else exports).write(task)
+
+
 _DOING: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {
-    Kind.EXPORT: exports.write,
+    Kind.EXPORT: _export,
     Kind.CHANGE: changes.make,
     Kind.REPLAY: replays.make,
 }

@@ -26,13 +26,16 @@ _COSTLY: Final = (
     "account_set_password",
 )
 """Names of the addresses where a password is hashed."""
+_BUNDLES: Final = ("import", "api:imports")
+"""Names of the addresses that take results which were measured elsewhere."""
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
 
 
 class FrontMiddleware:
-    """Refuses bodies beyond ``MAX_BODY_BYTES`` (413) and sign-ins beyond a few at once (429); adds headers to what is answered.
+    """Refuses bodies beyond ``MAX_BODY_BYTES``, of bundles ``IMPORT_LIMIT_BYTES`` (413), and sign-ins beyond a few at once (429);
+    adds headers to what is answered.
 
     What people see is theirs: browsers keep it for nobody else, and ask before they show it again.
     """
@@ -65,8 +68,8 @@ class FrontMiddleware:
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        if _body_bytes(request) > settings.MAX_BODY_BYTES:
-            most = plural(settings.MAX_BODY_BYTES >> 20, "MiB", "MiB")
+        if _body_bytes(request) > (limit := _limit_bytes(request)):
+            most = plural(limit >> 20, "MiB", "MiB")
             return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
@@ -84,6 +87,11 @@ def locked_out(request: HttpRequest, original: HttpResponse | None, credentials:
     """The answer to one more attempt after too many wrong passwords for this name from this address."""
     minutes = plural(int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60, "minute")
     return _refusal(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
+
+
+def _limit_bytes(request: HttpRequest) -> int:
+    """Bundles are larger than anything else that is sent; they are written to disk as they come."""
+    return int(settings.IMPORT_LIMIT_BYTES) if request.path in map(reverse, _BUNDLES) else settings.MAX_BODY_BYTES
 
 
 def _body_bytes(request: HttpRequest) -> int:

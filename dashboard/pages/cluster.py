@@ -25,7 +25,7 @@ from workers import queue
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """A cluster with its facts; its settings for who may change them: they name accounts, files and variables."""
     cluster = get_object_or_404(Cluster, slug=slug)
-    may_set_up = may_set_up_clusters(request.user)
+    may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
     shown = {
         **_test_of(request, cluster),
@@ -44,7 +44,7 @@ def test(request: HttpRequest, slug: str) -> HttpResponse:
     cluster = get_object_or_404(Cluster, slug=slug)
     if request.method != "POST":
         return render(request, "clusters/_test.html", _test_of(request, cluster))
-    if not may_test_clusters(request.user):
+    if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
     if not queue.ask_test(cluster):
         messages.info(request, "A test is under way already.")
@@ -75,7 +75,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     """The same form of a cluster that there is; its kind stays."""
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
-    cluster = get_object_or_404(Cluster, slug=slug)
+    cluster = get_object_or_404(Cluster, slug=slug, elsewhere=False)
     form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
     form.note_stored_errors()
     return _form(request, form)
@@ -94,7 +94,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "test": last,
         "counts": words,
         "took": took_s,
-        "may_test": may_test_clusters(request.user),
+        "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
     }
 
 

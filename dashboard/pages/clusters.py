@@ -42,6 +42,8 @@ class ClusterRow:
 
     @property
     def state(self) -> str:
+        if self.cluster.elsewhere:
+            return "elsewhere"
         if self.cluster.settings_errors:
             return "wrong"
         if not self.cluster.enabled:
@@ -55,6 +57,8 @@ class ClusterRow:
     @property
     def hosts(self) -> str:
         """How many there are, in words."""
+        if self.state == "elsewhere":
+            return str(self.cluster.most_hosts or "?")
         return self.cluster.traits.hosts_in_words(self.cluster) if self.state != "wrong" else "?"
 
     @property

@@ -120,7 +120,10 @@ def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, 
         "may_cancel": not experiment.published
         and not progress.is_over
         and (may_change or may_cancel(user, experiment)),
-        "priorities": Priority.choices[::-1] if role == Membership.Role.MAINTAINER else [],
+        "may_share": may_change or role in (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER),
+        "priorities": Priority.choices[::-1]
+        if role == Membership.Role.MAINTAINER and not experiment.is_imported
+        else [],
         "without_result": progress.failed + progress.cancelled,
     }
 

@@ -17,7 +17,7 @@ from dashboard.experiment.list_rows import experiment_rows
 from dashboard.experiment.running import running_entry
 from dashboard.pages.clusters import cluster_rows
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import ACTIVE, Artifact, Experiment, State, Trial
+from experiments.models import ACTIVE, Artifact, Cluster, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.outlook import Outlook, outlooks
@@ -59,7 +59,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
         "trials": visible_trials(user).filter(experiment__published=False).count(),
-        "clusters": cluster_rows(),
+        "clusters": cluster_rows(Cluster.objects.filter(elsewhere=False)),
         "storage": _storage(),
         "now": timezone.now(),
     }

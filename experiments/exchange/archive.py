@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
@@ -39,7 +39,7 @@ _END, _END64, _LOCATOR64 = 22, 56, 20
 class Container(Protocol):
     """Where the files of a bundle are."""
 
-    sizes: Mapping[str, int]
+    sizes: dict[str, int]
 
     def open(self, name: str) -> Any: ...
 

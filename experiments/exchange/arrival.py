@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,6 @@ from typing import Any, Final, TypeVar
 
 import zstandard
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 from pydantic import BaseModel, ValidationError
@@ -28,6 +25,7 @@ from experiments import cluster_kinds
 from experiments.errors import BadBundle
 from experiments.exchange.archive import Archive, is_safe_path
 from experiments.exchange.bundle import CONTENTS
+from experiments.exchange.placing import files_with_rows
 from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord, trial_uid
 from experiments.files import trial_directory
 from experiments.models import (
@@ -222,36 +220,13 @@ def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> A
 def _store_all(
     bundle: _Bundle, records: Sequence[ExperimentRecord], brought: Brought, project: Project, owner: Any
 ) -> None:
-    above = Path(settings.VAR) / "trials"
-    with plain_files.private():
-        above.mkdir(parents=True, exist_ok=True)
-        # Beside the directories of trials: what an interrupted import leaves, the sweep of files without a row takes.
-        scratch = Path(tempfile.mkdtemp(prefix="import-", dir=above))
-        moved: list[Path] = []
-        try:
-            with transaction.atomic():
-                for record, arrival in zip(records, brought.arrivals, strict=True):
-                    if arrival.trials:
-                        _store(bundle, record, arrival, project, owner, scratch)
-                # The last that can go wrong before the commit; a crash behind it leaves directories that no row names.
-                _move_files(scratch, moved)
-        except BaseException:
-            for directory in moved:
-                shutil.rmtree(directory, ignore_errors=True)
-            raise
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+    with files_with_rows() as scratch:
+        for record, arrival in zip(records, brought.arrivals, strict=True):
+            if arrival.trials:
+                _store(bundle, record, arrival, project, owner, scratch)
     for arrival in brought.arrivals:
         if arrival.stored is not None:
             forget_diagnosis(arrival.stored)
-
-
-def _move_files(scratch: Path, moved: list[Path]) -> None:
-    for directory in sorted(scratch.iterdir()):
-        target = scratch.parent / directory.name
-        shutil.rmtree(target, ignore_errors=True)  # of a transaction that was never committed
-        directory.rename(target)
-        moved.append(target)
 
 
 def _store(

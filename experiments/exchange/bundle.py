@@ -147,7 +147,8 @@ def _experiment(
     specification = f"{directory}/specification.yaml"
     text = yaml.safe_dump(experiment.specification, sort_keys=False, allow_unicode=True)
     writer.add(specification, text.encode(), _ABOUT["specification.yaml"])
-    runs, directories = [], []
+    runs: list[Run] = []
+    directories: list[str] = []
     for trial, measured, artifacts in rows.with_artifacts(trials):
         place = f"{directory}/trials/{len(directories) + 1:05}"
         first = len(writer.written)

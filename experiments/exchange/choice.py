@@ -1,8 +1,9 @@
-"""What somebody asks to be put into a bundle, by the names that comparisons know: slugs, and ``t:NUMBER`` for a trial."""
+"""What somebody asks to be put into a bundle, by the names that comparisons know: slugs, ``c:NUMBER`` and ``t:NUMBER``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from django.db.models import QuerySet
 
@@ -10,7 +11,9 @@ from experiments.errors import CannotExport
 from experiments.exchange.bundle import Chosen
 from experiments.models import Experiment
 
-MOST_EXPERIMENTS = 20
+MOST_EXPERIMENTS: Final = 20
+_OWNERS: Final = {"e": ("slug", "experiment"), "c": ("configurations", "configuration"), "t": ("trials", "trial")}
+"""Kind of a name -> how its experiment is found, and its word."""
 
 
 def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[Chosen]:
@@ -18,24 +21,28 @@ def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -
     visible = (Experiment.objects.all() if among is None else among).select_related("cluster", "owner")
     wanted: dict[int, tuple[Experiment, set[int], bool]] = {}
     for name in names:
-        trial = _number(name)
-        slug = name.removeprefix("e:")
-        found = visible.filter(trials=trial) if trial is not None else visible.filter(slug=slug)
-        experiment = found.first()
+        kind, number, slug = _meant(name)
+        experiment = visible.filter(**{_OWNERS[kind][0]: slug or number}).first()
         if experiment is None:
-            raise CannotExport(f"There is no experiment {slug!r}." if trial is None else f"There is no trial {trial}.")
+            raise CannotExport(f"There is no {_OWNERS[kind][1]} {repr(slug) if kind == 'e' else number}.")
         _, trials, whole = wanted.setdefault(experiment.pk, (experiment, set(), False))
-        trials |= set() if trial is None else {trial}
-        wanted[experiment.pk] = (experiment, trials, whole or trial is None)
+        if kind == "t":
+            trials.add(number)
+        elif kind == "c":
+            trials.update(experiment.trials.filter(configuration=number).values_list("pk", flat=True))
+        wanted[experiment.pk] = (experiment, trials, whole or kind == "e")
     if len(wanted) > MOST_EXPERIMENTS:
         raise CannotExport(f"A bundle holds {MOST_EXPERIMENTS} experiments at most, not {len(wanted)}.")
+    if not wanted:
+        raise CannotExport("Nothing was chosen: name an experiment, or t:NUMBER for a trial.")
     return [Chosen(e, () if whole else tuple(sorted(trials))) for e, trials, whole in wanted.values()]
 
 
-def _number(name: str) -> int | None:
-    number = name.removeprefix("t:")
-    if number == name:
-        return None
-    if not (number.isascii() and number.isdecimal() and len(number) < 19):
-        raise CannotExport(f"{name!r} names no trial: it is t:NUMBER.")
-    return int(number)
+def _meant(name: str) -> tuple[str, int, str]:
+    """(kind, number, slug) of a name; the number is that of a configuration or a trial."""
+    kind, colon, rest = name.partition(":")
+    if not colon or kind == "e":
+        return "e", 0, rest if colon else name
+    if kind not in _OWNERS or not (rest.isascii() and rest.isdecimal() and len(rest) < 19):
+        raise CannotExport(f"{name[:100]!r} names nothing: an experiment is its slug, a trial t:NUMBER.")
+    return kind, int(rest), ""

@@ -76,8 +76,8 @@ def experiment_record(experiment: Experiment, clusters: list[Cluster], directori
 
 def clusters_of(experiment: Experiment, trials: QuerySet[Trial]) -> list[Cluster]:
     """Return the clusters that an experiment is for and that these trials ran on."""
-    keys = {experiment.cluster_id, *trials.order_by().values_list("cluster_id", flat=True).distinct()} - {None}
-    return list(Cluster.objects.filter(pk__in=keys).order_by("slug"))
+    keys = {experiment.cluster_id, *trials.order_by().values_list("cluster_id", flat=True).distinct()}
+    return list(Cluster.objects.filter(pk__in=[key for key in keys if key is not None]).order_by("slug"))
 
 
 def _cluster_record(cluster: Cluster) -> ClusterRecord:

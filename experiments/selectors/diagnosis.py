@@ -190,7 +190,9 @@ def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
         next_queued=0,
         observer=tuple(_observed(experiment, study)),
     )
-    more = plan_points(experiment, made.suggested) if made.suggested else None
+    # Of what was measured elsewhere nothing more is run, and its program may not be known here.
+    runs_here = not experiment.is_imported
+    more = plan_points(experiment, made.suggested) if made.suggested and runs_here else None
     return replace(made, next_queued=more.queued) if more is not None else made
 
 

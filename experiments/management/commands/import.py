@@ -1,4 +1,4 @@
-"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote."""
+"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, or a description of other measurements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from experiments.errors import BadBundle
-from experiments.exchange.arrival import bring_in
+from experiments.errors import BadBundle, InvalidSpec
+from experiments.exchange.arrival import Arrival, bring_in
+from experiments.exchange.elsewhere import bring_in_measured
 from experiments.models import Project
 from experiments.models.people.project import DEFAULT_PROJECT
 
@@ -20,7 +21,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", help="a bundle: a zip archive, or the directory that it was unpacked to")
+        parser.add_argument(
+            "file", help="a bundle (a zip archive or its directory), or a description that ends in .yaml"
+        )
         parser.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
         parser.add_argument("--project", default=DEFAULT_PROJECT, help="where it goes (default: the default project)")
 
@@ -29,6 +32,9 @@ class Command(BaseCommand):
         if target is None:
             known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
             raise CommandError(f"there is no project {project!r}; known: {known}", returncode=2)
+        if file.endswith((".yaml", ".yml")):
+            self._described(Path(file), target, dry_run)
+            return
         try:
             brought = bring_in(Path(file), project=target, dry_run=dry_run)
         except BadBundle as error:
@@ -39,5 +45,20 @@ class Command(BaseCommand):
             f"{'Would come' if dry_run else 'Came'} from {brought.installation}, written {brought.written_at:%Y-%m-%d %H:%M}:"
         )
         for arrival in brought.arrivals:
-            where = f" {arrival.stored.get_absolute_url()}" if arrival.stored is not None else ""
-            self.stdout.write(f"  {arrival.words}{where}")
+            self._tell(arrival)
+
+    def _described(self, file: Path, project: Project, dry_run: bool) -> None:
+        try:
+            arrival = bring_in_measured(file, project=project, dry_run=dry_run)
+        except InvalidSpec as error:
+            raise CommandError("\n".join(f"{file}: {each}" for each in error.errors), returncode=2) from None
+        except BadBundle as error:
+            raise CommandError(f"{file}: {error}", returncode=2) from None
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror or error}.", returncode=2) from None
+        self.stdout.write(f"{'Would be created' if dry_run else 'Created'} from {file}:")
+        self._tell(arrival)
+
+    def _tell(self, arrival: Arrival) -> None:
+        where = f" {arrival.stored.get_absolute_url()}" if arrival.stored is not None else ""
+        self.stdout.write(f"  {arrival.words}{where}")

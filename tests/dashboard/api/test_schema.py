@@ -63,6 +63,8 @@ ADDRESSES = {
     "/api/v1/programs/{slug}/": {"get", "put"},
     "/api/v1/workloads/": {"get"},
     "/api/v1/workloads/{slug}/": {"get"},
+    "/api/v1/bundles/": {"post"},
+    "/api/v1/imports/": {"post"},
     "/api/v1/compare/": {"get"},
     "/api/v1/explore/": {"get"},
     "/api/v1/explore/export/{form}/": {"get"},

@@ -180,7 +180,7 @@ def test_it_moves_to_another_project_as_its_owner_likes(bundle: Callable[..., Pa
     [
         (["nowhere", "b.zip"], "There is no experiment 'nowhere'."),
         (["t:77", "b.zip"], "There is no trial 77."),
-        (["t:x", "b.zip"], "'t:x' names no trial"),
+        (["t:x", "b.zip"], "'t:x' names nothing"),
     ],
 )
 def test_the_command_says_what_is_wrong(db: None, arguments: list[str], words: str, tmp_path: Path) -> None:

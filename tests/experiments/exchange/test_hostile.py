@@ -211,7 +211,7 @@ def test_no_file_stays_where_storing_fails(bundle: Callable[..., Path], monkeypa
     place = bundle()
     elsewhere()
     before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}
-    monkeypatch.setattr("experiments.exchange.arrival._move_files", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    monkeypatch.setattr("experiments.exchange.placing.move_files", lambda *_: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(OSError, match="disk"):
         bring_in(place, project=load_defaults())
     assert not Experiment.objects.exists()

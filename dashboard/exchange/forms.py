@@ -1,0 +1,38 @@
+"""What is said of a bundle that is made, and of one that comes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.conf import settings
+
+from analysis.numbers import plural
+from experiments.models import Project
+
+CAPTURES: Final = (("all", "as they were kept"), ("none", "leave them out"))
+
+
+class BundleForm(forms.Form):
+    """How a bundle is to be made."""
+
+    captures = forms.ChoiceField(label="Captures", choices=CAPTURES, initial="all")
+    licence = forms.CharField(
+        label="Licence",
+        max_length=300,
+        required=False,
+        help_text="Under which others may use the results: a name or an address. Without one, the bundle says so.",
+    )
+
+
+class ImportForm(forms.Form):
+    """A bundle and where it goes."""
+
+    file = forms.FileField(label="Bundle", help_text="A zip archive that a Rankwire has written.")
+    project = forms.ChoiceField(label="Project", help_text="Its members see what comes in.")
+
+    def __init__(self, projects: list[Project], *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["project"].choices = [(project.slug, project.name) for project in projects]  # type: ignore[attr-defined]
+        most = plural(settings.IMPORT_LIMIT_BYTES >> 20, "MiB", "MiB")
+        self.fields["file"].help_text += f" {most} at most; larger ones come in by script/manage import."

@@ -1,0 +1,84 @@
+"""Bringing in what was measured elsewhere: first what it would create, then it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from dashboard.exchange.forms import ImportForm
+from dashboard.requests import seats
+from experiments.access import projects_for
+from experiments.errors import BadBundle
+from experiments.exchange.arrival import Brought, bring_in
+from experiments.models import Project
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """The form; on POST what the bundle would create, or (``import``) what it did."""
+    projects = projects_for(request.user)
+    if not projects:
+        raise PermissionDenied
+    form = ImportForm(projects, request.POST or None, request.FILES or None)
+    brought: Brought | None = None
+    status = 200
+    if request.method == "POST":
+        status = 422
+        if form.is_valid():
+            project = next(each for each in projects if each.slug == form.cleaned_data["project"])
+            wanted = "import" in request.POST
+            try:
+                brought = take(request.user, form.cleaned_data["file"], project, dry_run=not wanted)
+            except BadBundle as error:
+                form.add_error("file", str(error))
+            else:
+                status = 200
+                if wanted:
+                    return _imported(request, brought)
+    return render(
+        request, "exchange/import.html", {"place": "experiments", "form": form, "brought": brought}, status=status
+    )
+
+
+def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> Brought:
+    """Bring in a bundle that somebody sent. Raise BadBundle; Busy where as many of theirs are looked at as may."""
+    taken = seats.take(user, "import")
+    try:
+        with _on_disk(sent) as place:
+            return bring_in(place, project=project, owner=user, dry_run=dry_run, name=(sent.name or "")[:200])
+    finally:
+        taken.leave()
+
+
+@contextmanager
+def _on_disk(sent: UploadedFile[Any]) -> Iterator[Path]:
+    """Where a file lies that was sent; Django keeps small ones in memory."""
+    if isinstance(sent, TemporaryUploadedFile):
+        yield Path(sent.temporary_file_path())
+        return
+    with tempfile.NamedTemporaryFile(prefix="rankwire-import-") as file:
+        for piece in sent.chunks():
+            file.write(piece)
+        file.flush()
+        yield Path(file.name)
+
+
+def _imported(request: HttpRequest, brought: Brought) -> HttpResponse:
+    """Say what came, and lead there where it is one experiment."""
+    for arrival in brought.arrivals:
+        tag = "ok" if arrival.trials else "info"
+        messages.add_message(
+            request, messages.SUCCESS if arrival.trials else messages.INFO, arrival.words, extra_tags=tag
+        )
+    stored = [arrival.stored for arrival in brought.arrivals if arrival.stored is not None]
+    return redirect(stored[0]) if len(stored) == 1 else redirect("experiments")

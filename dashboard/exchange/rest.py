@@ -1,0 +1,147 @@
+"""``/api/v1/bundles/`` and ``/api/v1/imports/``: results that leave and enter."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import IO, Any, Final
+
+from django.conf import settings
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dashboard.api import schema
+from dashboard.api.background import BackgroundTaskSerializer, accepted
+from dashboard.api.filtering import refuse_unknown
+from dashboard.api.serializers import ErrorsSerializer
+from dashboard.background.bundles import ask_bundle
+from dashboard.exchange.forms import CAPTURES
+from dashboard.requests import seats
+from experiments import access
+from experiments.errors import BadBundle, CannotExport
+from experiments.exchange.arrival import Arrival, Brought, bring_in
+from experiments.models.people.project import DEFAULT_PROJECT
+
+_PIECE: Final = 1 << 20
+
+
+class WantedBundleSerializer(serializers.Serializer[Any]):
+    """`of` names experiments (`e:SLUG`), configurations (`c:NUMBER`) and trials (`t:NUMBER`), as `compare/` does."""
+
+    of = serializers.ListField(child=serializers.CharField(max_length=110), min_length=1, max_length=100)
+    captures = serializers.ChoiceField(choices=[value for value, _ in CAPTURES], default="all")
+    licence = serializers.CharField(max_length=300, default="", allow_blank=True)
+
+
+class ArrivalSerializer(serializers.Serializer[Arrival]):
+    """What came, or would come, of one experiment."""
+
+    name = serializers.CharField()
+    uid = serializers.UUIDField()
+    trials = serializers.IntegerField(help_text="New ones.")
+    files = serializers.IntegerField()
+    size_bytes = serializers.IntegerField()
+    note = serializers.CharField(help_text="What of it is here already, or why nothing of it comes in.")
+    experiment = serializers.SerializerMethodField(help_text="Its slug here; null where nothing was stored.")
+
+    def get_experiment(self, arrival: Arrival) -> str | None:
+        return arrival.stored.slug if arrival.stored is not None else None
+
+
+class BroughtSerializer(serializers.Serializer[Brought]):
+    """A bundle that was sent, with where it is from."""
+
+    installation = serializers.CharField()
+    written_at = serializers.DateTimeField()
+    written_by = serializers.CharField()
+    licence = serializers.CharField()
+    arrivals = ArrivalSerializer(many=True)
+
+
+class ZipParser(BaseParser):
+    """An archive as the body: written to disk as it comes, never whole in memory."""
+
+    media_type = "application/zip"
+
+    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
+        target = tempfile.NamedTemporaryFile(prefix="rankwire-import-")  # noqa: SIM115 - closed, and gone, after the answer
+        size = 0
+        while piece := stream.read(_PIECE):
+            size += len(piece)
+            if size > settings.IMPORT_LIMIT_BYTES:
+                target.close()
+                raise ValidationError(f"larger than the {settings.IMPORT_LIMIT_BYTES >> 20} MiB that may be sent")
+            target.write(piece)
+        target.flush()
+        return {"file": target}
+
+
+class BundlesView(APIView):
+    """Bundles of what the caller may see."""
+
+    @extend_schema(
+        request=WantedBundleSerializer,
+        responses={202: BackgroundTaskSerializer, **schema.errors(400, 403, 415, 429)},
+    )
+    def post(self, request: Request) -> Response:
+        """Have a bundle made: 202 with the task whose `file` it will be."""
+        asked = WantedBundleSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        try:
+            task = ask_bundle(request.user, wanted["of"], captures=wanted["captures"], licence=wanted["licence"])
+        except CannotExport as error:
+            raise ValidationError({"of": [str(error)]}) from None
+        return accepted(task, request)
+
+
+class ImportsView(APIView):
+    """Bundles of others."""
+
+    parser_classes = (ZipParser,)
+
+    @extend_schema(
+        parameters=[
+            schema.PROJECT,
+            OpenApiParameter("dry_run", bool, description="Say what would be created, and create nothing."),
+        ],
+        request={"application/zip": OpenApiTypes.BINARY},
+        responses={
+            200: BroughtSerializer,
+            201: BroughtSerializer,
+            **schema.errors(400, 403, 429),
+            415: OpenApiResponse(ErrorsSerializer, description="The body is not application/zip."),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Bring in a bundle: 201 where anything of it is new, otherwise 200; nothing of it where anything is wrong."""
+        refuse_unknown(request, {"project", "dry_run"})
+        dry_run = request.query_params.get("dry_run", "false")
+        if dry_run not in ("true", "false"):
+            raise ValidationError({"dry_run": ["true or false"]})
+        slug = request.query_params.get("project", DEFAULT_PROJECT)
+        project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
+        if project is None:
+            raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
+        taken = seats.take(request.user, "import")
+        sent = request.data["file"] if request.data else None  # type: ignore[call-overload]  # as ZipParser gives it
+        if sent is None:
+            taken.leave()
+            raise ValidationError("the body is empty: send a bundle as application/zip")
+        try:
+            brought = bring_in(
+                Path(sent.name), project=project, owner=request.user, dry_run=dry_run == "true", name="sent by REST"
+            )
+        except BadBundle as error:
+            raise ValidationError(str(error)) from None
+        finally:
+            sent.close()
+            taken.leave()
+        created = dry_run == "false" and brought.trials
+        return Response(BroughtSerializer(brought).data, status=201 if created else 200)

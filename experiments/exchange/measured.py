@@ -1,0 +1,163 @@
+"""What was measured elsewhere, described by a small YAML file: parameters, figures, and where the outputs and captures lie. Pure.
+
+The file is checked as a specification is: every error with the path of its field and its line.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import model_validator as checks
+
+from experiments import workloads
+from experiments.errors import FieldError, InvalidSpec
+from experiments.exchange.archive import is_safe_path
+from experiments.metrics import is_metric
+from experiments.pure.storable import problems
+from experiments.spec.parameters import canonical, known_parameters, sentence
+from experiments.spec.yaml_lines import YamlDocument
+
+MOST_TRIALS: Final = 2000
+_TAKEN: Final = "analysis.json.zst"
+"""What the analysis of a capture is called that stands beside these files."""
+_Name = Annotated[str, StringConstraints(min_length=1, max_length=120, strip_whitespace=True)]
+_Place = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+class _Described(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MeasuredTrial(_Described):
+    """One run. ``output`` is what it printed, ``files`` what it wrote besides; both go through the parser of the workload."""
+
+    parameters: dict[str, Any] = {}
+    figures: dict[str, FiniteFloat] = {}
+    output: _Place | None = None
+    files: Annotated[list[_Place], Field(max_length=20)] = []
+    capture: _Place | None = None
+    command: list[str] = []
+    ended_at: AwareDatetime | None = None
+
+    @checks(mode="after")
+    def _says_something(self) -> Self:
+        if not self.figures and self.output is None and self.capture is None:
+            raise ValueError("gives neither figures nor an output nor a capture")
+        if self.files and self.output is None:
+            raise ValueError("files are read together with an output, and there is none")
+        return self
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """(path of the field, name of the file) of every file that belongs to it."""
+        named = [("output", self.output), ("capture", self.capture)]
+        listed = [(f"files.{number}", file) for number, file in enumerate(self.files)]
+        return [(field, file) for field, file in [*named, *listed] if file is not None]
+
+
+class Measured(_Described):
+    """A set of runs of one program on one cluster."""
+
+    name: _Name
+    workload: Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9_.-]+$")]
+    cluster: Annotated[str, StringConstraints(min_length=1, max_length=60, strip_whitespace=True)]
+    source: Annotated[str, StringConstraints(max_length=300)] = ""
+    licence: Annotated[str, StringConstraints(max_length=300)] = ""
+    tags: Annotated[list[Annotated[str, StringConstraints(max_length=40)]], Field(max_length=20)] = []
+    parameters: dict[str, Any] = {}
+    """Of every trial; a trial's own come on top."""
+    trials: Annotated[list[MeasuredTrial], Field(min_length=1, max_length=MOST_TRIALS)]
+
+    def points(self) -> list[dict[str, Any]]:
+        """The parameters of each trial in base units, hosts among them. Raise InvalidSpec."""
+        errors: list[FieldError] = []
+        points = [self._point(number, errors) for number in range(len(self.trials))]
+        if errors:
+            raise InvalidSpec(errors)
+        return points
+
+    def _point(self, number: int, errors: list[FieldError]) -> dict[str, Any]:
+        own = self.trials[number].parameters
+        given = {"hosts": 1, **self.parameters, **own}
+        point: dict[str, Any] = {}
+        for name, value in given.items():
+            try:
+                point[name] = self._value(name, value, given)
+            except ValueError as error:
+                path = f"trials.{number}.parameters.{name}" if name in own else f"parameters.{name}"
+                errors.append(FieldError(path, str(error)))
+        return point
+
+    def _value(self, name: str, value: Any, given: dict[str, Any]) -> Any:
+        known = known_parameters(self.workload, given) if workloads.find(self.workload, given) is not None else set()
+        if name in known:
+            return canonical(self.workload, name, value, given)
+        if name in ("hosts", "ranks", "ranks_per_host"):
+            if not _is_count(value):
+                raise ValueError(f"{value!r} is no count")
+        elif isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError(f"{value!r} is neither a number nor a text")
+        return value
+
+
+def ranks_of(point: dict[str, Any]) -> int:
+    """How many ranks a point has: as given, else one or ``ranks_per_host`` on each host."""
+    return int(point.get("ranks", point["hosts"] * point.get("ranks_per_host", 1)))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
+
+
+def read_measured(text: str) -> tuple[Measured, list[dict[str, Any]]]:
+    """Return the description and the parameters of each of its trials. Raise InvalidSpec with paths and lines."""
+    document = YamlDocument(text)
+    try:
+        if not isinstance(document.data, dict):
+            raise InvalidSpec([FieldError("", "a description is a mapping of fields: name, workload, cluster, trials")])
+        if wrong := list(problems(document.data)):
+            raise InvalidSpec(wrong)
+        described = _validated(document.data)
+        if errors := [*_wrong_figures(described), *_wrong_places(described)]:
+            raise InvalidSpec(errors)
+        return described, described.points()
+    except InvalidSpec as error:
+        lined = [FieldError(e.path, e.message, e.line or document.line(e.path)) for e in error.errors]
+        raise InvalidSpec(lined) from None
+
+
+def _validated(data: dict[str, Any]) -> Measured:
+    try:
+        return Measured.model_validate(data)
+    except ValidationError as error:
+        raise InvalidSpec(
+            FieldError(".".join(map(str, each["loc"])), sentence(each)) for each in error.errors()
+        ) from None
+
+
+def _wrong_figures(described: Measured) -> list[FieldError]:
+    """A figure of a name that nobody knows would be a number without meaning or unit."""
+    return [
+        FieldError(f"trials.{number}.figures.{name}", f"there is no metric {name!r}: see the catalogue of metrics")
+        for number, trial in enumerate(described.trials)
+        for name in trial.figures
+        if not is_metric(name)
+    ]
+
+
+def _wrong_places(described: Measured) -> list[FieldError]:
+    wrong = []
+    for number, trial in enumerate(described.trials):
+        wrong += [
+            FieldError(f"trials.{number}.{field}", "must be the name of a file beside the description, or below it")
+            for field, file in trial.places
+            if not is_safe_path(file)
+        ]
+        names = [file.rpartition("/")[2] for _, file in trial.places]
+        if len({*names, _TAKEN}) <= len(names):
+            wrong.append(FieldError(f"trials.{number}", f"two of its files have one name, or one is called {_TAKEN}"))
+        if trial.output is not None and workloads.find(described.workload, trial.parameters) is None:
+            words = f"the workload {described.workload!r} is not known here, and nobody else reads its output"
+            wrong.append(FieldError(f"trials.{number}.output", words))
+    return wrong
