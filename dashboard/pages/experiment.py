@@ -265,6 +265,8 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
         spec = experiment.spec
     except InvalidSpec:
         return setup  # stored by an earlier version; its results stay readable
+    if workloads.find(experiment.workload, spec.parameters) is None:
+        return setup  # imported: the program is registered elsewhere
     point = design.first_point(spec)
     own = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
     setup["constants"] = parameters_sentence(point, own)

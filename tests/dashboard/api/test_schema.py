@@ -38,6 +38,7 @@ from tests.dashboard.api.refusals import unexplained
 from tests.experiments import factories
 from workers import queue
 
+schemathesis.serializer.alias("application/zip", "application/octet-stream")
 pytestmark = pytest.mark.timeout(240)  # the first of them waits for the services too
 
 # object_level_authorization compares several callers: the table of addresses and roles does (tests/dashboard/people).
@@ -125,7 +126,7 @@ def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
 WITHOUT_INPUT = {("/api/v1/quotas/", "get"), ("/api/v1/networks/", "get")}
 OPERATIONS = [(path, method) for path, methods in ADDRESSES.items() for method in sorted(methods)]
 BOUNDED = settings(
-    max_examples=6,
+    max_examples=4,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
     deadline=None,
