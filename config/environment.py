@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,16 @@ class Environment:
         except (ZoneInfoNotFoundError, ValueError):
             raise ImproperlyConfigured(f"{name} must be a time zone such as Europe/Vienna, not {raw!r}.") from None
         return raw
+
+    def prefix(self, name: str) -> str:
+        """The path of an address below which everything lies, as ``/lab`` or ``/lab/rankwire``; "" for none."""
+        raw = self.text(name)
+        segments = raw.strip("/").split("/")
+        if any(not re.fullmatch(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*", segment) for segment in segments if raw.strip("/")):
+            raise ImproperlyConfigured(
+                f"{name} must be a path such as /rankwire, of letters, digits and . _ ~ -, not {raw!r}."
+            )
+        return f"/{'/'.join(segments)}" if raw.strip("/") else ""
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of `choices`; the first is the default."""

@@ -98,7 +98,8 @@ class _Server:
                 return
 
     def add_task(self, channel: Channel) -> None:
-        dispatcher = self.health if channel.requests[0].path == HEALTH else self.task_dispatcher  # type: ignore[attr-defined]
+        asks_for_health = channel.requests[0].path in (HEALTH, settings.PREFIX + HEALTH)
+        dispatcher = self.health if asks_for_health else self.task_dispatcher  # type: ignore[attr-defined]
         dispatcher.add_task(channel)
 
 
@@ -142,6 +143,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             connection_limit=_connection_limit(),
             channel_timeout=IDLE_S,
             cleanup_interval=5,
+            url_prefix=settings.PREFIX,
             max_request_body_size=settings.MAX_BODY_BYTES + 1,
             max_request_header_size=64 << 10,
             outbuf_high_watermark=MOST_BUFFERED_BYTES,

@@ -114,9 +114,10 @@ def banner(listener: socket.socket, var: Path) -> str:
     if ipaddress.ip_address(host).is_unspecified:
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
+    prefix = Environment.load(ROOT / ".env").prefix("RANKWIRE_PREFIX")
     directory = os.path.relpath(var) if var.is_relative_to(ROOT) else str(var)
     return (
-        f"Rankwire is at http://{shown}:{port}\n"
+        f"Rankwire is at http://{shown}:{port}{prefix}\n"
         f"sign in as admin; the first password is in {directory}/admin-password\n"
         f"logs are in {directory}/log; Ctrl-C stops everything"
     )

@@ -1,6 +1,7 @@
 """Settings, all from the environment. Every variable is explained in .env.example and docs/administrator.md."""
 
 import os
+import re
 import socket
 from datetime import timedelta
 from pathlib import Path
@@ -206,13 +207,19 @@ TIME_ZONE = ENVIRONMENT.time_zone("RANKWIRE_TIME_ZONE", "UTC")
 
 # Who may reach it, and how
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.items("RANKWIRE_ALLOWED_HOSTS")]
+# Under a path of a site: waitress takes it off again (config/front.py), Django puts it before every address it makes.
+PREFIX = ENVIRONMENT.prefix("RANKWIRE_PREFIX")
+FORCE_SCRIPT_NAME = PREFIX or None
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = PREFIX or "/"  # other programs of the site need not see them
 SESSION_COOKIE_NAME = "rankwire_session"  # browsers share cookies among the ports of a machine
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.items("RANKWIRE_TRUSTED_ORIGINS")
 if ENVIRONMENT.flag("RANKWIRE_BEHIND_TLS"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 30 * 24 * 3600
-    SECURE_REDIRECT_EXEMPT = [r"^healthz$"]  # a container's own health check speaks plain HTTP
+    SECURE_REDIRECT_EXEMPT = [
+        rf"^{re.escape(PREFIX[1:])}/?healthz$"
+    ]  # a container's own health check speaks plain HTTP
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https"
 else:
@@ -250,7 +257,7 @@ AXES_VERBOSE = False
 WEB_PROCESSES = ENVIRONMENT.integer("RANKWIRE_WEB_PROCESSES", 2, least=1)
 
 # Static files: our own, and the files of node_modules that config/staticfiles.py names.
-STATIC_URL = "static/"
+STATIC_URL = f"{PREFIX}/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
@@ -295,6 +302,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "dashboard.api.schema.bodies_are_required",
     ],
+    "SERVERS": [{"url": PREFIX}] if PREFIX else [],
     "ENUM_NAME_OVERRIDES": {
         "TrialKind": "experiments.models.Kind",
         "TrialState": "experiments.models.State",

@@ -43,7 +43,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """A surprise, after it was logged: JSON to who asked REST, the page to others."""
-    if not request.path.startswith("/api/"):
+    if not request.path_info.startswith("/api/"):
         return defaults.server_error(request)
     message = "Rankwire could not answer this; the reason is in its log."
     return JsonResponse({"errors": [{"path": "", "message": message}]}, status=500)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import floor, isfinite
 from typing import Any, Final
 
+from django.urls import reverse
+
 from analysis import numbers
 from analysis.answers import FOLDS, Cause, Fact, causes_of
 from analysis.findings import Diagnosis, FittedModel, Model
@@ -128,7 +130,7 @@ def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
             "elapsed_s", []
         )  # flagged captures are not among the first
         if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, fact.where):
-            return f"Traffic of trial {trials[0]}", f"/trials/{trials[0]}/"
+            return f"Traffic of trial {trials[0]}", reverse("trial", args=[trials[0]])
     return "Configurations", "#configurations"
 
 

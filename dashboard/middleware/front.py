@@ -100,6 +100,6 @@ def _body_bytes(request: HttpRequest) -> int:
 
 
 def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
-    if request.path.startswith("/api/"):
+    if request.path_info.startswith("/api/"):
         return JsonResponse({"errors": [{"path": "", "message": message}]}, status=status)
     return render(request, "people/refused.html", {"message": message}, status=status)

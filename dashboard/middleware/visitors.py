@@ -32,7 +32,7 @@ class VisitorMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        if getattr(request, "is_shared", False) or request.path.startswith("/shared/"):
+        if getattr(request, "is_shared", False) or request.path_info.startswith("/shared/"):
             response.headers["X-Robots-Tag"] = "noindex, nofollow"
         return response
 

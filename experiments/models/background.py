@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from experiments.errors import TooMuchAtOnce
 from experiments.models.experiment import Experiment
@@ -71,7 +72,7 @@ class BackgroundTask(models.Model):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return f"/tasks/{self.pk}/"
+        return reverse("task", args=[self.pk])
 
     @classmethod
     def ask(

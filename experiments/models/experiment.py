@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.postgres.functions import RandomUUID
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
+from django.urls import reverse
 from django.utils.text import slugify
 
 from experiments import workloads
@@ -85,7 +86,7 @@ class Experiment(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return f"/experiments/{self.slug}/"
+        return reverse("experiment", args=[self.slug])
 
     def get_additional_data(self) -> dict[str, int]:
         return {"project": self.project_id}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 from analysis.sensitivity import Link
 from experiments.models.cluster import Cluster
@@ -71,7 +72,7 @@ class Prediction(models.Model):
         return f"prediction {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return f"/network/predictions/{self.pk}/"
+        return reverse("prediction", args=[self.pk])
 
     def keep(self) -> Prediction:
         """Store it; return it, or the one that said the same of the same trials before: keeping it twice must not count twice."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
@@ -168,7 +169,7 @@ class Trial(models.Model):
         return f"trial {self.pk}"
 
     def get_absolute_url(self) -> str:
-        return f"/trials/{self.pk}/"
+        return reverse("trial", args=[self.pk])
 
     @property
     def is_over(self) -> bool:

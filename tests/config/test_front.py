@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,12 +12,11 @@ from typing import Any
 import psutil
 import pytest
 from django.conf import settings
-from django.db import connections
 
 from config import front
-from config.services.lease import ROOT
 from tests.config.processes import wait_for
 from tests.conftest import SESSION, Services
+from tests.web_process import Site, running_site
 
 pytestmark = pytest.mark.django_db  # the server's own connections need the tables
 SLOW = 500
@@ -32,62 +27,11 @@ def quick(waits: list[float]) -> bool:
     return sorted(waits)[len(waits) // 2] < 1.0 and max(waits) < 5.0
 
 
-class Site:
-    """A running web server with its address."""
-
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
-        self.process, self.port = process, port
-
-    def connection(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
-
-    def answer(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            client.request(method, path, body, headers)
-            answer = client.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            client.close()
-
-    def health_s(self) -> float:
-        """Seconds until it says that it is well."""
-        began = time.monotonic()
-        assert self.answer("GET", "/healthz")[0] == 200
-        return time.monotonic() - began
-
-
 @pytest.fixture(scope="module")
 def site(services: Services, django_db_setup: None) -> Iterator[Site]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port, number = listener.getsockname()[1], listener.fileno()
-        argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]
-        database = connections["default"].settings_dict["NAME"]
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-            "RANKWIRE_VAR": str(SESSION),
-            "RANKWIRE_WEB_PROCESSES": "1",
-            "RANKWIRE_DEBUG": "1",  # style sheets as they lie in the sources, not as they were gathered last
-            "DATABASE_URL": services.postgres.url.rpartition("/")[0] + f"/{database}",
-            "REDIS_URL": services.redis.url,
-        }
-        with (SESSION / "web.log").open("wb") as log:
-            process = subprocess.Popen(
-                [*argv, "--bind", f"fd://{number}"],
-                env=environment,
-                cwd=ROOT,
-                pass_fds=[number],
-                stdout=log,
-                stderr=log,
-            )
-    running = Site(process, port)
-    try:
+    with running_site(services) as running:
         assert running.answer("GET", "/sign-in/")[0] == 200
         yield running
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture

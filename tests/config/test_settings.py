@@ -46,6 +46,14 @@ def test_it_documents_the_true_defaults() -> None:
             "DATABASE_URL must read postgresql://user:password@host:port/name.",
         ),
         ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must read postgresql://user:password@host:port/name."),
+        (
+            {"RANKWIRE_PREFIX": "/lab/../x"},
+            "RANKWIRE_PREFIX must be a path such as /rankwire, of letters, digits and . _ ~ -, not '/lab/../x'.",
+        ),
+        (
+            {"RANKWIRE_PREFIX": "api/"},
+            "RANKWIRE_PREFIX must not be '/api': pages of Rankwire have addresses that begin so.",
+        ),
         ({"REDIS_URL": "localhost"}, "REDIS_URL must read redis://:password@host:port/number."),
     ],
 )
@@ -98,3 +106,11 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_keys_are_given_to_no_pla
     command = [sys.executable, "-c", code]
     told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
     assert told.strip() == "[2592000, True, True, True, 0]"
+
+
+@pytest.mark.parametrize(
+    ("written", "prefix"),
+    [("", ""), ("/", ""), ("lab", "/lab"), ("/lab/", "/lab"), ("/lab/rank.wire", "/lab/rank.wire")],
+)
+def test_a_path_is_taken_however_its_slashes_are_written(written: str, prefix: str) -> None:
+    assert Environment({"RANKWIRE_PREFIX": written}).prefix("RANKWIRE_PREFIX") == prefix

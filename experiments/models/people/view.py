@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 
 class SavedView(models.Model):
@@ -25,7 +26,7 @@ class SavedView(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return f"/explore/views/{self.pk}/"
+        return reverse("explore-view", args=[self.pk])
 
 
 class ExpectedChange(models.Model):

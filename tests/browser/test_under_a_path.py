@@ -1,0 +1,175 @@
+"""A laboratory below a path of a site, behind real proxies that speak TLS: one hands the path on, the other takes it off."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+from collections.abc import Iterator
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, expect
+
+from experiments.models import ApiToken, Experiment
+from tests.browser.proxies import caddy, nginx
+from tests.conftest import Services
+from tests.dashboard.people.directory_server import make_certificate
+from tests.web_process import Site, running_site
+
+pytestmark = pytest.mark.timeout(300)
+SPEC = {"name": "Under a path", "workload": "ring", "parameters": {"hosts": 2}, "cluster": "testbed"}
+VARIABLES = {"RANKWIRE_PREFIX": "/rankwire", "RANKWIRE_BEHIND_TLS": "1"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("proxies")
+    make_certificate(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def site(services: Services, django_db_setup: None) -> Iterator[Site]:
+    # As the proxies ask: their own check of the health speaks plain HTTP, below the path and without it.
+    with running_site(services, RANKWIRE_SECRET_KEY=django_settings.SECRET_KEY, **VARIABLES) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def behind_nginx(place: Path, site: Site) -> Iterator[int]:
+    with nginx(place, site.port) as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def behind_caddy(place: Path, site: Site) -> Iterator[int]:
+    with caddy(place, site.port) as port:
+        yield port
+
+
+class Client:
+    """Asks over TLS, and believes the proxy's certificate alone."""
+
+    def __init__(self, place: Path, port: int) -> None:
+        self.place, self.port = place, port
+        self.trust = ssl.create_default_context(cafile=str(place / "certificate.pem"))
+
+    def ask(
+        self, path: str, *, method: str = "GET", body: Any = None, key: str = ""
+    ) -> tuple[int, dict[str, str], str]:
+        connection = HTTPSConnection("localhost", self.port, timeout=60, context=self.trust)
+        headers = {"Authorization": f"Bearer {key}"} if key else {"Accept": "text/html"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read().decode()
+        finally:
+            connection.close()
+
+
+@pytest.fixture(params=["behind_nginx", "behind_caddy"])
+def client_outside(request: pytest.FixtureRequest, place: Path) -> Client:
+    return Client(place, request.getfixturevalue(request.param))
+
+
+def test_pages_files_and_redirects_lie_below_the_path(client_outside: Client, person: User) -> None:
+    status, headers, _ = client_outside.ask("/rankwire/experiments/?state=all")
+    assert (status, headers["Location"]) == (302, "/rankwire/sign-in/?next=/rankwire/experiments/%3Fstate%3Dall")
+    status, headers, text = client_outside.ask("/rankwire/sign-in/")
+    assert status == 200
+    addresses = set(re.findall(r'(?:href|src|action|hx-get|hx-post)="(/[^"]*)"', text))
+    assert addresses, text
+    assert all(each.startswith("/rankwire/") for each in addresses), addresses
+    for each in {each.partition("#")[0] for each in addresses}:
+        if each.startswith("/rankwire/static/"):
+            assert client_outside.ask(each)[0] == 200, each
+    cookie = headers["Set-Cookie"]
+    assert "Path=/rankwire;" in cookie
+    assert "Secure" in cookie
+    assert client_outside.ask("/rankwire/healthz")[0] == 200
+    assert client_outside.ask("/sign-in/")[0] in (200, 404)  # the site's own business, and nothing of ours
+    assert "Rankwire" not in client_outside.ask("/sign-in/")[2]
+
+
+def test_rest_names_addresses_that_can_be_asked(client_outside: Client, person: User) -> None:
+    _, key = ApiToken.issue(person, "outside", scope=ApiToken.Scope.SUBMIT)
+    status, _, text = client_outside.ask("/rankwire/api/v1/experiments/?limit=1", key=key)
+    answer = json.loads(text)
+    assert (status, answer["count"] > 1) == (200, True)
+    assert answer["next"].startswith(f"https://localhost:{client_outside.port}/rankwire/api/v1/experiments/?")
+    following = answer["next"].partition(str(client_outside.port))[2]
+    assert client_outside.ask(following, key=key)[0] == 200
+    schema = json.loads(client_outside.ask("/rankwire/api/v1/schema/?format=json", key=key)[2])
+    described = next(each for each in schema["paths"] if each.endswith("/clusters/"))
+    assert client_outside.ask(schema["servers"][0]["url"] + described, key=key)[0] == 200
+    status, _, text = client_outside.ask("/rankwire/api/v1/nothing/", key=key)
+    assert (status, "errors" in json.loads(text)) == (404, True)
+
+
+def test_the_health_is_told_to_the_machine_itself_over_plain_http(site: Site) -> None:
+    assert [site.answer("GET", path)[0] for path in ("/healthz", "/rankwire/healthz", "/rankwire/")] == [200, 200, 301]
+
+
+def test_a_person_walks_through_it(
+    browser: Browser, place: Path, behind_nginx: int, person: User, settings: Any, complaints: list[str]
+) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]  # as the server knows them
+    person.password = make_password("correct horse")
+    person.save()
+    port = behind_nginx
+    _, key = ApiToken.issue(person, "outside", scope=ApiToken.Scope.SUBMIT)
+    context = browser.new_context(base_url=f"https://localhost:{port}", ignore_https_errors=True)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "response", lambda answer: complaints.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
+    )
+    page.on(
+        "request",
+        lambda asked: (
+            None
+            if asked.url.startswith((f"https://localhost:{port}/rankwire", "data:", "blob:"))
+            else complaints.append(asked.url)
+        ),
+    )
+    try:
+        page.goto("/rankwire/experiments/new/")
+        page.locator("#id_username").fill("okafor")
+        page.locator("#id_password").fill("correct horse")
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(page).to_have_url(re.compile(r"/rankwire/experiments/new/$"), timeout=60_000)
+        page.locator("[name=sweep_values]").fill("1, 2")
+        expect(page.locator("#startbar")).to_contain_text("Start 6 trials", timeout=60_000)
+        page.locator("[name=sweep_values]").fill("0, 2")
+        expect(page.locator("#startbar")).to_contain_text("Not ready", timeout=60_000)
+        page.goto("/rankwire/")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        study = Experiment.objects.filter(published=True).order_by("pk").first()
+        page.goto(f"/rankwire/experiments/{study.slug}/")
+        expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)
+        assert page.locator("a[href^='/']:not([href^='/rankwire/'])").count() == 0
+        page.get_by_role("link", name="Experiments", exact=True).first.click()
+        expect(page).to_have_url(re.compile(r"/rankwire/experiments/"), timeout=60_000)
+        status, headers, text = Client(place, port).ask(
+            "/rankwire/api/v1/experiments/", method="POST", body=SPEC, key=key
+        )
+        assert (status, headers["Location"]) == (201, json.loads(text)["url"]), text
+        assert headers["Location"].startswith(f"https://localhost:{port}/rankwire/api/v1/experiments/")
+        page.goto(headers["Location"].replace("/api/v1", ""))
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Under a path", timeout=60_000)
+        assert [cookie["path"] for cookie in context.cookies() if cookie["name"] == "rankwire_session"] == ["/rankwire"]
+    finally:
+        context.close()
+    assert complaints == []
