@@ -17,6 +17,8 @@ from django.db import connections
 from config.services.lease import ROOT
 from tests.conftest import SESSION, Services
 
+READY_S = 120
+
 
 class Site:
     """A running web server with its address."""
@@ -27,8 +29,10 @@ class Site:
     def connection(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
-    def answer(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+    def answer(
+        self, method: str, path: str, body: Any = None, *, patience_s: float = 30, **headers: str
+    ) -> tuple[int, str]:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience_s)
         try:
             client.request(method, path, body, headers)
             answer = client.getresponse()
@@ -71,7 +75,7 @@ def running_site(services: Services, **variables: str) -> Iterator[Site]:
             )
     running = Site(process, port)
     try:
-        assert running.answer("GET", "/healthz")[0] == 200
+        assert running.answer("GET", "/healthz", patience_s=READY_S)[0] == 200
         yield running
     finally:
         process.kill()

@@ -18,7 +18,8 @@ from tests.config.processes import wait_for
 from tests.conftest import SESSION, Services
 from tests.web_process import Site, running_site
 
-pytestmark = pytest.mark.django_db  # the server's own connections need the tables
+# The server's own connections need the tables; on a busy machine it takes a while to start.
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 SLOW = 500
 
 
