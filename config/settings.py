@@ -189,6 +189,7 @@ _SECRET = ["digest", "last_used_at"]
 AUDITLOG_INCLUDE_TRACKING_MODELS = (
     *("experiments.Project", "experiments.Cluster", "experiments.Program", "experiments.ExpectedChange"),
     "experiments.Membership",
+    "experiments.Report",
     {"model": "mfa.Authenticator", "include_fields": ["user", "type"]},
     {"model": "experiments.Invitation", "exclude_fields": _SECRET},
     {"model": "experiments.ApiToken", "exclude_fields": _SECRET},

@@ -36,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("pulse/", home.pulse, name="pulse"),
     path("", include("dashboard.people.urls")),
     path("", include("dashboard.exchange.urls")),
+    path("", include("dashboard.reports.urls")),
     path("search/", experiments.search, name="search"),
     path("experiments/", experiments.experiments, name="experiments"),
     path("experiments/new/", new.new, name="new"),

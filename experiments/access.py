@@ -5,7 +5,8 @@
   any of them, may submit workloads that say themselves what is executed, and state the facts of clusters.
 - Clusters are set up by superusers and by staff with Django's permissions to add and change them.
 - Superusers may do everything in every project.
-- Whoever came by a share link sees the experiments that it opens.
+- A project's reports are read by its members and written by submitters and maintainers; their owner and maintainers delete them.
+- Whoever came by a share link sees the experiments or the report that it opens.
 - Whoever calls with an API token (``user.token``) may do no more than its scope says, in no other project than its own.
 """
 
@@ -19,31 +20,32 @@ from django.db.models import Q, QuerySet
 
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import ApiToken, Experiment, Membership, Program, Project, Trial
+from experiments.models import ApiToken, Experiment, Membership, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
 
 
 class Visitor(AnonymousUser):
-    """Who has no account and came by a share link: sees the experiments of these numbers, and nothing that is published besides.
+    """Who has no account and came by a share link: sees the experiments of these numbers (in this report), and nothing
+    that is published besides.
 
     Counts as signed in where this is set, which `VisitorMiddleware` does for reading the pages of those experiments alone.
     """
 
     is_visitor = True
 
-    def __init__(self, shared: frozenset[int]) -> None:
-        self.shared = shared
+    def __init__(self, shared: frozenset[int], report: int | None = None) -> None:
+        self.shared, self.shared_report = shared, report
 
     @property
     def is_authenticated(self) -> bool:  # type: ignore[override]
         return True
 
 
-def lend(user: Any, shared: frozenset[int]) -> None:
-    """Let ``user``, who is signed in, see these experiments too for the rest of the request."""
-    user.shared = shared
+def lend(user: Any, shared: frozenset[int], report: int | None = None) -> None:
+    """Let ``user``, who is signed in, see these experiments (and this report) too for the rest of the request."""
+    user.shared, user.shared_report = shared, report
 
 
 def _is_visitor(user: Any) -> bool:
@@ -117,6 +119,32 @@ def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[
     if _is_visitor(user):
         return trials.filter(shared)
     return trials.filter(Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user)) | shared)
+
+
+def visible_reports(user: Any) -> QuerySet[Report]:
+    """Return the reports that ``user`` may read."""
+    if sees_everything(user):
+        return Report.objects.all()
+    shared = Q(pk=getattr(user, "shared_report", None))
+    return Report.objects.filter(shared if _is_visitor(user) else shared | Q(project__in=visible_projects(user)))
+
+
+def may_write_reports(user: Any, project: Project) -> bool:
+    """Return whether ``user`` may write reports of a project: its submitters and maintainers."""
+    return project.slug != PUBLISHED_PROJECT and role_in(user, project) in (Role.SUBMITTER, Role.MAINTAINER)
+
+
+def may_delete_report(user: Any, report: Report) -> bool:
+    """Return whether ``user`` may delete a report: maintainers, and the submitter whose it is."""
+    role = role_in(user, report.project)
+    return role == Role.MAINTAINER or (role == Role.SUBMITTER and report.owner_id == user.pk)
+
+
+def report_projects(user: Any) -> list[Project]:
+    """Return the projects that ``user`` may write reports in, the default one first."""
+    visible = visible_projects(user).exclude(slug=PUBLISHED_PROJECT)
+    projects = sorted(visible, key=lambda project: (project.slug != DEFAULT_PROJECT, project.slug))
+    return [project for project in projects if may_write_reports(user, project)]
 
 
 def role_in(user: Any, project: Project) -> str | None:

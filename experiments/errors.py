@@ -11,6 +11,7 @@ RepositoryError
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── KeyOfAnother       an idempotency key was used for something else
 ├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
+├── ReportChanged      somebody saved a newer version of a report in between
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
@@ -93,6 +94,10 @@ class KeyOfAnother(RepositoryError):
 
 class BadBundle(RepositoryError):
     """Results that were brought here cannot be believed; the text names the file and says why. Nothing of them was stored."""
+
+
+class ReportChanged(RepositoryError):
+    """A version of a report was written from one that is no longer the newest."""
 
 
 class StaleTrial(RepositoryError):

@@ -19,6 +19,7 @@ from experiments.errors import (
     LastMaintainer,
     NotPlain,
     ReadOnly,
+    ReportChanged,
     StaleTrial,
     Tampered,
 )
@@ -30,7 +31,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return Response({"errors": [entry(each) for each in error.errors]}, status=400)
     if isinstance(error, BadBundle):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=400)
-    if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | StaleTrial | Tampered):
+    if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | ReportChanged | StaleTrial | Tampered):
         return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
     if isinstance(error, Busy):
         again = {"Retry-After": str(COME_AGAIN_S)}

@@ -1,4 +1,4 @@
-"""``/api/v1/shares/``: links that let others read one experiment or one comparison: make, list, end."""
+"""``/api/v1/shares/``: links that let others read one experiment, one comparison or one report: make, list, end."""
 
 from __future__ import annotations
 
@@ -16,15 +16,26 @@ from rest_framework.response import Response
 
 from dashboard.api import schema
 from dashboard.api.filtering import PAGE, refuse_unknown
-from experiments.access import may_manage, may_share, only_project, visible_experiments, visible_projects
+from dashboard.reports.parts import pinned_in
+from experiments.access import (
+    may_manage,
+    may_share,
+    may_write_reports,
+    only_project,
+    visible_experiments,
+    visible_projects,
+    visible_reports,
+)
 from experiments.errors import CannotCompare
-from experiments.models import Experiment, Measurement, ShareLink
+from experiments.models import Experiment, Measurement, Report, ShareLink
 from experiments.models.people.share import DAYS
 from experiments.selectors.comparison import compare
 
 
 class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
-    """A link without its key; `compare` is the query of the comparison that it shows, empty for an experiment."""
+    """A link without its key; `compare` is the query of the comparison that it shows, empty for others; `report` is the number of
+    the report that it shows, with its parts of `experiments`.
+    """
 
     experiments = serializers.SlugRelatedField[Any](slug_field="slug", many=True, read_only=True)
     compare = serializers.CharField(source="query", read_only=True)
@@ -32,7 +43,16 @@ class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
 
     class Meta:
         model = ShareLink
-        fields: ClassVar = ["id", "experiments", "compare", "made_by", "created_at", "expires_at", "last_used_at"]
+        fields: ClassVar = [
+            "id",
+            "experiments",
+            "compare",
+            "report",
+            "made_by",
+            "created_at",
+            "expires_at",
+            "last_used_at",
+        ]
         read_only_fields = fields
 
 
@@ -50,15 +70,18 @@ class MadeLinkSerializer(ShareLinkSerializer):
 
 
 class WantedLinkSerializer(serializers.Serializer[Any]):
-    """What to share: the slug of an experiment, or the query of a comparison as on /compare/; and for how many days."""
+    """What to share: the slug of an experiment, the query of a comparison as on /compare/, or the number of a report; and for how many
+    days.
+    """
 
     experiment = serializers.CharField(required=False, max_length=100)
     compare = serializers.CharField(required=False, max_length=2000)
+    report = serializers.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
     days = serializers.ChoiceField(choices=DAYS, default=DAYS[0])
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("experiment" in attrs) == ("compare" in attrs):
-            raise serializers.ValidationError({"experiment": "either this or compare"})
+        if sum(name in attrs for name in ("experiment", "compare", "report")) != 1:
+            raise serializers.ValidationError({"experiment": "one of this, compare and report"})
         return attrs
 
 
@@ -92,11 +115,13 @@ class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets
 
     def get_queryset(self) -> QuerySet[ShareLink]:
         user: Any = self.request.user
-        managed = Q(experiments__project__in=_managed(user))
+        projects = _managed(user)
+        managed = Q(experiments__project__in=projects) | Q(report__project__in=projects)
         project = only_project(user)
         links = ShareLink.objects.filter(managed | Q(made_by=user))
         if project is not None:
             elsewhere = Experiment.objects.exclude(project=project)
+            links = links.filter(Q(report=None) | Q(report__project=project))
             links = links.exclude(pk__in=ShareLink.objects.filter(experiments__in=elsewhere).values("pk"))
         return links.select_related("made_by").prefetch_related("experiments").distinct().order_by("-pk")
 
@@ -116,10 +141,14 @@ class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets
         asked.is_valid(raise_exception=True)
         wanted = asked.validated_data
         query = QueryDict(wanted.get("compare", "")).urlencode()
-        shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, wanted)
+        report = _report(request.user, wanted["report"]) if "report" in wanted else None
+        if report is not None:
+            shared = [each for each in pinned_in(report, request.user) if _may_share(request.user, each)]
+        else:
+            shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, wanted)
         if not all(_may_share(request.user, each) for each in shared):
             raise PermissionDenied("Submitters and maintainers of the project may share this.")
-        link, key = ShareLink.issue(shared, by=request.user, days=wanted["days"], query=query)
+        link, key = ShareLink.issue(shared, by=request.user, days=wanted["days"], query=query, report=report)
         address = request.build_absolute_uri(reverse("shared", args=[key]))
         context = {**self.get_serializer_context(), "address": address}
         return Response(
@@ -148,6 +177,15 @@ def _experiment(user: Any, wanted: dict[str, Any]) -> list[Experiment]:
     if experiment is None:
         raise ValidationError({"experiment": "there is no such experiment"})
     return [experiment]
+
+
+def _report(user: Any, number: int) -> Report:
+    report = visible_reports(user).select_related("project").filter(pk=number).first()
+    if report is None:
+        raise ValidationError({"report": "there is no such report"})
+    if not may_write_reports(user, report.project):
+        raise PermissionDenied("Submitters and maintainers of the project may share this.")
+    return report
 
 
 def _compared(user: Any, given: QueryDict) -> list[Experiment]:

@@ -27,6 +27,7 @@ from dashboard.api.shares import ShareLinkViewSet
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
 from dashboard.exchange.rest import BundlesView, ImportsView
+from dashboard.reports.rest import ReportViewSet
 
 
 class Nowhere(APIView):
@@ -49,6 +50,7 @@ router.register("trials", TrialViewSet, basename="trial")
 router.register("predictions", PredictionViewSet, basename="prediction")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
+router.register("reports", ReportViewSet, basename="report")
 router.register("shares", ShareLinkViewSet, basename="share")
 router.register("tasks", BackgroundTaskViewSet, basename="task")
 router.register("tokens", TokenViewSet, basename="token")

@@ -6,7 +6,16 @@ from dashboard.filters.lists import (
     HistoryFilter,
     ListFilter,
     PredictionFilter,
+    ReportFilter,
     TrialFilter,
 )
 
-__all__ = ["ConfigurationFilter", "ExperimentFilter", "HistoryFilter", "ListFilter", "PredictionFilter", "TrialFilter"]
+__all__ = [
+    "ConfigurationFilter",
+    "ExperimentFilter",
+    "HistoryFilter",
+    "ListFilter",
+    "PredictionFilter",
+    "ReportFilter",
+    "TrialFilter",
+]

@@ -28,7 +28,19 @@ from dashboard.filters.fields import (
 )
 from dashboard.states import chip_of
 from experiments import workloads
-from experiments.models import FAILED, UNFINISHED, Cluster, Configuration, Experiment, Kind, Prediction, State, Trial
+from experiments.models import (
+    FAILED,
+    UNFINISHED,
+    Cluster,
+    Configuration,
+    Experiment,
+    Kind,
+    Prediction,
+    Report,
+    ReportVersion,
+    State,
+    Trial,
+)
 from experiments.selectors.conditions import condition
 from experiments.spec.expressions import Expression
 
@@ -175,6 +187,30 @@ class ExperimentFilter(ListFilter):
         states = FAILED if value == "failed" else UNFINISHED
         having = Q(pk__in=Trial.objects.current().filter(state__in=states).values("experiment_id"))
         return experiments.filter(~having if value == "over" else having)
+
+
+class ReportFilter(ListFilter):
+    """Filters of the list of reports."""
+
+    text = django_filters.CharFilter(
+        method="filter_text",
+        widget=Words,
+        label="Words of the title or the text",
+        help_text="Part of the title or of the text of the newest version.",
+    )
+    project = _project()
+    owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
+
+    drawn = ("text",)
+    page_names: ClassVar = {"text": "q"}
+
+    class Meta:
+        model = Report
+        fields: ClassVar[list[str]] = []
+
+    def filter_text(self, reports: QuerySet[Report], name: str, value: str) -> QuerySet[Report]:
+        newest = ReportVersion.objects.filter(report=OuterRef("pk"), number=OuterRef("version"))
+        return reports.filter(Q(title__icontains=value) | Exists(newest.filter(text__icontains=value)))
 
 
 _MOST_HOSTS: Final = 2**31 - 1

@@ -22,6 +22,7 @@ _OF_EXPERIMENTS: Final = frozenset(
 )
 """Names of the addresses that the link of an experiment opens, for reading. A new address is closed until it is named here."""
 _OF_COMPARISONS: Final = frozenset({"compare"})
+_OF_REPORTS: Final = frozenset({"report", "report-html", "report-markdown"})
 
 
 class VisitorMiddleware:
@@ -38,19 +39,20 @@ class VisitorMiddleware:
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
         name = request.resolver_match.view_name if request.resolver_match else ""
-        reads = request.method in ("GET", "HEAD") and name in _OF_EXPERIMENTS | _OF_COMPARISONS
+        reads = request.method in ("GET", "HEAD") and name in _OF_EXPERIMENTS | _OF_COMPARISONS | _OF_REPORTS
         if not reads or not (opened := request.session.get(OPENED)):
             return
         query = request.GET.urlencode() if name in _OF_COMPARISONS else ""
         if name in _OF_COMPARISONS and not query:
             return
-        links = ShareLink.objects.filter(pk__in=opened, query=query)
+        report = kwargs["pk"] if name in _OF_REPORTS else None
+        links = ShareLink.objects.filter(pk__in=opened, query=query, report=report)
         lasting = links.filter(expires_at__gt=timezone.now(), made_by__is_active=True)
         shared = frozenset(Experiment.objects.filter(share_links__in=lasting).values_list("pk", flat=True))
-        if not shared:
+        if not (shared if report is None else lasting.exists()):
             return
         request.is_shared = True  # type: ignore[attr-defined]
         if request.user.is_authenticated:
-            lend(request.user, shared)
+            lend(request.user, shared, report)
         else:
-            request.user = Visitor(shared)
+            request.user = Visitor(shared, report)

@@ -24,7 +24,7 @@ from dashboard.new.network_draft import asks_of_network
 from dashboard.parts import SHORT_TITLES
 from dashboard.requests.lookup import asked, find_experiment
 from experiments import workloads
-from experiments.access import may_cancel, may_run_more, role_in, visible_experiments
+from experiments.access import may_cancel, may_run_more, report_projects, role_in, visible_experiments
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
@@ -36,6 +36,8 @@ from experiments.spec.parameters import known_parameters
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3
+_REPORTS = (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER)
+"""Roles that write reports."""
 
 
 @require_GET
@@ -124,6 +126,7 @@ def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, 
         "priorities": Priority.choices[::-1]
         if role == Membership.Role.MAINTAINER and not experiment.is_imported
         else [],
+        "may_report": bool(report_projects(user)) if experiment.published else role in _REPORTS,
         "without_result": progress.failed + progress.cancelled,
     }
 

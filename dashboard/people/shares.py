@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,10 +18,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.middleware.visitors import OPENED
 from dashboard.pages.compare import members_asked
+from dashboard.reports.markdown import parts_of
+from dashboard.reports.parts import pinned_in
+from dashboard.reports.views import find_report
 from dashboard.requests.lookup import asked, find_experiment
-from experiments.access import may_manage, may_share
+from experiments.access import may_manage, may_share, may_write_reports, visible_reports
 from experiments.errors import CannotCompare
-from experiments.models import Experiment, ShareLink
+from experiments.models import Experiment, Report, ShareLink
 from experiments.models.people.share import DAYS
 from experiments.selectors.comparison import compare
 
@@ -45,6 +50,8 @@ def come(request: HttpRequest, key: str) -> HttpResponse:
     request.session[OPENED] = [*opened, link.pk][-_MOST_KEPT:]
     if link.query:
         return redirect(f"{reverse('compare')}?{link.query}")
+    if link.report is not None:
+        return redirect(link.report)
     return redirect(link.experiments.get())
 
 
@@ -74,29 +81,60 @@ def comparison(request: HttpRequest) -> HttpResponse:
     return _share(request, shared, title=title, back=f"{reverse('compare')}?{query}", query=query)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def report(request: HttpRequest, pk: int) -> HttpResponse:
+    """The links of one report; on POST one more. It opens the parts of experiments that its maker may share."""
+    found = find_report(request, pk)
+    if not may_write_reports(request.user, found.project):
+        raise PermissionDenied
+    shared = [each for each in pinned_in(found, request.user) if may_share(request.user, each)]
+    slugs = {slug for part in parts_of(found.current.text) for slug in part.slugs}
+    left_out = sorted(slugs - {each.slug for each in shared})
+    return _share(request, shared, title=found.title, back=found.get_absolute_url(), report=found, left_out=left_out)
+
+
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     """End a link: its maker, and maintainers of a project that it shows."""
-    link = get_object_or_404(ShareLink.objects.prefetch_related("experiments__project"), pk=pk)
+    links = ShareLink.objects.select_related("report__project").prefetch_related("experiments__project")
+    link = get_object_or_404(links, pk=pk)
     shown = list(link.experiments.all())
-    if link.made_by != request.user and not any(may_manage(request.user, each.project) for each in shown):
+    projects = [each.project for each in (*shown, link.report) if each is not None]
+    if link.made_by != request.user and not any(may_manage(request.user, project) for project in projects):
         raise Http404
     link.delete()
     messages.success(request, "The link is ended: it opens nothing any more.", extra_tags="ok")
+    if link.report is not None:
+        return (
+            redirect("report-share", link.report.pk)
+            if visible_reports(request.user).filter(pk=link.report.pk).exists()
+            else redirect("reports")
+        )
     return redirect("experiment-share", shown[0].slug) if not link.query else redirect("experiments")
 
 
 @sensitive_variables("key")
-def _share(request: HttpRequest, shared: list[Experiment], *, title: str, back: str, query: str = "") -> HttpResponse:
+def _share(
+    request: HttpRequest,
+    shared: list[Experiment],
+    *,
+    title: str,
+    back: str,
+    query: str = "",
+    report: Report | None = None,
+    left_out: Sequence[str] = (),
+) -> HttpResponse:
     if not all(may_share(request.user, each) for each in shared):
         raise PermissionDenied
     form, address = ShareForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
-        _, key = ShareLink.issue(shared, by=request.user, days=form.cleaned_data["days"], query=query)
+        _, key = ShareLink.issue(shared, by=request.user, days=form.cleaned_data["days"], query=query, report=report)
         address = request.build_absolute_uri(reverse("shared", args=[key]))
-    links: Any = ShareLink.objects.filter(query=query, experiments__in=shared).distinct().select_related("made_by")
+    of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
+    links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
     context = {
-        "place": "experiments",
+        "place": "reports" if report else "experiments",
+        "left_out": left_out,
         "title": title,
         "back": back,
         "form": form if form.is_bound and not form.is_valid() else ShareForm(),

@@ -21,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("shared/<str:key>/", shares.come, name="shared"),
     path("shares/<int:pk>/end/", shares.end, name="share-end"),
     path("experiments/<slug:slug>/share/", shares.experiment, name="experiment-share"),
+    path("reports/<int:pk>/share/", shares.report, name="report-share"),
     path("compare/share/", shares.comparison, name="compare-share"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.page, name="project"),

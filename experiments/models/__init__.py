@@ -17,6 +17,7 @@ from experiments.models.people.share import ShareLink
 from experiments.models.people.view import ExpectedChange, SavedView
 from experiments.models.prediction import Prediction
 from experiments.models.program import Program
+from experiments.models.report import Report, ReportVersion
 from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
@@ -49,6 +50,8 @@ __all__ = [
     "Priority",
     "Program",
     "Project",
+    "Report",
+    "ReportVersion",
     "SavedView",
     "ShareLink",
     "State",

@@ -1,4 +1,4 @@
-"""Share links: one experiment or one comparison, to be read by whoever has the link, for some days."""
+"""Share links: one experiment, one comparison or one report, to be read by whoever has the link, for some days."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from django.utils import timezone
 
 from experiments.models.experiment import Experiment
 from experiments.models.people.access import digest_of
+from experiments.models.report import Report
 
 DAYS: Final = (7, 30, 90)
 
 
 class ShareLink(models.Model):
-    """What a key opens: the pages of `experiments`, or (where there is a `query`) only their comparison under that query."""
+    """What a key opens: the pages of `experiments`, or (where there is a `query`) only their comparison under that
+    query, or (where there is a `report`) only that report, with its parts of `experiments`.
+    """
 
     experiments = models.ManyToManyField(Experiment, related_name="share_links")
     query = models.TextField(blank=True)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, null=True, blank=True, related_name="share_links")
     digest = models.CharField(max_length=64, unique=True)
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="share_links")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -32,12 +36,14 @@ class ShareLink(models.Model):
         return f"share link {self.pk} by {self.made_by}"
 
     @classmethod
-    def issue(cls, experiments: Iterable[Experiment], *, by: Any, days: int, query: str = "") -> tuple[ShareLink, str]:
+    def issue(
+        cls, experiments: Iterable[Experiment], *, by: Any, days: int, query: str = "", report: Report | None = None
+    ) -> tuple[ShareLink, str]:
         """Make a link; return its row and its key, which nobody can read again."""
         key = secrets.token_urlsafe(24)
         end = timezone.now() + timedelta(days=days)
         with transaction.atomic():
-            link = cls.objects.create(made_by=by, digest=digest_of(key), expires_at=end, query=query)
+            link = cls.objects.create(made_by=by, digest=digest_of(key), expires_at=end, query=query, report=report)
             link.experiments.set(experiments)
         return link, key
 

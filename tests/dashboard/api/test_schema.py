@@ -93,6 +93,8 @@ ADDRESSES = {
     "/api/v1/projects/": {"get"},
     "/api/v1/projects/{slug}/": {"get"},
     "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},
+    "/api/v1/reports/": {"get", "post"},
+    "/api/v1/reports/{id}/": {"get", "put"},
     "/api/v1/shares/": {"get", "post"},
     "/api/v1/shares/{id}/": {"delete"},
     "/api/v1/tasks/": {"get"},

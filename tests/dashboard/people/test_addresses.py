@@ -11,7 +11,17 @@ from django.db import transaction
 from django.test import Client
 
 from dashboard.background.tasks import do
-from experiments.models import ApiToken, Artifact, BackgroundTask, Experiment, Program, SavedView, ShareLink, Trial
+from experiments.models import (
+    ApiToken,
+    Artifact,
+    BackgroundTask,
+    Experiment,
+    Program,
+    Report,
+    SavedView,
+    ShareLink,
+    Trial,
+)
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.dashboard.people.addresses import addresses, filled, methods, outcome
@@ -43,6 +53,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     do(BackgroundTask.claim_next() or task)
     member = person.memberships.get()
     link, _ = ShareLink.issue([experiment], by=person, days=7)
+    report = Report.write(experiment.project, "Water", f"{{{{ answer {experiment.slug} }}}}", {}, by=person)
     return {
         "experiments/": {"slug": experiment.slug},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
@@ -62,6 +73,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "tasks/": {"pk": task.pk},
         "shared/": {"key": "wrong"},
         "shares/": {"pk": link.pk},
+        "reports/": {"pk": report.pk, "number": 1},
         "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},
         "account/password/reset/": {"uidb36": "1", "key": "wrong"},
         "account/second-factor/webauthn/keys/": {"pk": 1},

@@ -1,0 +1,114 @@
+"""The report of one experiment, to be edited: question, set-up, table, figures, conclusions and threats, as its pages say them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from analysis import numbers
+from analysis.answers import causes_of
+from dashboard.experiment.results import Results
+from dashboard.labels import fact_rows, parameter_label, value_words, workload_title
+from dashboard.reports.markdown import plain
+from dashboard.reports.parts import Source
+from experiments.errors import InvalidSpec
+from experiments.models import FAILED, Experiment
+from experiments.selectors import apart
+from experiments.selectors.diagnosis import KeptDiagnosis, diagnosis_of
+from experiments.spec import design
+
+_MOST_CHARTS: Final = 4
+_MOST_THREATS: Final = 12
+
+
+def report_of(experiment: Experiment, source: Source) -> str:
+    """Return the Markdown of a report; its words are those of the experiment's page as it is now, its parts are live."""
+    diagnosis, results = diagnosis_of(experiment), source.results(experiment)
+    parts = [
+        "## Question",
+        f"> {plain(diagnosis.answer.asks)}",
+        f"{{{{ answer {experiment.slug} }}}}",
+        "## Set-up",
+        _table(_setup(experiment, results)),
+        "## What was measured",
+        f"{{{{ table {experiment.slug} configurations }}}}",
+        "## Figures",
+        *(f"{{{{ chart {experiment.slug} {name} }}}}" for name in _figures(experiment, source)),
+        "## Conclusions",
+        _list(_conclusions(experiment, diagnosis), ordered=True) or "No trial has finished yet: nothing can be told.",
+        "## Threats to validity",
+        _list(_threats(experiment, results, diagnosis)) or "None that the trials tell of.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _figures(experiment: Experiment, source: Source) -> list[str]:
+    """What answers the question first; charts that nothing was drawn in are left out."""
+    answered_by = source.results(experiment).answered_by
+    sections = sorted(source.results(experiment).sections(), key=lambda each: each.element != answered_by)
+    drawn = [chart.element for section in sections for chart in section.charts if chart.figure.get("data")]
+    return drawn[:_MOST_CHARTS]
+
+
+def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
+    rows = [("Workload", workload_title(experiment.workload))]
+    if experiment.published:
+        source = {k: v for k, v in experiment.source.items() if k not in ("notes", "statements")}
+        return [*rows, *((name.capitalize(), value) for name, value in fact_rows(source))]
+    if experiment.cluster is not None:
+        rows.append(("Cluster", experiment.cluster.name))
+    constants = {**experiment.specification.get("parameters", {})}
+    rows += [(parameter_label(name), value_words(name, value)) for name, value in constants.items()]
+    for name, values in experiment.specification.get("sweep", {}).items():
+        words = [value_words(name, value) for value in values] if isinstance(values, list) else [str(values)]
+        rows.append((parameter_label(name), ", ".join(words)))
+    try:
+        spec = experiment.spec
+    except InvalidSpec:
+        spec = None  # stored by an earlier version; its results stay readable
+    if spec is not None and experiment.cluster is not None and not any(n.startswith("link.") for n in spec.sweep):
+        rows.append(("Link", experiment.cluster.traits.link_in_words(design.link_of(design.first_point(spec)))))
+    if spec is not None:
+        order = f"{spec.order}, seed {spec.seed}" if spec.order == "randomised" else str(spec.order)
+        rows += [("Repetitions", str(spec.repetitions)), ("Order", order)]
+    trials = sum(len(row.trials) for row in results.rows)
+    rows.append(("Trials", f"{numbers.grouped(trials)} of {numbers.plural(len(results.rows), 'configuration')}"))
+    rows.append(("Specification", f"version {experiment.version}, sha256 {experiment.specification_hash}"))
+    return rows
+
+
+def _conclusions(experiment: Experiment, diagnosis: KeptDiagnosis) -> list[str]:
+    told = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
+    causes = [f"{each.statement[:1].upper()}{each.statement[1:]}." for each in causes_of(diagnosis.answer)]
+    facts = [fact.statement for fact in diagnosis.facts if fact.fold == "cause"]
+    printed = experiment.source.get("statements", []) if experiment.published else []
+    return list(dict.fromkeys([*told, *causes, *facts, *printed]))
+
+
+def _threats(experiment: Experiment, results: Results, diagnosis: KeptDiagnosis) -> list[str]:
+    if experiment.published:
+        return list(experiment.source.get("notes", []))
+    failures = results.failures()
+    failed = [mark for _, mark in failures if mark.state in FAILED]
+    flagged = len(failures) - len(failed)
+    left = len(apart(experiment))
+    threats = []
+    if experiment.cluster is not None and experiment.cluster.traits.hosts_are_virtual:
+        threats.append("The hosts are virtual and share the cores of one machine.")
+    if failed:
+        threats.append(f"{numbers.plural(len(failed), 'trial')} failed and gave no result.")
+    if flagged:
+        threats.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is left out; the times count.")
+    if left:
+        threats.append(f"{numbers.plural(left, 'trial is', 'trials are')} kept but not counted.")
+    threats += [fact.caveat for fact in diagnosis.facts if fact.caveat]
+    threats += [f"This cannot tell: {line}" for line in diagnosis.study.report.cannot_tell]
+    return list(dict.fromkeys(threats))[:_MOST_THREATS]
+
+
+def _list(lines: Iterable[str], *, ordered: bool = False) -> str:
+    return "\n".join(f"{f'{number}.' if ordered else '-'} {plain(line)}" for number, line in enumerate(lines, 1))
+
+
+def _table(rows: Iterable[tuple[str, Any]]) -> str:
+    return "\n".join(["| | |", "|---|---|", *(f"| {plain(name)} | {plain(value)} |" for name, value in rows)])

@@ -1,0 +1,188 @@
+"""``/api/v1/reports/``: reports, their Markdown and versions: list, read, make, save a new version."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import schema
+from dashboard.api.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.filters import ReportFilter
+from dashboard.reports.forms import one_ending
+from dashboard.reports.parts import Source
+from dashboard.reports.rendering import checked, freeze
+from dashboard.requests.idempotency import PARAMETER, answered_once
+from experiments.access import may_write_reports, report_projects, visible_reports
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Project, Report, ReportVersion
+from experiments.models.report import LONGEST_TEXT, LONGEST_TITLE
+
+_LARGEST = 2**31 - 1
+_VERSION = OpenApiParameter(
+    "version",
+    {"type": "integer", "minimum": 1, "maximum": _LARGEST},
+    description="An earlier version; else the newest.",
+)
+
+
+class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
+    """A version without its text."""
+
+    author = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
+
+    class Meta:
+        model = ReportVersion
+        fields: ClassVar = ["number", "note", "author", "created_at"]
+        read_only_fields = fields
+
+
+class ReportSerializer(serializers.ModelSerializer[Report]):
+    """A report as lists tell it; `version` is the number of its newest version."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:report-detail")
+    page = serializers.CharField(source="get_absolute_url", read_only=True)
+    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    owner = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Report
+        fields: ClassVar = ["id", "url", "page", "title", "project", "owner", "version", "created_at", "changed_at"]
+        read_only_fields = fields
+
+
+class WholeReportSerializer(ReportSerializer):
+    """A report with the Markdown of the version that was asked for (`text_version`), and the list of all."""
+
+    text_version = serializers.SerializerMethodField()
+    text = serializers.SerializerMethodField()
+    versions = VersionSerializer(many=True, read_only=True)
+
+    class Meta(ReportSerializer.Meta):
+        fields: ClassVar = [*ReportSerializer.Meta.fields, "text_version", "text", "versions"]
+        read_only_fields = fields
+
+    def get_text_version(self, report: Report) -> int:
+        return int(self.context["version"].number)
+
+    def get_text(self, report: Report) -> str:
+        return str(self.context["version"].text)
+
+
+class NewVersionSerializer(serializers.Serializer[Any]):
+    """A version to be saved. `version` is the number of the one that it was written from: a newer one is not overwritten (409)."""
+
+    version = serializers.IntegerField(min_value=1, max_value=_LARGEST)
+    title = serializers.CharField(max_length=LONGEST_TITLE, required=False, help_text="As it was when left out.")
+    text = serializers.CharField(
+        max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
+    )
+    note = serializers.CharField(max_length=LONGEST_TITLE, allow_blank=True, default="")
+    anew = serializers.BooleanField(default=False, help_text="Take the data of frozen parts anew.")
+
+
+class NewReportSerializer(serializers.Serializer[Any]):
+    """A report to be made."""
+
+    title = serializers.CharField(max_length=LONGEST_TITLE)
+    text = serializers.CharField(
+        max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
+    )
+    project = serializers.SlugField(max_length=80, default="default")
+
+
+class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Report]):
+    """Reports that the caller may read."""
+
+    serializer_class = ReportSerializer
+    queryset = Report.objects.none()
+    lookup_value_regex = "[0-9]{1,18}"
+    filter_backends = (StrictFilterBackend,)
+    filterset_class = ReportFilter
+
+    def get_queryset(self) -> QuerySet[Report]:
+        return visible_reports(self.request.user).select_related("project", "owner")
+
+    @extend_schema(responses={200: ReportSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Reports, the one that was saved last first."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(
+        parameters=[_VERSION], responses={200: WholeReportSerializer, **schema.errors(400, 404)}, filters=False
+    )
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One report with its text."""
+        refuse_unknown(request, {"version"})
+        report = self._report(request)
+        asked = clean(request, "version")
+        if not asked:
+            return Response(self._whole(request, report, report.current))
+        if not (asked.isascii() and asked.isdigit() and 0 < int(asked[:12]) <= _LARGEST):
+            raise InvalidSpec([FieldError("version", "is a whole number from 1")])
+        version = report.versions.filter(number=int(asked)).first()
+        if version is None:
+            raise NotFound(f"The report has no version {asked}.")
+        return Response(self._whole(request, report, version))
+
+    @extend_schema(
+        parameters=[PARAMETER],
+        request=NewReportSerializer,
+        responses={201: WholeReportSerializer, **schema.errors(400, 403, 409, 415)},
+    )
+    def create(self, request: Request) -> Response:
+        """Make a report. Parts of experiments that are not there are refused with their lines."""
+        if not report_projects(request.user):
+            raise PermissionDenied("Submitters and maintainers of a project write its reports.")
+        asked = NewReportSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        project = _project(request.user, wanted["project"])
+        text, source = one_ending(wanted["text"]), Source(request.user)
+        checked(text, source)
+
+        def made() -> Response:
+            report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
+            data = self._whole(request, report, report.current)
+            return Response(data, status=201, headers={"Location": str(data["url"])})
+
+        return answered_once(request, made)
+
+    @extend_schema(
+        request=NewVersionSerializer, responses={200: WholeReportSerializer, **schema.errors(400, 403, 404, 409, 415)}
+    )
+    def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Save a new version, written from version `version`."""
+        report = self._report(request)
+        if not may_write_reports(request.user, report.project):
+            raise PermissionDenied("Submitters and maintainers of the project write its reports.")
+        asked = NewVersionSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted, current = asked.validated_data, report.current
+        text, source = one_ending(wanted["text"]), Source(request.user)
+        checked(text, source, current.text)
+        frozen = freeze(text, source, current.frozen, anew=wanted["anew"])
+        title = wanted.get("title", report.title)
+        version = report.revise(title, text, frozen, by=request.user, base=wanted["version"], note=wanted["note"])
+        return Response(self._whole(request, report, version))
+
+    def _report(self, request: Request) -> Report:
+        report = self.get_queryset().filter(pk=int(self.kwargs["pk"])).first()
+        if report is None:
+            raise NotFound
+        return report
+
+    def _whole(self, request: Request, report: Report, version: ReportVersion) -> dict[str, Any]:
+        return dict(WholeReportSerializer(report, context={"request": request, "version": version}).data)
+
+
+def _project(user: Any, slug: str) -> Project:
+    project = next((each for each in report_projects(user) if each.slug == slug), None)
+    if project is None:
+        raise InvalidSpec([FieldError("project", f"there is no project {slug!r} in which you may write")])
+    return project

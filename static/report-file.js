@@ -1,0 +1,8 @@
+/* A downloaded report is light or dark as its reader's machine is. */
+(function () {
+  "use strict";
+  const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+  const follow = () => { root.dataset.bsTheme = dark.matches ? "dark" : "light"; };
+  follow();
+  dark.addEventListener("change", () => { follow(); dispatchEvent(new Event("rankwire:redraw")); });
+})();

@@ -1,0 +1,214 @@
+"""Reports: written, read, frozen, versioned, shared and taken away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from auditlog.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import Experiment, Membership, Project, Report, ShareLink
+from experiments.selectors.diagnosis import diagnosis_of
+from tests.experiments import factories
+
+Submit, Run = Callable[..., Experiment], Callable[..., None]
+
+
+def told(answer: Any) -> str:
+    return re.sub(r"\s+", " ", answer.content.decode())
+
+
+def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
+    page: Client, experiment: Experiment
+) -> None:
+    answer = page.post(f"/experiments/{experiment.slug}/report/")
+    report = Report.objects.get()
+    assert answer.url == f"/reports/{report.pk}/edit/"
+    text = report.current.text
+    headings = re.findall(r"^## (.+)$", text, re.M)
+    assert headings == [
+        "Question",
+        "Set-up",
+        "What was measured",
+        "Figures",
+        "Conclusions",
+        "Threats to validity",
+    ]
+    assert experiment.specification_hash in text
+    assert "hosts are virtual" in text
+    shown = told(page.get(f"/reports/{report.pk}/"))
+    sentence = " ".join(diagnosis_of(experiment).answer.sentence.split())
+    assert sentence in told(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
+    assert shown.count(sentence) == 2  # in the pinned answer, and among the conclusions
+    assert 'id="figure-part-' in shown
+    assert "Configurations, table" in shown
+    assert "not there, or not for you" not in shown
+
+
+def test_it_refuses_wrong_parts_with_their_lines_and_keeps_what_was_written(
+    page: Client, report: Report, experiment: Experiment
+) -> None:
+    text = f"My words\n{{{{ chart {experiment.slug} colours }}}}\n{{{{ answer nowhere }}}}\n"
+    answer = page.post(f"/reports/{report.pk}/edit/", {"title": "Mine", "text": text, "base": "1"})
+    assert answer.status_code == 400
+    words = told(answer)
+    assert f"Line 2: {experiment.slug} has no chart &#x27;colours&#x27;; it has " in words
+    assert "Line 3: there is no experiment &#x27;nowhere&#x27;" in words
+    assert "My words" in words
+    assert report.versions.count() == 1
+    preview = told(page.post("/reports/preview/", {"text": "a\n{{ graph x }}"}))
+    assert "Line 2: there is no part &#x27;graph&#x27;" in preview
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("answer {slug}", "Answer"),
+        ("table {slug} configurations", "Median and half the range"),
+        ("table {slug} scaling", "Serial fraction"),
+        ("table {slug} efficiency", "No counted trial has a profile"),
+        ("table {slug} trials", "Trust in the capture"),
+        ("chart {slug} speedup", "figure-part-"),
+        ("compare {slug} {other}", "Against A"),
+    ],
+)
+def test_it_draws_every_kind_of_part(
+    page: Client, experiment: Experiment, submit: Submit, run: Run, part: str, words: str
+) -> None:
+    other = submit(name="Other")
+    run()
+    text = f"{{{{ {part.format(slug=experiment.slug, other=other.slug)} }}}}"
+    answer = page.post("/reports/preview/", {"text": text})
+    assert words in told(answer)
+    frozen = text.replace(" }}", " frozen }}")
+    made = page.post("/reports/new/", {"title": "A", "text": frozen, "project": "default"})
+    assert made.status_code == 302
+    assert words in told(page.get(made.url))
+    assert len(Report.objects.get().current.frozen) == 1
+
+
+def test_a_frozen_part_keeps_its_data_and_a_live_one_follows(
+    page: Client, submit: Submit, run: Run, empty_redis: Any
+) -> None:
+    experiment = submit()
+    run(most=2)
+    part = f"{{{{ table {experiment.slug} trials frozen }}}}"
+    page.post("/reports/new/", {"title": "A", "text": part, "project": "default"})
+    report = Report.objects.get()
+    before = told(page.get(f"/reports/{report.pk}/"))
+    assert before.count("Waiting") > 0
+    run()
+    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    edited = {"title": "A", "text": f"More\n\n{part}", "base": "1"}
+    page.post(f"/reports/{report.pk}/edit/", edited)
+    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    page.post(f"/reports/{report.pk}/edit/", {**edited, "base": "2", "anew": "on"})
+    assert told(page.get(f"/reports/{report.pk}/")).count("Waiting") == 0
+    assert told(page.get(f"/reports/{report.pk}/versions/2/")).count("Waiting") == before.count("Waiting")
+
+
+def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, report: Report, person: User) -> None:
+    address = f"/reports/{report.pk}/edit/"
+    colleague = Client()
+    colleague.force_login(factories.person("sam", "submitter"))
+    assert colleague.post(address, {"title": "Water", "text": "Theirs", "base": "1"}).status_code == 302
+    answer = page.post(address, {"title": "Water", "text": "My own words", "base": "1"})
+    assert answer.status_code == 409
+    words = told(answer)
+    assert "sam saved version 2" in words
+    assert "+ Theirs" in words
+    assert "My own words</textarea>" in words
+    assert 'name="base" value="2"' in words
+    assert report.versions.count() == 2
+    assert page.post(address, {"title": "Water", "text": "Both", "base": "2"}).status_code == 302
+    assert [each.text for each in report.versions.order_by("number")][1:] == ["Theirs", "Both"]
+
+
+def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Report) -> None:
+    page.post(f"/reports/{report.pk}/edit/", {"title": "New", "text": "Other words.", "base": "1", "note": "Shorter"})
+    words = told(page.get(f"/reports/{report.pk}/versions/2/"))
+    assert "- Words." in words
+    assert "+ Other words." in words
+    assert "Shorter" in words
+    assert "not the newest" in told(page.get(f"/reports/{report.pk}/versions/1/"))
+    page.post(f"/reports/{report.pk}/versions/1/restore/")
+    report.refresh_from_db()
+    assert (report.version, report.title) == (3, "Water")
+    assert report.current.text.startswith("Words.")
+    assert report.current.note == "Version 1 again"
+
+
+def test_readers_see_only_parts_of_experiments_that_they_may_read(
+    page: Client, report: Report, experiment: Experiment, person: User
+) -> None:
+    """Frozen data too; and whoever may not see a part can edit around it without losing it."""
+    frozen = report.current.text.replace(" time ", " time frozen ")
+    page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": frozen, "base": "1"})
+    assert report.versions.latest("number").frozen
+    hidden = Project.objects.create(slug="hidden", name="Hidden")
+    Experiment.objects.filter(pk=experiment.pk).update(project=hidden)
+    for address in ("", "report.html", "versions/1/", "versions/2/"):
+        words = told(page.get(f"/reports/{report.pk}/{address}"))
+        assert "not for you to read" in words, address
+        assert "figure-part-" not in words, address
+        assert experiment.name not in words, address
+    edited = page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": f"More\n\n{frozen}", "base": "2"})
+    assert edited.status_code == 302
+    hidden.memberships.create(user=person, role=Membership.Role.VIEWER)
+    assert "figure-part-" in told(page.get(f"/reports/{report.pk}/"))
+
+
+def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Report, experiment: Experiment) -> None:
+    answer = page.post(f"/reports/{report.pk}/share/", {"days": "7"})
+    link = re.search(r"http://testserver(/shared/[\w-]{20,}/)", answer.content.decode())
+    assert link is not None
+    visitor = Client()
+    shown = visitor.get(link[1], follow=True)
+    assert shown.redirect_chain[-1][0] == f"/reports/{report.pk}/"
+    assert "figure-part-" in told(shown)
+    for offered in ("/edit/", "Restore", "/share/", "Delete", f'href="{experiment.get_absolute_url()}"'):
+        assert offered not in told(shown)
+    assert visitor.get(f"/reports/{report.pk}/report.html").status_code == 200
+    other = Report.write(report.project, "Other", "Secret", {}, by=None)
+    for closed in (experiment.get_absolute_url(), f"/reports/{report.pk}/versions/1/", "/reports/"):
+        assert visitor.get(closed).status_code == 302, closed
+    assert visitor.get(f"/reports/{other.pk}/").status_code == 302
+    page.post(f"/shares/{ShareLink.objects.get().pk}/end/")
+    assert visitor.get(f"/reports/{report.pk}/").status_code == 302
+
+
+def test_the_list_finds_words_of_the_newest_text_and_deletion_is_logged(page: Client, report: Report) -> None:
+    assert "Water" in told(page.get("/reports/?q=words"))
+    page.post(f"/reports/{report.pk}/edit/", {"title": "Water", "text": "Changed", "base": "1"})
+    assert "No report has these words" in told(page.get("/reports/?q=Words."))
+    assert page.post(f"/reports/{report.pk}/delete/").status_code == 302
+    assert not Report.objects.exists()
+    actions = LogEntry.objects.filter(content_type__model="report").order_by("pk").values_list("action", flat=True)
+    assert list(actions) == [LogEntry.Action.CREATE, LogEntry.Action.UPDATE, LogEntry.Action.DELETE]
+
+
+def test_a_part_is_pinned_at_the_end_of_a_report(page: Client, report: Report, experiment: Experiment) -> None:
+    address = f"/experiments/{experiment.slug}/pin/"
+    assert "Chart: Speed-up" in told(page.get(address))
+    part = f"{{{{ chart {experiment.slug} speedup }}}}"
+    page.post(address, {"part": part, "report": report.pk})
+    assert report.versions.latest("number").text.endswith(f"\n\n{part}\n")
+    assert page.post(address, {"part": "{{ answer x }}", "report": report.pk}).status_code == 400
+
+
+def test_it_leaves_as_markdown(page: Client, report: Report) -> None:
+    answer = page.get(f"/reports/{report.pk}/report.md")
+    assert answer["Content-Disposition"] == 'attachment; filename="water.md"'
+    assert answer.content.decode() == f"# Water\n\n{report.current.text}"
+
+
+def test_the_one_file_asks_no_network_for_anything(page: Client, report: Report) -> None:
+    text = page.get(f"/reports/{report.pk}/report.html").content.decode()
+    assert not re.search(r'(?:src|href)="(?!#)', re.sub(r"(?s)<script.*?</script>", "", text))
+    assert not re.search(r"url\((?!\"?data:)", text.split("</style>")[0])
+    assert "Plotly" in text
+    assert text.count("</script>") == text.count("<script")
