@@ -20,6 +20,7 @@ from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
 from dashboard.states import chip_of
 from experiments.access import visible_experiments
 from experiments.errors import CannotCompare, FieldError
+from experiments.metrics import find as describe
 from experiments.models import Experiment, Kind, Report, State
 from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
@@ -185,7 +186,7 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
     cells = ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt")
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
-    return body | ({"note": f"Against {sizes['reference']}."} if rows else {})
+    return body | ({"note": f"Against {sizes['reference']} {diagnosis.study.axis}."} if rows else {})
 
 
 def _efficiency(source: Source, experiment: Experiment) -> Body:
@@ -208,7 +209,6 @@ def _efficiency(source: Source, experiment: Experiment) -> Body:
 def _trials(source: Source, experiment: Experiment) -> Body:
     results = source.results(experiment)
     decides = results.deciding or "elapsed_s"
-    column = next((c for c in results.table()["columns"] if c.metric == decides), None)
     rows = []
     for row in results.rows:
         values = dict(zip(row.trial_ids.get(decides, ()), row.values.get(decides, ()), strict=False))
@@ -224,7 +224,7 @@ def _trials(source: Source, experiment: Experiment) -> Body:
                     numbers.NOTHING if value is None else amount(value, decides),
                 ]
             )
-    label = column.label if column else "Value"
+    label = describe(decides).label
     return _table("Trials", ["Trial", "Point", "Role", "State", "Trust in the capture", label], rows, 5)
 
 

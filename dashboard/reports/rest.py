@@ -17,7 +17,6 @@ from dashboard.filters import ReportFilter
 from dashboard.reports.forms import one_ending
 from dashboard.reports.parts import Source
 from dashboard.reports.rendering import checked, freeze
-from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments.access import may_write_reports, report_projects, visible_reports
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Project, Report, ReportVersion
@@ -131,7 +130,6 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         return Response(self._whole(request, report, version))
 
     @extend_schema(
-        parameters=[PARAMETER],
         request=NewReportSerializer,
         responses={201: WholeReportSerializer, **schema.errors(400, 403, 409, 415)},
     )
@@ -145,13 +143,9 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         project = _project(request.user, wanted["project"])
         text, source = one_ending(wanted["text"]), Source(request.user)
         checked(text, source)
-
-        def made() -> Response:
-            report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
-            data = self._whole(request, report, report.current)
-            return Response(data, status=201, headers={"Location": str(data["url"])})
-
-        return answered_once(request, made)
+        report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
+        data = self._whole(request, report, report.current)
+        return Response(data, status=201, headers={"Location": str(data["url"])})
 
     @extend_schema(
         request=NewVersionSerializer, responses={200: WholeReportSerializer, **schema.errors(400, 403, 404, 409, 415)}
