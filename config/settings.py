@@ -260,7 +260,7 @@ WEB_PROCESSES = ENVIRONMENT.integer("RANKWIRE_WEB_PROCESSES", 2, least=1)
 # Static files: our own, and the files of node_modules that config/staticfiles.py names.
 STATIC_URL = f"{PREFIX}/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static", ("guides", BASE_DIR / "docs" / "images")]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",

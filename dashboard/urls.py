@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from dashboard.help import pages as help_pages
 from dashboard.pages import (
     background,
     change,
@@ -97,4 +98,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workloads/new/", programs.register, name="program-new"),
     path("workloads/<slug:name>/edit/", programs.register, name="program"),
     path("workloads/", workloads.workloads, name="workloads"),
+    path("help/", help_pages.index, name="help"),
+    path("help/<slug:name>/", help_pages.guide, name="guide"),
 ]

@@ -14,6 +14,8 @@ SETTINGS = [
     "/clusters/",
     "/clusters/testbed/facts/",
     "/workloads/",
+    "/help/?q=retransmissions",
+    "/help/user-guide/",
     "/network/",
     "/networks/",
     "/projects/",

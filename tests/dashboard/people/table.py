@@ -216,6 +216,8 @@ TABLE: Final = {
     "GET workloads/<name>/edit/": "snnnniis",
     "POST workloads/<name>/edit/": "snnnniis",
     "GET workloads/": "siiiiiis",
+    "GET help/": "siiiiiis",
+    "GET help/<name>/": "siiiiiis",
     "GET networks/": "siiiiiis",
     "POST networks/": "snnnniis",
     "GET reports/": "siiiiiis",

@@ -1,0 +1,109 @@
+"""The guides as pages: each of them opens, their links arrive, and words find the sections that hold them."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from lxml import html
+
+from analysis.catalogue import METRICS
+from dashboard.help.guides import FOLDER, address, guides, search
+from dashboard.help.markdown import read
+
+
+def content(client: Client, at: str) -> html.HtmlElement:
+    response = client.get(at)
+    assert response.status_code == 200, at
+    return html.fromstring(response.content.decode())
+
+
+def test_it_lists_every_document(page: Client) -> None:
+    linked = set(content(page, reverse("help")).xpath("//main//a/@href"))
+    assert {reverse("guide", args=[path.stem]) for path in FOLDER.rglob("*.md")} <= linked
+
+
+def test_every_link_of_a_guide_arrives(page: Client) -> None:
+    every = {reverse("guide", args=[name]): content(page, reverse("guide", args=[name])) for name in guides()}
+    anchors = {at: {"", *document.xpath("//@id")} for at, document in every.items()}
+    checked = 0
+    for at, document in every.items():
+        for link in document.xpath("//main//article//a/@href | //nav[@aria-label='Contents']//a/@href"):
+            target, _, anchor = link.partition("#")
+            if target.startswith("http"):
+                continue
+            checked += 1
+            assert anchor in anchors[target or at], f"{at}: {link}"
+    assert checked > 50
+
+
+def test_anchors_of_a_guide_are_unique(page: Client) -> None:
+    for name in guides():
+        identifiers = content(page, reverse("guide", args=[name])).xpath("//@id")
+        assert len(identifiers) == len(set(identifiers)), name
+
+
+def test_every_metric_of_the_catalogue_has_an_anchor(page: Client) -> None:
+    identifiers = content(page, reverse("guide", args=["metrics"])).xpath("//tr/@id")
+    assert set(METRICS) <= set(identifiers)
+
+
+def test_a_guide_that_is_not_there_is_not_found(page: Client) -> None:
+    assert page.get("/help/nothing/").status_code == 404
+
+
+def test_it_shows_markup_in_a_document_as_text() -> None:
+    shown = read("# A\n\n<script>alert(1)</script>\n\n[x](javascript:alert)", address).html
+    assert "<script" not in shown
+    assert 'href="javascript' not in shown
+
+
+def test_headings_of_one_name_differ_in_their_anchors() -> None:
+    assert [each.anchor for each in read("# A\n\n## Of `it`, so\n\n## Of it so", address).sections] == [
+        "a",
+        "of-it-so",
+        "of-it-so-1",
+    ]
+
+
+def test_links_lead_to_pages_or_are_words() -> None:
+    assert address("user-guide.md#conditions") == "/help/user-guide/#conditions"
+    assert address("decisions/0014-cells.md") == "/help/0014-cells/"
+    assert address("https://example.org/") == "https://example.org/"
+    assert read("# A\n\nsee [this *list*](../script/packages.txt).", address).html == "<p>see this <em>list</em>.</p>\n"
+
+
+def test_pictures_of_a_guide_are_served() -> None:
+    (picture, *_) = sorted((settings.BASE_DIR / "docs" / "images").iterdir())
+    shown = html.fromstring(read(f"# A\n\n![What it shows](images/{picture.name})", address).html)
+    (image,) = shown.iter("img")
+    assert image.get("src") == f"/static/guides/{picture.name}"
+    assert image.get("alt") == "What it shows"
+
+
+def test_the_text_of_a_section_goes_on_after_a_table() -> None:
+    text = "# A\n\n## B\n\nbefore\n\n| id | label | what |\n|---|---|---|\n| `one` | One | first |\n\nafter"
+    found = {each.anchor: each.text for each in read(text, address).sections}
+    assert found["b"].split() == ["before", "id", "label", "what", "after"]
+    assert "first" in found["one"]
+    assert "first" not in found["b"]
+
+
+def test_words_in_titles_come_first() -> None:
+    hits = search("Conditions")
+    assert hits[0].section.title == "Conditions"
+    assert any("conditions" not in hit.section.title.casefold() for hit in hits)
+
+
+def test_all_words_must_be_there() -> None:
+    (hit,) = [hit for hit in search("mean over ranks cpu_mean_rank_s") if hit.section.anchor == "cpu_mean_rank_s"]
+    assert "mean over ranks" in hit.excerpt
+    assert not search("conditions zzyzx")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("zzyzx", "No section holds all of these words"), ("late sender", "Waits for")]
+)
+def test_the_page_says_what_was_found(page: Client, words: str, told: str) -> None:
+    assert told in content(page, reverse("help") + f"?q={words}").text_content()
