@@ -74,9 +74,7 @@ def _anchor(tokens: list[Token]) -> list[Section]:
             token.attrSet("id", identifier)
             label = plain(tokens[number + 5])
             found.append((0, f"{label} ({identifier})" if len(label) < 80 else identifier, identifier, []))
-        elif (token.type in {"tbody_close", "table_close"} and found and not found[-1][0]) or (
-            token.type == "tr_close" and found and not found[-1][0]
-        ):
+        elif token.type == "tr_close" and found and not found[-1][0]:
             found.append(_continued(found[heading]))
         elif found and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
             found[-1][3].append(plain(token) if token.type == "inline" else token.content)
