@@ -16,6 +16,7 @@ from analysis import freed_memory
 from analysis.capture.tables import DecoderName, OneDecoder, Progress, tables_of, with_decoder
 from analysis.kernels.rates import ALL, MPI
 from analysis.numbers import SHARE, amount, grouped, plural
+from analysis.packets import PacketTable
 from analysis.traffic import legacy, trust
 from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.concurrency import Alongside, ahead, side_by_side
@@ -154,6 +155,7 @@ def analyse(
     )
 
 
+Rows = npt.NDArray[np.bool_]
 Measured = tuple[dict[str, float], dict[str, str]]
 """Metrics, and why others are not available."""
 
@@ -187,23 +189,29 @@ class _Reading:
     def read(
         self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...] = ()
     ) -> None:
-        with Alongside() as connections:
+        with Alongside("capture-flows") as connections, Alongside("capture-hosts") as hosts:
             for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
                 table, duplicate = self.signs.update(table)
                 member = self.mpi_flows.update(table)
-                connections.submit(functools.partial(self.tcp.update, table, duplicate, member.copy()))
+                connections.submit(functools.partial(self._follow_connections, table, duplicate, member.copy()))
+                hosts.submit(functools.partial(self._follow_hosts, table, duplicate))
                 self.arrivals.update(table, member)
-                self.matrices.update(table, duplicate)
-                self.ports.update(table, duplicate)
-                self.chains.update(table, duplicate)
-                self.roce.update(table)
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):
                 self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
+    def _follow_connections(self, table: PacketTable, duplicate: Rows, member: Rows) -> None:
+        self.tcp.update(table, duplicate, member)
+        self.matrices.update(table, duplicate)
+
+    def _follow_hosts(self, table: PacketTable, duplicate: Rows) -> None:
+        self.ports.update(table, duplicate)
+        self.chains.update(table, duplicate)
+        self.roce.update(table)
+
     @property
-    def _member(self) -> npt.NDArray[np.bool_] | None:
+    def _member(self) -> Rows | None:
         return self.mpi_flows.member if self.mpi_flows.any else None
 
     def notes(self) -> list[str]:

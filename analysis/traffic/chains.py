@@ -73,7 +73,8 @@ class ChainAccumulator:
         self._make_room(*self._seen)
         kernel.follow_chains(
             table.kind, table.time_ns, table.src, table.dst, table.flow, table.orig_len, table.payload, table.seq,
-            table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending, self._hands, self._ways,
+            table.tcp_flags, _NO_SKIP if skip is None else skip, self._hosts, self._pending.ctypes.data, self._pending.size,
+            self._hands, self._ways,
             self._ns_per_byte, round(_BURST_BYTES * self._ns_per_byte), np.zeros(1, kernel.CHAIN),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Two cores for one capture: read ahead in one thread, follow connections in another. Kernels hold no interpreter lock.
+"""Two cores for one capture: read ahead in one thread, accumulate in others. Kernels hold no interpreter lock.
 
 Threads live inside one call and are joined before it returns or raises, so a process may fork before and after.
 """
@@ -63,10 +63,11 @@ class Alongside:
     ``submit`` waits while DEPTH calls are outstanding and raises what an earlier call raised; leaving joins the thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        """``name`` is that of the thread, for whoever looks at the process."""
         self._waiting: queue.Queue[Callable[[], object] | None] = queue.Queue(DEPTH)
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="capture-flows", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def __enter__(self) -> Alongside:
         self._thread.start()
@@ -98,7 +99,7 @@ class Alongside:
 def side_by_side(first: Callable[[], T], second: Callable[[], Any]) -> tuple[T, Any]:
     """Both results; ``second`` runs in a thread of its own meanwhile."""
     returned: list[Any] = []
-    with Alongside() as other:
+    with Alongside("capture-second") as other:
         other.submit(lambda: returned.append(second()))
         result = first()
     return result, returned[0]

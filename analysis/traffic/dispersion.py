@@ -33,8 +33,9 @@ def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
         per_window = width_ns // bin_ns
         if len(counts) < _FEWEST_WINDOWS * per_window:
             break
-        tenth = narrower.get(width_ns // 10)
-        numbers = _summed(counts, per_window) if tenth is None else _summed(tenth, 10)
+        part_ns = width_ns // 3 if step % 2 else width_ns // 10
+        part = narrower.get(part_ns)
+        numbers = _summed(counts, per_window) if part is None else _summed(part, width_ns // part_ns)
         narrower[width_ns] = numbers
         mean = float(numbers.mean())
         if mean > 0:

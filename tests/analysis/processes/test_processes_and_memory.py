@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import analysis
+from analysis import capture_analysis
+from analysis.capture.stream import CaptureReader
 from analysis.traffic.concurrency import Alongside, ahead
 from tests.analysis import capture_files as files
+from tests.analysis.capture import hostile
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, tcp
 
@@ -67,6 +72,41 @@ def test_threads_of_one_process_analyse_side_by_side(mpi_capture: Path) -> None:
     assert len(set(counts)) == 1
 
 
+class InTurn:
+    """In place of ``Alongside``: every call at once, in the thread that submits it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> InTurn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, call: Callable[[], object]) -> None:
+        call()
+
+
+def as_json(path: Path) -> str:
+    return json.dumps(analysis.analyse(path).to_dict(), sort_keys=True)
+
+
+def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several tables of everything that the generator of hostile captures makes, and of MPI, with and without threads."""
+    paths = [mpi_capture]
+    for name, content in hostile.captures(2000):
+        paths.append(tmp_path / f"{name}.pcap")
+        paths[-1].write_bytes(content)
+    monkeypatch.setattr(CaptureReader.__init__, "__kwdefaults__", {"buffer_bytes": 1 << 14, "most_rows": 300})
+    beside = [as_json(path) for path in paths]
+    assert max(json.loads(answer)["metrics"]["packets"] for answer in beside) > 10 * 300
+    monkeypatch.setattr(capture_analysis, "Alongside", InTurn)
+    monkeypatch.setattr(capture_analysis, "ahead", lambda tables: tables)
+    monkeypatch.setattr(capture_analysis, "side_by_side", lambda first, second: (first(), second()))
+    assert [as_json(path) for path in paths] == beside
+
+
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
     analysis.analyse(mpi_capture)
     bad = tmp_path / "bad"
@@ -87,7 +127,7 @@ def test_a_failure_in_the_other_thread_is_raised_here() -> None:
     def fail() -> None:
         raise KeyError("from the side")
 
-    with pytest.raises(KeyError, match="from the side"), Alongside() as side:
+    with pytest.raises(KeyError, match="from the side"), Alongside("side") as side:
         side.submit(fail)
 
 

@@ -69,6 +69,16 @@ def test_the_dispersion_over_a_whole_period_vanishes() -> None:
     assert at[0.001] > 10
 
 
+def test_wider_windows_are_made_of_narrower_ones_without_a_change() -> None:
+    counts = np.random.default_rng(3).poisson(2, 123_457)
+    idc = dispersion.index_of_dispersion(counts, 100_000)
+    assert idc["window_s"] == [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
+    for window_s, value in zip(idc["window_s"], idc["idc"], strict=True):
+        width = round(window_s / 1e-4)
+        numbers = counts[: len(counts) // width * width].reshape(-1, width).sum(axis=1)
+        assert value == float(numbers.var(ddof=1)) / float(numbers.mean())
+
+
 def test_the_dispersion_is_variance_over_mean_of_counts() -> None:
     counts = np.random.default_rng(1).integers(0, 9, 3000)
     idc = dispersion.index_of_dispersion(counts, 100_000)
