@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0017_efficiencies_of_trials"),
+        ("experiments", "0018_imported_results"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
