@@ -6,27 +6,25 @@ imported before, the trials that are new come in; of one that was measured here,
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import zstandard
 from django.conf import settings
 from django.utils import timezone
 from django.utils.text import slugify
-from pydantic import BaseModel, ValidationError
 
 from analysis.numbers import plural
-from experiments import cluster_kinds
 from experiments.errors import BadBundle
-from experiments.exchange.archive import Archive, is_safe_path
+from experiments.exchange.archive import Archive
 from experiments.exchange.bundle import CONTENTS
+from experiments.exchange.incoming import checked, digest_of, experiment_of, trials_of
 from experiments.exchange.placing import files_with_rows
-from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord, trial_uid
+from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord
 from experiments.files import trial_directory
 from experiments.models import (
     Artifact,
@@ -40,14 +38,12 @@ from experiments.models import (
     Trial,
 )
 from experiments.models.experiment import free_slug
-from experiments.pure import plain_files
 from experiments.pure.storable import storable
 from experiments.selectors.diagnosis import forget_diagnosis
 
 _UNPACKED_BYTES: Final = 1 << 30
 """What a compressed analysis, profile or trace may become when a page reads it."""
 _PIECE: Final = 1 << 20
-_R = TypeVar("_R", bound=BaseModel)
 _AS_IT_IS: Final = (
     *("kind", "repetition", "attempt", "position", "version", "superseded", "state"),
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "message", "traceback", "command"),
@@ -109,10 +105,10 @@ def bring_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool 
     """
     with Archive.opened(place) as archive:
         archive.verify()
-        contents = _checked(Contents, archive.json(CONTENTS), CONTENTS)
-        bundle = _Bundle(archive, contents, _digest(place), name or place.name)
+        contents = checked(Contents, archive.json(CONTENTS), CONTENTS)
+        bundle = _Bundle(archive, contents, digest_of(place), name or place.name)
         brought = Brought(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
-        records = [_experiment_of(archive, directory) for directory in contents.experiments]
+        records = [experiment_of(archive, directory) for directory in contents.experiments]
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
@@ -120,64 +116,6 @@ def bring_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool 
         if not dry_run and brought.trials:
             _store_all(bundle, records, brought, project, owner)
     return brought
-
-
-def _digest(place: Path) -> str:
-    """The hash of the archive, or of the list of a directory."""
-    digest = hashlib.sha256()
-    with plain_files.opened(place / "manifest-sha256.txt" if place.is_dir() else place) as stream:
-        while piece := stream.read(_PIECE):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _checked(kind: type[_R], data: Any, name: str) -> _R:
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadBundle(f"{name} is not as it should be: {where or 'as a whole'}: {first['msg']}.") from None
-    except RecursionError:
-        raise BadBundle(f"{name} is nested too deeply.") from None
-
-
-def _experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
-    name = f"{directory}/experiment.json"
-    record = _checked(ExperimentRecord, archive.json(name), name)
-    known = {cluster.slug for cluster in record.clusters}
-    if record.cluster is not None and record.cluster not in known:
-        raise BadBundle(f"{name} does not say what the cluster {record.cluster} is.")
-    for cluster in record.clusters:
-        if cluster.kind not in dict(cluster_kinds.choices()):
-            raise BadBundle(f"{name}: clusters of the kind {cluster.kind!r} are not known here.")
-    if len({each.hash for each in record.configurations}) < len(record.configurations):
-        raise BadBundle(f"{name} has a configuration twice.")
-    return record
-
-
-def _trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str, TrialRecord]]:
-    """Yield the trials of an experiment one by one, with their directories."""
-    configurations, clusters = {c.hash for c in record.configurations}, {c.slug for c in record.clusters}
-    for directory in record.trials:
-        name = f"{directory}/trial.json"
-        trial = _checked(TrialRecord, archive.json(name), name)
-        identity = trial_uid(record.uid, trial.configuration, trial.kind, trial.repetition, trial.attempt)
-        if trial.uid != identity:
-            raise BadBundle(f"{name} is a trial of another experiment.")
-        if trial.configuration not in configurations or (trial.cluster is not None and trial.cluster not in clusters):
-            raise BadBundle(f"{name} names a configuration or a cluster that its experiment does not have.")
-        for file in trial.files:
-            if not is_safe_path(file.path) or not is_safe_path(file.name):
-                raise BadBundle(f"{name} names a file {file.path[:100]!r} that would lie outside of its trial.")
-            if not file.left_out:
-                _require_file(archive, f"{directory}/files/{file.path}", file)
-        yield directory, trial
-
-
-def _require_file(archive: Archive, name: str, file: FileRecord) -> None:
-    if archive.hashes.get(name) != file.sha256 or archive.size(name) != file.size_bytes:
-        raise BadBundle(f"{name} is missing from the bundle, or is not the file that its trial left.")
 
 
 def _key(trial: TrialRecord) -> tuple[str, str, int, int]:
@@ -200,7 +138,7 @@ def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> A
     known = _known_trials(existing) if existing is not None else set()
     seen: set[tuple[str, str, int, int]] = set()
     here = 0
-    for _, trial in _trials_of(archive, record):
+    for _, trial in trials_of(archive, record):
         if _key(trial) in seen:
             raise BadBundle(f"{record.name}: a trial is in the bundle twice.")
         seen.add(_key(trial))
@@ -250,7 +188,7 @@ def _store(
     _versions(experiment, record)
     configurations = _configurations(experiment, record, newest=newest)
     known = _known_trials(experiment)
-    for directory, trial in _trials_of(bundle.archive, record):
+    for directory, trial in trials_of(bundle.archive, record):
         if _key(trial) in known:
             if newest:
                 same = {"configuration": configurations[trial.configuration], "kind": trial.kind}

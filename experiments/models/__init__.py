@@ -6,7 +6,7 @@ from experiments.models.cluster import Cluster, Lease
 from experiments.models.cluster_test import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
-from experiments.models.experiment import Experiment, ExperimentVersion
+from experiments.models.experiment import Experiment
 from experiments.models.installation import Installation
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
@@ -22,6 +22,7 @@ from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Pr
 from experiments.models.summary import Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.usage import Usage
+from experiments.models.version import ExperimentVersion
 
 __all__ = [
     "ACTIVE",

@@ -1,0 +1,79 @@
+"""What stands in a bundle, checked record by record before anything of it is believed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from experiments import cluster_kinds
+from experiments.errors import BadBundle
+from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
+from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, trial_uid
+from experiments.pure import plain_files
+
+_PIECE: Final = 1 << 20
+_R = TypeVar("_R", bound=BaseModel)
+
+
+def digest_of(place: Path) -> str:
+    """The hash of the archive, or of the list of a directory."""
+    digest = hashlib.sha256()
+    with plain_files.opened(place / MANIFEST if place.is_dir() else place) as stream:
+        while piece := stream.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def checked(kind: type[_R], data: Any, name: str) -> _R:
+    """Return the record that the file ``name`` holds. Raise BadBundle with the field that is not as it should be."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadBundle(f"{name} is not as it should be: {where or 'as a whole'}: {first['msg']}.") from None
+    except RecursionError:
+        raise BadBundle(f"{name} is nested too deeply.") from None
+
+
+def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
+    """Return the experiment in a directory of a bundle. Raise BadBundle."""
+    name = f"{directory}/experiment.json"
+    record = checked(ExperimentRecord, archive.json(name), name)
+    known = {cluster.slug for cluster in record.clusters}
+    if record.cluster is not None and record.cluster not in known:
+        raise BadBundle(f"{name} does not say what the cluster {record.cluster} is.")
+    for cluster in record.clusters:
+        if cluster.kind not in dict(cluster_kinds.choices()):
+            raise BadBundle(f"{name}: clusters of the kind {cluster.kind!r} are not known here.")
+    if len({each.hash for each in record.configurations}) < len(record.configurations):
+        raise BadBundle(f"{name} has a configuration twice.")
+    return record
+
+
+def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str, TrialRecord]]:
+    """Yield the trials of an experiment one by one, with their directories. Raise BadBundle."""
+    configurations, clusters = {c.hash for c in record.configurations}, {c.slug for c in record.clusters}
+    for directory in record.trials:
+        name = f"{directory}/trial.json"
+        trial = checked(TrialRecord, archive.json(name), name)
+        identity = trial_uid(record.uid, trial.configuration, trial.kind, trial.repetition, trial.attempt)
+        if trial.uid != identity:
+            raise BadBundle(f"{name} is a trial of another experiment.")
+        if trial.configuration not in configurations or (trial.cluster is not None and trial.cluster not in clusters):
+            raise BadBundle(f"{name} names a configuration or a cluster that its experiment does not have.")
+        for file in trial.files:
+            if not is_safe_path(file.path) or not is_safe_path(file.name):
+                raise BadBundle(f"{name} names a file {file.path[:100]!r} that would lie outside of its trial.")
+            if not file.left_out:
+                _require_file(archive, f"{directory}/files/{file.path}", file)
+        yield directory, trial
+
+
+def _require_file(archive: Archive, name: str, file: FileRecord) -> None:
+    if archive.hashes.get(name) != file.sha256 or archive.size(name) != file.size_bytes:
+        raise BadBundle(f"{name} is missing from the bundle, or is not the file that its trial left.")
