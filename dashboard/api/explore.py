@@ -18,8 +18,8 @@ from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.filtering import described, refuse_empty, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background.exports import FORMATS, exported
-from dashboard.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
 from dashboard.filters import ConfigurationFilter
+from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
 from experiments.errors import CannotExplore
 from experiments.models import BackgroundTask, Measurement
 from experiments.selectors.explorer import counts, flagged, pivot

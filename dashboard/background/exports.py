@@ -13,8 +13,8 @@ from django.http import QueryDict, StreamingHttpResponse
 
 from dashboard.background import asking
 from dashboard.background.withdrawn import Withdrawn
-from dashboard.explore import ROWS, Rows, ask, rows_of, table_of
 from dashboard.requests import seats
+from dashboard.requests.explore import ROWS, Rows, ask, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.models import BackgroundTask, Configuration
 from experiments.pure import plain_files

@@ -16,7 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis import numbers
 from dashboard.background.exports import FORMATS, exported
 from dashboard.charts import Scale
-from dashboard.explore import (
+from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.requests.explore import (
     ORDERS,
     STATISTICS,
     Look,
@@ -28,7 +29,6 @@ from dashboard.explore import (
     panels_left_out,
     table_of,
 )
-from dashboard.labels import parameter_label, value_words, workload_title
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import BackgroundTask, Measurement, SavedView

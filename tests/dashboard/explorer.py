@@ -7,7 +7,7 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from dashboard.explore import Question, ask
+from dashboard.requests.explore import Question, ask
 from experiments.selectors.explorer import Pivot, flagged, pivot
 
 

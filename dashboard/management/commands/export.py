@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import QueryDict
 
 from dashboard.background.exports import FORMATS, Export
-from dashboard.explore import NAMES, ROWS
+from dashboard.requests.explore import NAMES, ROWS
 from experiments.errors import CannotExplore
 from experiments.pure import plain_files
 

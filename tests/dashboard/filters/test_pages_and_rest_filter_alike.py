@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dashboard.explore import AXES
 from dashboard.filters import ConfigurationFilter, ExperimentFilter, HistoryFilter, ListFilter, TrialFilter
+from dashboard.requests.explore import AXES
 from experiments.models import Cluster, Experiment
 from tests.dashboard.api.clients import client_of
 

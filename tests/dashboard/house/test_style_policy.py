@@ -8,7 +8,9 @@ import pytest
 from django.conf import settings
 
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
-FILES = sorted(TEMPLATES.rglob("*.html"))
+ONE_FILE = "reports/file.html"
+"""What is saved and opened without a site holds its own style and scripts, under a policy of its own."""
+FILES = sorted(set(TEMPLATES.rglob("*.html")) - {TEMPLATES / ONE_FILE})
 
 
 class Markup(HTMLParser):
