@@ -115,6 +115,7 @@ def _page(
         "is_current": chosen.number == found.version,
         "pieces": pieces,
         "rests_on": rests_on(pieces),
+        "citation": citation(chosen, rests_on(pieces)),
         "counts": live_and_frozen(pieces),
         "versions": found.versions.select_related("author").defer("text", "frozen"),
         "before": before,
@@ -123,6 +124,15 @@ def _page(
         "may_delete": may_delete_report(request.user, found),
     }
     return render(request, "reports/page.html", context)
+
+
+def citation(version: ReportVersion, experiments: list[Any]) -> str:
+    """How this version is cited, with what says which results its parts rest on."""
+    report = version.report
+    by = report.owner.get_username() if report.owner else "Rankwire"
+    lines = [f"{by} ({report.created_at:%Y}). {version.title}. Report {report.pk}, version {version.number}."]
+    lines += [f"Experiment {each.slug}, specification sha256 {each.specification_hash[:16]}." for each in experiments]
+    return "\n".join(lines)
 
 
 def rests_on(pieces: list[Shown]) -> list[Any]:

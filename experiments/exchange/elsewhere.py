@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 import analysis
+from analysis import numbers
 from analysis.catalogue import METRICS
 from experiments import workloads
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
@@ -135,7 +136,8 @@ def _read_output(described: Measured, number: int, point: Mapping[str, Any], dir
         raise InvalidSpec([FieldError(at, str(error))]) from None
     for name, value in parsed.figures.items():
         if name in trial.figures and trial.figures[name] != value:
-            words = f"the output says {value:g}, not {trial.figures[name]:g}: leave the figure out, or the output"
+            told = numbers.significant(value), numbers.significant(trial.figures[name])
+            words = f"the output says {told[0]}, not {told[1]}: leave the figure out, or the output"
             raise InvalidSpec([FieldError(f"trials.{number}.figures.{name}", words)])
     read.figures |= parsed.figures
     read.tables = parsed.tables

@@ -72,7 +72,12 @@ _PROGRAM: Final = (
     Refusal("extract", ".*(two figures|the factor|no name of a file|the name of a file|needs a group).*", _GRAMMAR),
     Refusal("deciding", ".* is none of the figures.*", _BESIDE),
 )
+_REPORT: Final = (
+    Refusal("project", "there is no project .* in which you may write", _STORED),
+    Refusal("text", ".*", _GRAMMAR),
+)
 _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
+    ("/api/v1/bundles/", "post"): (Refusal(r"of(\.\d+)?", ".*", _STORED),),
     ("/api/v1/compare/", "get"): (
         Refusal("of", "Not there, or not for you to see: .*", _STORED),
         Refusal("of", "There is no common point .*|.*baseline.*", _BESIDE),
@@ -82,6 +87,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/experiments/{slug}/repetitions/", "post"): (
         Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
     ),
+    ("/api/v1/imports/", "post"): (Refusal("", ".*", "schemas say nothing of the bytes of an archive"),),
     ("/api/v1/networks/", "put"): (Refusal(r"\d+\.name", "the name stands twice", "schemas compare whole items only"),),
     ("/api/v1/predictions/", "post"): (
         Refusal("experiment", "there is no experiment.*", _STORED),
@@ -90,6 +96,8 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/predictions/{id}/check/", "post"): (Refusal("check", "This link cannot be added.*", _STORED),),
     ("/api/v1/programs/", "post"): _PROGRAM,
     ("/api/v1/programs/{slug}/", "put"): (*_PROGRAM, Refusal("name", "a registered program keeps its name", _YAML)),
+    ("/api/v1/reports/", "post"): _REPORT,
+    ("/api/v1/reports/{id}/", "put"): _REPORT,
     ("/api/v1/shares/", "post"): (
         Refusal("experiment", "there is no such experiment", _STORED),
         Refusal("compare", ".*", "the query of a page, in which experiments that are stored have to be named"),
