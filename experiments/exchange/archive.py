@@ -54,6 +54,7 @@ class ZipContainer:
             size = os.fstat(stream.fileno()).st_size
             _require_short_list(stream, size)
         try:
+            # A hostile archive makes zipfile raise each of these; NotImplementedError is its word for versions it can't read.
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BadBundle(f"This is no zip archive that can be read: {error}.") from None
@@ -159,6 +160,7 @@ class Archive:
                     if left < 0:
                         raise BadBundle(f"{name} is longer than the archive says.")
                     yield piece
+        # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
             raise BadBundle(f"{name} cannot be read: {error}.") from None
         except Exception as error:
