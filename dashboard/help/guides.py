@@ -20,6 +20,7 @@ _ORDER: Final = {
     "user-guide": "Experiments, trials, comparisons, predictions, projects: everything that the pages offer.",
     "workloads": "The programs that can be measured, and how to register one of your own.",
     "metrics": "Every metric with unit, direction, definition and source.",
+    "terms": "What the words, states and marks of the pages mean.",
     "network": "The link between the hosts as a parameter.",
     "studies": "The published studies, and how to repeat them.",
     "rest": "The same from programs: addresses, tokens, errors.",

@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
+from dashboard.help.terms import term
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
 
@@ -36,15 +37,40 @@ def once() -> SafeString:
 
 
 @register.simple_tag
-def chip(state: str, words: str = "", bare: bool = False) -> SafeString:
-    """State as icon, word and colour."""
+def explain(words: str, name: str = "", meaning: str = "") -> SafeString:
+    """Words that say what they mean on hover and focus, and lead to their definition.
+
+    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words themselves are looked up. What is
+    defined nowhere, such as a parameter of somebody's own program, is shown with the ``meaning`` given, or as it is.
+    """
+    found = term(name or words)
+    if found is None and meaning:
+        return format_html('<span class="term" tabindex="0" data-explains="{}">{}</span>', meaning, words)
+    if found is None:
+        return format_html("{}", words)
+    return format_html('<a class="term" href="{}" data-explains="{}">{}</a>', found.address, found.meaning, words)
+
+
+@register.filter
+def meaning(words: str) -> str:
+    """What a word of docs/terms.md means; empty for any other."""
+    found = term(words)
+    return found.meaning if found else ""
+
+
+@register.simple_tag
+def chip(state: str, words: str = "", bare: bool = False, explained: bool = False) -> SafeString:
+    """State as icon, word and colour; what it means on hover, and where it is ``explained`` on focus, with a link, too."""
     shown = chip_of(state)
+    found = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
+    classes = f"chip {shown.tone}{' bare' if bare else ''}"
+    inside = format_html("{}{}", icon(shown.icon), words or shown.word)
+    if found is None:
+        return format_html('<span class="{}">{}</span>', classes, inside)
+    if not explained:
+        return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
     return format_html(
-        '<span class="chip {}{}">{}{}</span>',
-        shown.tone,
-        " bare" if bare else "",
-        icon(shown.icon),
-        words or shown.word,
+        '<a class="{}" href="{}" data-explains="{}">{}</a>', classes, found.address, found.meaning, inside
     )
 
 

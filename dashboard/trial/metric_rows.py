@@ -31,19 +31,23 @@ def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
     known = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
     by_reason: dict[str, list[str]] = {}
     for identifier in known:
-        by_reason.setdefault(not_available[identifier], []).append(find(identifier).label)
+        by_reason.setdefault(not_available[identifier], []).append(identifier)
     rows = []
-    for reason, labels in by_reason.items():
+    for reason, identifiers in by_reason.items():
+        labels = [find(identifier).label for identifier in identifiers]
         if len(labels) > _APART:
             first = f"{labels[0]} and {numbers.grouped(len(labels) - 1)} more"
-            rows.append({"label": first, "all": ", ".join(labels), "reason": reason})
+            rows.append({"id": "", "label": first, "all": ", ".join(labels), "reason": reason})
         else:
-            rows += [{"label": label, "all": "", "reason": reason} for label in labels]
+            rows += [
+                {"id": identifier, "label": label, "all": "", "reason": reason}
+                for identifier, label in zip(identifiers, labels, strict=True)
+            ]
     return rows
 
 
 def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Values by id with label, unit and definition, in the catalogue's order, the workload's own first."""
+    """Values by id with label and unit, in the catalogue's order, the workload's own first."""
     order = {identifier: number for number, identifier in enumerate(METRICS)}
     rows = []
     for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
@@ -52,7 +56,6 @@ def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
             "value": values[identifier],
             "label": identifier,
             "unit": "",
-            "definition": "",
         }
         try:
             metric = find(identifier)
@@ -60,7 +63,5 @@ def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
             rows.append(row | {"section": "No longer in the catalogue"})
             continue
         section = _SECTIONS[metric.section] if identifier in order else f"Figures of merit of {metric.source}"
-        rows.append(
-            row | {"label": metric.label, "unit": metric.unit, "definition": metric.definition, "section": section}
-        )
+        rows.append(row | {"label": metric.label, "unit": metric.unit, "section": section})
     return rows

@@ -22,8 +22,8 @@ from experiments.selectors import published_like
 class Tile:
     """One headline metric of this trial among its repetitions."""
 
+    metric: str
     label: str
-    definition: str
     value: str
     unit: str
     dots: Dots | None
@@ -42,7 +42,7 @@ def tile_of(
     number, unit = numbers.quantity(value, description.unit)
     if value is None:
         reason = trial.not_available.get(metric, "not measured")
-        return Tile(description.label, description.definition, number, unit, None, reason)
+        return Tile(metric, description.label, number, unit, None, reason)
     others = [other for pk, other in repetitions if pk != trial.pk]
     # A full-size published value beside a miniature would press all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
@@ -51,7 +51,7 @@ def tile_of(
         middle = median([other for _, other in repetitions])
         apart = numbers.percent_apart(value, middle)
         words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
-    return Tile(description.label, description.definition, number, unit, dot_strip(value, others, near), words)
+    return Tile(metric, description.label, number, unit, dot_strip(value, others, near), words)
 
 
 def published_here(trial: Trial) -> dict[str, Any]:

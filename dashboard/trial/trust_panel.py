@@ -18,8 +18,8 @@ _NOT_COUNTED = "not counted"
 class TrustRow:
     """One item: its value as words, or in `missing` why there is none."""
 
+    metric: str
     label: str
-    definition: str
     value: str = ""
     missing: str = ""
 
@@ -40,5 +40,5 @@ def trust_rows(
             words = (numbers.amount(value, metric.unit), "")
         else:
             words = ("", trial.not_available.get(metric.id, _NOT_COUNTED))
-        rows.append(TrustRow(metric.label, metric.definition, *words))
+        rows.append(TrustRow(metric.id, metric.label, *words))
     return rows

@@ -160,3 +160,22 @@ def test_it_signs_in_and_out_by_form(page, live_server, person):
     page.locator("summary[aria-label^=Account]").click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/sign-in/")
+
+
+def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, complaints):
+    page.goto(finished.trials.last().get_absolute_url())
+    said = page.locator("#explanation")
+    term = page.get_by_role("link", name="Elapsed time").first
+    term.hover()
+    expect(said).to_have_text("Wall time of the MPI launch command.")
+    said.hover()
+    expect(said).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(said).to_be_hidden()
+    page.mouse.move(0, 0)
+    term.focus()
+    expect(said).to_be_visible()
+    expect(term).to_have_accessible_description("Wall time of the MPI launch command.")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/help/metrics/#elapsed_s")
+    assert complaints == []

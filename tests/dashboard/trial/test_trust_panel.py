@@ -34,7 +34,7 @@ def test_it_tells_values_and_why_others_are_missing() -> None:
 
 def test_it_tells_the_observer_effect_where_a_control_ran() -> None:
     rows = trust_rows(judged(), {}, {}, {"difference": "+2.1 %"})
-    assert rows[-1] == TrustRow("Observer effect", METRICS["observer_effect"].definition, "+2.1 %")
+    assert rows[-1] == TrustRow("observer_effect", "Observer effect", "+2.1 %")
 
 
 def test_without_a_capture_there_is_nothing_to_trust() -> None:
@@ -47,5 +47,5 @@ def test_the_trial_page_shows_it(page: Any, submit: Any, run: Any) -> None:
     panel = (
         page.get(trial.get_absolute_url()).content.decode().partition("<h3>Trust</h3>")[2].partition("</section>")[0]
     )
-    cells = re.findall(r'<td title="[^"]+">([^<]+)</td><td[^>]*>([^<]+)<', panel)
+    cells = re.findall(r"<td>\s*<a[^>]+data-explains[^>]+>([^<]+)</a>\s*</td>\s*<td[^>]*>([^<]+)<", panel)
     assert ("Observer effect", "no run without capture") in cells

@@ -1,0 +1,55 @@
+/* What a word, state or mark means, beside it while the pointer or the keyboard's focus is on it (WCAG 2.2, 1.4.13). */
+(function () {
+  "use strict";
+  const box = document.createElement("div");
+  box.id = "explanation";
+  box.className = "explanation";
+  box.role = "tooltip";
+  box.popover = "manual";
+  let of = null, timer = 0;
+
+  function place() {
+    const at = of.getBoundingClientRect(), gap = 6, edge = 8;
+    const left = Math.max(edge, Math.min(at.left, innerWidth - box.offsetWidth - edge));
+    const below = at.bottom + gap + box.offsetHeight + edge <= innerHeight;
+    box.style.left = `${left}px`;
+    box.style.top = `${below ? at.bottom + gap : Math.max(edge, at.top - gap - box.offsetHeight)}px`;
+  }
+
+  function hide() {
+    clearTimeout(timer);
+    if (!of) return;
+    of.removeAttribute("aria-describedby");
+    of = null;
+    box.hidePopover();
+  }
+
+  function show(element) {
+    clearTimeout(timer);
+    if (of === element) return;
+    hide();
+    if (!box.isConnected) document.body.append(box);
+    of = element;
+    box.textContent = element.dataset.explains;
+    element.setAttribute("aria-describedby", box.id);
+    box.showPopover();
+    place();
+  }
+
+  const later = (action, wait) => { clearTimeout(timer); timer = setTimeout(action, wait); };
+  const explained = e => e.target instanceof Element ? e.target.closest("[data-explains]") : null;
+
+  document.addEventListener("pointerover", e => {
+    if (e.pointerType === "touch") return;
+    const element = explained(e);
+    if (element) later(() => show(element), 150);
+    else if (of && box.contains(e.target)) clearTimeout(timer); // the text can be reached and selected
+    else if (of && of !== document.activeElement) later(hide, 250);
+    else if (!of) clearTimeout(timer);
+  });
+  document.addEventListener("focusin", e => { const element = explained(e); if (element) show(element); else hide(); });
+  document.addEventListener("focusout", hide);
+  document.addEventListener("keydown", e => { if (e.key === "Escape" && of) hide(); });
+  document.addEventListener("scroll", () => { if (of && of !== document.activeElement) hide(); else if (of) place(); }, true);
+  document.addEventListener("htmx:beforeSwap", hide);
+})();

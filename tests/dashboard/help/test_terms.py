@@ -1,0 +1,83 @@
+"""Words of the pages that explain themselves: each that a template names is defined, and every state and trust is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.conf import settings
+from django.template import Context, Template
+from django.test import Client
+from django.urls import reverse
+from lxml import html
+
+from analysis.catalogue import METRICS
+from analysis.trust_level import TrustLevel
+from dashboard.help.guides import guides
+from dashboard.help.terms import term
+from experiments.models import State, Status
+from experiments.spec.parameters import LINK_PARAMETERS
+
+_NAMED = re.compile(r'{% explain (?:"([^"]+)"|\S+)(?: "([^"]+)")? %}')
+
+
+def shown(source: str, **context: object) -> html.HtmlElement:
+    return html.fromstring(Template("{% load rankwire %}" + source).render(Context(context)))
+
+
+def test_every_term_that_a_template_names_is_defined() -> None:
+    named = {
+        name or words
+        for path in (settings.BASE_DIR / "templates").rglob("*.html")
+        for words, name in _NAMED.findall(path.read_text(encoding="utf-8"))
+        if words or name
+    }
+    assert len(named) >= 35
+    assert [name for name in named if term(name) is None] == []
+
+
+@pytest.mark.parametrize(
+    "name", [*(f"state.{each}" for each in (*State, *Status)), *(f"trust.{each}" for each in TrustLevel)]
+)
+def test_every_state_and_trust_is_defined(name: str) -> None:
+    assert term(name) is not None
+
+
+def test_every_setting_of_a_link_is_defined() -> None:
+    assert [path for path in LINK_PARAMETERS if term(path) is None] == []
+
+
+def test_a_term_shows_its_meaning_and_leads_to_its_definition(page: Client) -> None:
+    link = shown('{% explain "Serial fraction" %}')
+    assert link.get("data-explains", "").startswith("Experimentally determined (Karp and Flatt 1990)")
+    address, _, anchor = link.get("href", "").partition("#")
+    assert address == reverse("guide", args=["terms"])
+    assert anchor in html.fromstring(page.get(address).content.decode()).xpath("//tr/@id")
+
+
+def test_a_metric_leads_to_the_catalogue() -> None:
+    link = shown('{% explain "CPU" "cpu_s" %}')
+    assert link.text == "CPU"
+    assert link.get("data-explains") == METRICS["cpu_s"].definition
+    assert link.get("href") == "/help/metrics/#cpu_s"
+
+
+def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
+    found = term("pingpong.latency_s")
+    assert found is not None
+    address, _, anchor = found.address.partition("#")
+    assert anchor in html.fromstring(page.get(address).content.decode()).xpath("//section/@id")
+
+
+def test_words_that_are_defined_nowhere_are_shown_as_they_are() -> None:
+    assert shown("<p>{% explain name %}</p>", name="<b>Own</b>").text == "<b>Own</b>"
+
+
+def test_a_chip_says_what_its_state_means_and_only_an_explained_one_is_a_link() -> None:
+    row, head = shown('{% chip "lost" %}'), shown('{% chip "lost" explained=True %}')
+    assert (row.tag, head.tag) == ("span", "a")
+    assert row.get("data-explains") == head.get("data-explains") == term("state.lost").meaning  # type: ignore[union-attr]
+
+
+def test_the_terms_are_a_guide_of_their_own() -> None:
+    assert guides()["terms"].purpose
