@@ -277,17 +277,17 @@ STORAGES = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "dashboard.api.authentication.TokenAuthentication",
+        "dashboard.api.protocol.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": [
         "rest_framework.permissions.IsAuthenticated",
-        "dashboard.api.authentication.WithinScope",
+        "dashboard.api.protocol.authentication.WithinScope",
     ],
-    "DEFAULT_PAGINATION_CLASS": "dashboard.api.pagination.Pagination",
-    "DEFAULT_PARSER_CLASSES": ["dashboard.api.parsers.StrictJsonParser"],
+    "DEFAULT_PAGINATION_CLASS": "dashboard.api.protocol.pagination.Pagination",
+    "DEFAULT_PARSER_CLASSES": ["dashboard.api.protocol.parsers.StrictJsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "dashboard.api.errors.handle",
+    "EXCEPTION_HANDLER": "dashboard.api.protocol.errors.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "URL_FORMAT_OVERRIDE": None,
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
@@ -301,7 +301,8 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "dashboard.api.schema.bodies_are_required",
+        "dashboard.api.protocol.schema.bodies_are_required",
+        "dashboard.api.protocol.schema.fields_may_be_left_out",
     ],
     "SERVERS": [{"url": PREFIX}] if PREFIX else [],
     "ENUM_NAME_OVERRIDES": {

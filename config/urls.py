@@ -14,7 +14,7 @@ from config.health import health
 # The administration has no sign-in of its own, which would know no second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
-handler500 = "dashboard.api.errors.server_error"
+handler500 = "dashboard.api.protocol.errors.server_error"
 
 urlpatterns = [
     path("healthz", health, name="health"),

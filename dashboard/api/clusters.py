@@ -12,8 +12,8 @@ from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
-from dashboard.api.filtering import PAGE, refuse_unknown
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import PAGE, refuse_unknown
 from dashboard.pages.clusters import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
@@ -14,10 +13,10 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.filtering import StrictFilterBackend
-from dashboard.api.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.protocol import fields, schema
+from dashboard.api.protocol.filtering import StrictFilterBackend
+from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
 from dashboard.api.result import experiment_result
 from dashboard.api.serializers import (
     CancelledSerializer,
@@ -28,6 +27,7 @@ from dashboard.api.serializers import (
     QueuedSerializer,
     RepetitionsSerializer,
 )
+from dashboard.api.specifications import project_of, specification_of
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
 from dashboard.parts.efficiencies import efficiency_trees
@@ -36,7 +36,7 @@ from dashboard.requests.idempotency import PARAMETER, answered_once
 from experiments import access, selectors
 from experiments.models import BackgroundTask, Experiment, Priority, Project
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.spec import ExperimentSpec, parse, parse_yaml
+from experiments.spec import ExperimentSpec
 from workers import queue
 
 _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
@@ -51,6 +51,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     parser_classes = (StrictJsonParser, YamlParser)
     filter_backends = (StrictFilterBackend,)
     filterset_class = ExperimentFilter
+    more_parameters = (fields.NAME,)
 
     def get_queryset(self) -> Any:
         return access.visible_experiments(self.request.user, super().get_queryset())
@@ -58,17 +59,26 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def get_serializer_class(self) -> type[ExperimentSerializer]:
         return ExperimentSerializer if self.action == "list" else ExperimentDetailSerializer
 
-    @extend_schema(responses={200: ExperimentSerializer(many=True), **schema.errors(400)})
+    @extend_schema(
+        parameters=[fields.parameter(ExperimentSerializer)],
+        responses={200: ExperimentSerializer(many=True), **schema.errors(400)},
+    )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Experiments, newest first."""
+        wanted = fields.chosen(request, ExperimentSerializer)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
-        return self.get_paginated_response(self._shown(page, many=True))
+        return self.get_paginated_response(self._shown(page, many=True, wanted=wanted))
 
-    @extend_schema(responses={200: ExperimentDetailSerializer, **schema.errors(404)})
+    @extend_schema(
+        parameters=[fields.parameter(ExperimentDetailSerializer)],
+        responses={200: ExperimentDetailSerializer, **schema.errors(400, 404)},
+    )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One experiment with its specification."""
-        return Response(self._shown(self.get_object()))
+        fields.refuse_others(request)
+        wanted = fields.chosen(request, ExperimentDetailSerializer)
+        return Response(self._shown(self.get_object(), wanted=wanted))
 
     @extend_schema(
         parameters=[schema.PROJECT, PARAMETER],
@@ -77,10 +87,8 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     )
     def create(self, request: Request) -> Response:
         """Submit a specification: all its trials are queued at once, or nothing is stored."""
-        project = self._project(request)
-        spec = _specification(request.data)
-        if not access.may_submit(request.user, project, spec.workload, spec.parameters):
-            raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+        project = project_of(request)
+        spec = specification_of(request, project)
         return answered_once(request, lambda: self._submitted(request, spec, project))
 
     @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
@@ -102,9 +110,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def update(self, request: Request, slug: str) -> Response:
         """Make a specification the current version: only what it adds is queued, and nothing measured is lost."""
         experiment = self._editable(request)
-        spec = _specification(request.data)
-        if not access.may_submit(request.user, experiment.project, spec.workload, spec.parameters):
-            raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+        spec = specification_of(request, experiment.project)
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 
     @extend_schema(
@@ -205,26 +211,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         shown = self._shown(queue.submit(spec, project=project, owner=request.user))
         return Response(shown, status=201, headers={"Location": str(shown["url"])})
 
-    def _shown(self, experiments: Any, *, many: bool = False) -> Any:
+    def _shown(self, experiments: Any, *, many: bool = False, wanted: Sequence[str] | None = None) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]
-        context = {**self.get_serializer_context(), "progress": selectors.progress_of(rows)}
+        context = {**self.get_serializer_context(), fields.NAME: wanted}
+        if wanted is None or {"status", "trials"} & set(wanted):
+            context["progress"] = selectors.progress_of(rows)
         return self.get_serializer_class()(experiments, many=many, context=context).data
-
-    def _project(self, request: Request) -> Project:
-        slug = request.query_params.get("project", "default")
-        project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
-        if project is None:
-            raise PermissionDenied(f"There is no project {slug!r}, or you are not a member of it.")
-        if not access.may_submit(request.user, project):
-            raise PermissionDenied(f"You may view project {slug!r} but not submit to it.")
-        return project
 
 
 def _queued(made: int | BackgroundTask, request: Request) -> Response:
     return accepted(made, request) if isinstance(made, BackgroundTask) else Response({"queued": made})
-
-
-def _specification(body: Any) -> ExperimentSpec:
-    if isinstance(body, YamlText):
-        return parse_yaml(body, max_trials=settings.MAX_TRIALS)
-    return parse(body, max_trials=settings.MAX_TRIALS)

@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.filtering import described, refuse_empty, refuse_unknown
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import described, refuse_empty, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter

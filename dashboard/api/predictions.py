@@ -22,9 +22,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analysis.sensitivity import Link
-from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.trials import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter

@@ -12,9 +12,9 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
-from dashboard.api.filtering import PAGE, refuse_unknown
-from dashboard.api.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser, YamlText
 from experiments.access import may_register_programs
 from experiments.models import Program
 from experiments.workloads.program import ProgramDefinition

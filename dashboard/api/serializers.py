@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
+from dashboard.api.protocol.fields import Sparse
 from dashboard.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
@@ -28,7 +29,7 @@ class TrialCounts(TypedDict):
     flagged: int
 
 
-class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
+class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
     """One line of the list. The context holds ``progress``: experiment key -> Progress."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
@@ -71,7 +72,7 @@ class ExperimentDetailSerializer(ExperimentSerializer):
         read_only_fields = fields
 
 
-class TrialSerializer(serializers.ModelSerializer[Trial]):
+class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
     """One line of the list of trials."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:trial-detail")

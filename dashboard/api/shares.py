@@ -14,8 +14,8 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
-from dashboard.api.filtering import PAGE, refuse_unknown
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import PAGE, refuse_unknown
 from dashboard.reports.parts import pinned_in
 from experiments.access import (
     may_manage,

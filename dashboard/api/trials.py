@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, viewsets
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
-from rest_framework.exceptions import APIException, NotFound, PermissionDenied
+from rest_framework.exceptions import APIException, NotFound, PermissionDenied, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
-from dashboard.api.filtering import StrictFilterBackend
+from dashboard.api.protocol import etag, fields, schema
+from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
 from dashboard.filters import TrialFilter
+from dashboard.trial.siblings import around, differing
 from experiments import access
-from experiments.models import Trial
+from experiments.files import read_analysis, read_mpi_profile
+from experiments.models import Measurement, Trial
+
+_NUMBER: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+_FROM_OTHER_TABLES: Final = {"metrics", "mpi_metrics", "not_available", "artifacts", "environment"}
 
 
 class Gone(APIException):
@@ -28,6 +34,33 @@ class Gone(APIException):
 
     status_code = 410
     default_code = "gone"
+
+
+class WireSerializer(serializers.Serializer[Any]):
+    """Curves and tables of a capture, as the catalogue defines them; null where there is none that can be believed."""
+
+    scope = serializers.ChoiceField(choices=Measurement.Scope.values)
+    series = serializers.DictField(allow_null=True, help_text="Packets and bytes per bin of `bin_s` from `start_s`.")
+    size_histogram = serializers.DictField(allow_null=True, help_text="Packets by length on the wire, bytes.")
+    interarrival = serializers.DictField(allow_null=True, help_text="Gaps: distribution, dispersion, fits.")
+    matrices = serializers.DictField(
+        allow_null=True, help_text="Of all traffic: hosts, and ranks where they are known."
+    )
+    flows = serializers.ListField(child=serializers.DictField(), help_text="Connections of all traffic, largest first.")
+
+
+class ProfileSerializer(serializers.Serializer[Any]):
+    """The tables of a profile; null where it has none that is as it was written."""
+
+    profile = serializers.DictField(allow_null=True)
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """One fact that two trials had otherwise."""
+
+    fact = serializers.CharField()
+    this = serializers.CharField(allow_blank=True)
+    other = serializers.CharField(allow_blank=True)
 
 
 class FileRenderer(JSONRenderer):
@@ -44,6 +77,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     lookup_value_regex = "[0-9]{1,18}"
     filter_backends = (StrictFilterBackend,)
     filterset_class = TrialFilter
+    more_parameters = (fields.NAME,)
 
     def get_queryset(self) -> Any:
         trials = access.visible_trials(self.request.user, super().get_queryset())
@@ -57,15 +91,69 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     def get_serializer_class(self) -> type[TrialSerializer]:
         return TrialSerializer if self.action == "list" else TrialDetailSerializer
 
-    @extend_schema(responses={200: TrialSerializer(many=True), **schema.errors(400)})
+    def get_serializer_context(self) -> dict[str, Any]:
+        context = dict(super().get_serializer_context())
+        if self.action in ("list", "retrieve"):
+            context[fields.NAME] = fields.chosen(self.request, self.get_serializer_class())
+        return context
+
+    @extend_schema(
+        parameters=[fields.parameter(TrialSerializer)],
+        responses={200: TrialSerializer(many=True), **schema.errors(400)},
+    )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Trials in the order in which they were submitted."""
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(responses={200: TrialDetailSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    @extend_schema(
+        parameters=[fields.parameter(TrialDetailSerializer), etag.PARAMETER],
+        responses={200: TrialDetailSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404)},
+    )
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         """One trial with everything measured, and why the rest was not."""
-        return super().retrieve(request, *args, **kwargs)
+        fields.refuse_others(request)
+        return etag.answer(request, self.get_serializer(self.get_object()).data)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")],
+        responses={200: WireSerializer, **schema.errors(400, 404, 409)},
+    )
+    @action(detail=True, methods=["get"], filter_backends=[])
+    def wire(self, request: Request, pk: str) -> Response:
+        """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
+        trial = self.get_object()
+        refuse_unknown(request, {"scope"})
+        scope = clean(request, "scope") or Measurement.Scope.ALL
+        if scope not in Measurement.Scope.values:
+            raise ValidationError({"scope": [f"must be one of {', '.join(Measurement.Scope.values)}"]})
+        analysis = read_analysis(trial) or {}
+        curves = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
+        told = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
+        return Response(
+            {**told, "scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
+        )
+
+    @extend_schema(responses={200: ProfileSerializer, **schema.errors(404)})
+    @action(detail=True, methods=["get"], filter_backends=[])
+    def profile(self, request: Request, pk: str) -> Response:
+        """Its time inside MPI: every rank, function, size of messages and pair, as the library in the ranks counted them."""
+        return Response({"profile": read_mpi_profile(self.get_object())})
+
+    @extend_schema(
+        parameters=[OpenApiParameter("against", _NUMBER, required=True, description="Number of another trial.")],
+        responses={200: DifferenceSerializer(many=True), **schema.errors(400, 404)},
+    )
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def environment(self, request: Request, pk: str) -> Response:
+        """What its environment and conditions had otherwise than another trial's; '' where one has no such fact."""
+        here = self.get_object()
+        refuse_unknown(request, {"against"})
+        text = clean(request, "against")
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+            raise ValidationError({"against": ["must be the number of a trial"]})
+        other = get_object_or_404(self.get_queryset().select_related("environment"), pk=int(text))
+        rows = differing(around(here), around(other))
+        return Response([{"fact": fact, "this": this, "other": its} for fact, this, its in rows])
 
     @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
     @action(detail=True, methods=["post"])
@@ -77,7 +165,14 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
             raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
         return Response({"cancelled": trial.cancel()})
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **schema.errors(404, 409, 410)})
+    @extend_schema(
+        parameters=[etag.PARAMETER],
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            **etag.NOT_MODIFIED,
+            **schema.errors(404, 409, 410),
+        },
+    )
     @action(
         detail=True,
         methods=["get"],
@@ -85,18 +180,26 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
         url_name="artifact",
         renderer_classes=[JSONRenderer, FileRenderer],
     )
-    def artifact(self, request: Request, pk: str, name: str) -> FileResponse:
+    def artifact(self, request: Request, pk: str, name: str) -> HttpResponseBase:
         """Download one file of the trial by its name."""
         artifact = self.get_object().artifacts.filter(name=name).first()
         if artifact is None:
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None or not artifact.file.is_file():
             raise Gone(f"{artifact.name} is no longer kept")
-        return FileResponse(
+        # Its hash is its ETag: who has the file is told so before it is opened.
+        digest = f'"{artifact.sha256}"'
+        same = etag.known(request, digest)
+        if same is not None:
+            return same
+        response = FileResponse(
             artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
         )
+        response["ETag"] = digest
+        return response
 
     def get_object(self) -> Trial:
-        if self.action == "retrieve":
+        wanted = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []
+        if wanted is None or _FROM_OTHER_TABLES & set(wanted):
             return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()

@@ -19,13 +19,16 @@ from dashboard.api.compare import CompareView
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
+from dashboard.api.metrics import MetricsView
 from dashboard.api.predictions import NetworksView, PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.quotas import QuotasView
 from dashboard.api.shares import ShareLinkViewSet
+from dashboard.api.status import StatusView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials import TrialViewSet
+from dashboard.api.validate import ValidateView
 from dashboard.exchange.rest import BundlesView, ImportsView
 from dashboard.reports.rest import ReportViewSet
 
@@ -65,8 +68,11 @@ urlpatterns = [
     path("explore/export/<slug:form>/", ExploreExportView.as_view(), name="explore-export"),
     path("history/", HistoriesView.as_view(), name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", HistoryView.as_view(), name="history"),
+    path("metrics/", MetricsView.as_view(), name="metrics"),
     path("networks/", NetworksView.as_view(), name="networks"),
     path("quotas/", QuotasView.as_view(), name="quotas"),
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
+    path("status/", StatusView.as_view(), name="status"),
+    path("validate/", ValidateView.as_view(), name="validate"),
     re_path(r"^", Nowhere.as_view()),  # whatever follows, line feeds included, which no dot stands for
 ]

@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dashboard.api import schema
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.filtering import refuse_unknown
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import refuse_unknown
 from dashboard.api.serializers import ErrorsSerializer
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES

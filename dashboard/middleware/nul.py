@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from rest_framework.views import APIView
 
-from dashboard.api.errors import entry
+from dashboard.api.protocol.errors import entry
 from experiments.errors import FieldError
 from experiments.pure.storable import storable
 

@@ -95,8 +95,13 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         capture_filter=(dry.recording.capture_filter or "") if dry else "",
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters)),
-        notes=[*problems, *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)],
+        notes=[*problems, *cautions(spec, plan, cluster)],
     )
+
+
+def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
+    """What to know before a specification is started that nothing is wrong with."""
+    return [*_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:

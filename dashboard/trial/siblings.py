@@ -30,12 +30,13 @@ def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
     return {
         "siblings": [(t.pk, f"trial {t.pk}, {trial_role(t.kind, t.repetition)}", t.pk == chosen.pk) for t in siblings],
         "same_everywhere": all(t.environment_id == trial.environment_id for t in siblings),
-        "differing": differing(_around(trial), _around(chosen)),
+        "differing": differing(around(trial), around(chosen)),
         "chosen": chosen.pk,
     }
 
 
-def _around(trial: Trial) -> dict[str, Any]:
+def around(trial: Trial) -> dict[str, Any]:
+    """What a trial met: the facts of its environment and its conditions."""
     facts = trial.environment.facts if trial.environment else {}
     return {**facts, **trial.conditions}
 

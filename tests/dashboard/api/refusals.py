@@ -84,6 +84,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ),
     ("/api/v1/experiments/", "post"): _SPECIFICATION,
     ("/api/v1/experiments/{slug}/", "put"): _SPECIFICATION,
+    ("/api/v1/validate/", "post"): _SPECIFICATION,
     ("/api/v1/experiments/{slug}/repetitions/", "post"): (
         Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
     ),

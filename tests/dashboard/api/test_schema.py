@@ -85,6 +85,12 @@ ADDRESSES = {
     "/api/v1/experiments/{slug}/result/": {"get"},
     "/api/v1/quotas/": {"get"},
     "/api/v1/changes/": {"get"},
+    "/api/v1/metrics/": {"get"},
+    "/api/v1/status/": {"get"},
+    "/api/v1/validate/": {"post"},
+    "/api/v1/trials/{id}/wire/": {"get"},
+    "/api/v1/trials/{id}/profile/": {"get"},
+    "/api/v1/trials/{id}/environment/": {"get"},
     "/api/v1/networks/": {"get", "put"},
     "/api/v1/predictions/": {"get", "post"},
     "/api/v1/predictions/export/": {"get"},
@@ -201,9 +207,16 @@ def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
                     parameter["schema"] = {"enum": [named[kind]]}
                 elif parameter["name"] == "name" and path in others:
                     parameter["schema"] = {"enum": [others[path]]}
+                elif parameter["name"] == "against":
+                    parameter["schema"] = {"enum": [trial.pk]}
                 elif parameter["name"] == "project":
                     parameter["schema"] = {"enum": ["default"]}
-    for path, method in (("/api/v1/experiments/", "post"), ("/api/v1/experiments/{slug}/", "put")):
+    specifications = (
+        ("/api/v1/experiments/", "post"),
+        ("/api/v1/experiments/{slug}/", "put"),
+        ("/api/v1/validate/", "post"),
+    )
+    for path, method in specifications:
         fields = _body(narrowed, path, method)["properties"]
         fields["workload"], fields["cluster"] = {"enum": ["water"]}, {"enum": ["testbed"]}
     _body(narrowed, "/api/v1/programs/{slug}/", "put")["properties"]["name"] = {"enum": ["ocean"]}

@@ -52,6 +52,28 @@ def bodies_are_required(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
+def fields_may_be_left_out(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Say in the document that an answer may lack fields where its request can choose them."""
+    components = result["components"]["schemas"]
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            if any(each["name"] == "fields" for each in operation.get("parameters", ())):
+                for name in _named(operation["responses"]["200"]):
+                    page = components[name]
+                    rows = _named(page.get("properties", {}).get("results", {}))
+                    for row in rows or [name]:
+                        components[row].pop("required", None)
+    return result
+
+
+def _named(node: Any) -> list[str]:
+    """The components that a part of the document refers to."""
+    if isinstance(node, dict):
+        own = [str(node["$ref"]).rpartition("/")[2]] if "$ref" in node else []
+        return [*own, *(name for value in node.values() for name in _named(value))]
+    return [name for each in node for name in _named(each)] if isinstance(node, list) else []
+
+
 def _in_place(node: Any, parts: dict[str, Any]) -> Any:
     if isinstance(node, dict):
         reference = node.get("$ref")

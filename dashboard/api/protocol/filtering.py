@@ -29,7 +29,7 @@ class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         filters = self.get_filterset_class(view, queryset)
-        refuse_unknown(request, {*filters.base_filters, *PAGE})
+        refuse_unknown(request, {*filters.base_filters, *PAGE, *getattr(view, "more_parameters", ())})
         refuse_empty(request, filters)
         filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
         return filtered

@@ -50,7 +50,7 @@ class WithinScope(BasePermission):
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema describes it."""
 
-    target_class = "dashboard.api.authentication.TokenAuthentication"
+    target_class = "dashboard.api.protocol.authentication.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""How requests are read, signed, refused, paged and described, whatever they are about."""

@@ -1,0 +1,39 @@
+"""ETags: who has an answer already is told so (304) and gets it no second time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from django.http.response import HttpResponseBase
+from django.utils.cache import get_conditional_response
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
+
+PARAMETER = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of an earlier answer: 304 while it holds."
+)
+NOT_MODIFIED = {304: OpenApiResponse(description="As it was when it was answered with this `ETag`.")}
+
+
+def of(data: Any) -> str:
+    """Return the ETag of an answer: what it holds, not when it was made."""
+    text = json.dumps(data, cls=JSONEncoder, sort_keys=True, separators=(",", ":"))
+    return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
+
+
+def known(request: Request, etag: str) -> HttpResponseBase | None:
+    """Return the answer to who has what this ETag stands for; None for everybody else."""
+    answer: HttpResponseBase | None = get_conditional_response(request._request, etag=etag)
+    if answer is not None:
+        answer.headers["ETag"] = etag
+    return answer
+
+
+def answer(request: Request, data: Any) -> HttpResponseBase:
+    """Return data with its ETag, or 304 to who has them."""
+    etag = of(data)
+    return known(request, etag) or Response(data, headers={"ETag": etag})

@@ -1,0 +1,101 @@
+"""``/api/v1/validate/``: what a specification would do, with every problem that submitting it would have. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
+from dashboard.api.specifications import project_of, specification_of
+from dashboard.new.preview import cautions
+from experiments.errors import InvalidSpec
+from experiments.models.experiment import cluster_for
+from experiments.selectors import quotas
+from experiments.spec import design
+from workers import preview as launch
+from workers.errors import ClusterUnavailable
+
+MOST_POINTS: Final = 200
+
+
+class PointSerializer(serializers.Serializer[Any]):
+    """One configuration: all its parameters, and how long one trial of it may take."""
+
+    parameters = serializers.DictField()
+    hosts = serializers.IntegerField()
+    ranks = serializers.IntegerField()
+    seconds = serializers.FloatField()
+    basis = serializers.CharField(help_text="What the time rests on.")
+
+
+class ValidationSerializer(serializers.Serializer[Any]):
+    """What a specification would do. `points` has the first 200 of the `configurations`."""
+
+    valid = serializers.BooleanField(help_text="Always true: what is not valid is refused as submitting it would be.")
+    configurations = serializers.IntegerField()
+    trials = serializers.IntegerField()
+    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by what they are for.")
+    seconds = serializers.FloatField(help_text="Expected time of all trials, one after another.")
+    capture_bytes = serializers.FloatField(allow_null=True, help_text="Null where no past trial tells.")
+    points = PointSerializer(many=True)
+    command = serializers.ListField(child=serializers.CharField(), help_text="Of the first configuration.")
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class ValidateView(APIView):
+    """A dry run."""
+
+    parser_classes = (StrictJsonParser, YamlParser)
+
+    @extend_schema(
+        operation_id="validate",
+        parameters=[schema.PROJECT],
+        request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},
+        responses={200: ValidationSerializer, **schema.errors(400, 403, 415)},
+    )
+    def post(self, request: Request) -> Response:
+        """Say what a specification would do, or refuse it with the errors that submitting it would have; nothing is stored."""
+        project = project_of(request)
+        spec = specification_of(request, project)
+        plan = design.expand(spec)
+        cluster = cluster_for(spec, plan)
+        waiting, adding = quotas.waiting_trials(project), len(plan.trials)
+        if refused := quotas.problems(project, waiting=waiting, adding=adding, capturing=spec.capture.enabled):
+            raise InvalidSpec(refused)
+        times = launch.estimates(spec, plan)
+        command: list[str] = []
+        notes = cautions(spec, plan, cluster)
+        try:
+            command = launch.dry_run(spec, plan, 0).argv
+        except ClusterUnavailable as error:
+            notes.insert(0, str(error))
+        keeps = spec.capture.enabled and spec.capture.keep
+        told = {
+            "valid": True,
+            "configurations": len(plan.configurations),
+            "trials": adding,
+            "kinds": Counter(str(trial.kind) for trial in plan.trials),
+            "seconds": launch.total_s(plan, times),
+            "capture_bytes": launch.capture_bytes(spec, plan, times) if keeps else 0.0,
+            "points": [
+                {
+                    "parameters": point.parameters,
+                    "hosts": point.hosts,
+                    "ranks": point.ranks,
+                    "seconds": estimate.elapsed_s,
+                    "basis": estimate.basis,
+                }
+                for point, estimate in zip(plan.configurations[:MOST_POINTS], times, strict=False)
+            ],
+            "command": command,
+            "notes": notes,
+        }
+        return Response(ValidationSerializer(told).data)

@@ -1,0 +1,130 @@
+"""REST: curves, tables and environments of trials, chosen fields, ETags, the catalogue, and what runs now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from analysis.catalogue import METRICS
+from experiments.files import ANALYSIS_NAME, MPI_PROFILE_NAME, trial_directory, write_analysis
+from experiments.models import Artifact, Environment, Trial
+from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
+from tests.experiments import factories
+
+pytestmark = pytest.mark.django_db
+WIRE = {
+    "series": {"bin_s": 0.01, "start_s": 1.0, "packets": [1, 2]},
+    "size_histogram": {"orig_len": [66], "packets": [3]},
+    "interarrival": {"exact": True},
+    "matrices": {"hosts": {"labels": ["n1", "n2"]}},
+    "flows": [{"host_a": "n1", "host_b": "n2"}],
+    "mpi": {"series": {"bin_s": 0.01, "start_s": 1.0, "packets": [1, 0]}},
+}
+
+
+@pytest.fixture
+def trial() -> Trial:
+    factories.experiment()
+    return factories.finished()
+
+
+@pytest.fixture
+def client() -> Client:
+    return client_of(factories.person("ada", "viewer"))
+
+
+def told(client: Client, address: str, status: int = 200) -> Any:
+    answer = client.get(address)
+    assert answer.status_code == status, answer.content
+    return answer.json()
+
+
+def written(trial: Trial, name: str, content: dict[str, Any], kind: str) -> None:
+    file = trial_directory(trial) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_analysis(file, content)
+    Artifact.describe(trial.pk, kind, file).save()
+
+
+def test_it_tells_the_curves_and_tables_of_a_capture(client: Client, trial: Trial) -> None:
+    written(trial, ANALYSIS_NAME, WIRE, Artifact.Kind.ANALYSIS)
+    every, mpi = (told(client, f"{TRIALS}{trial.pk}/wire/{query}") for query in ("", "?scope=mpi"))
+    assert every == {"scope": "all", **{name: WIRE[name] for name in WIRE if name != "mpi"}}
+    assert (mpi["series"]["packets"], mpi["size_histogram"], mpi["flows"]) == ([1, 0], None, WIRE["flows"])
+    assert told(client, f"{TRIALS}{trial.pk}/wire/?scope=udp", 400)["errors"][0]["path"] == "scope"
+
+
+def test_a_trial_without_capture_or_profile_says_so_with_null(client: Client, trial: Trial) -> None:
+    assert told(client, f"{TRIALS}{trial.pk}/wire/")["series"] is None
+    assert told(client, f"{TRIALS}{trial.pk}/profile/") == {"profile": None}
+    written(trial, MPI_PROFILE_NAME, {"ranks": [1]}, Artifact.Kind.OTHER)
+    assert told(client, f"{TRIALS}{trial.pk}/profile/") == {"profile": {"ranks": [1]}}
+
+
+def test_it_tells_what_the_environments_of_two_trials_had_otherwise(client: Client, trial: Trial) -> None:
+    other = factories.finished()
+    for each, kernel in ((trial, "6.1"), (other, "6.12")):
+        each.environment = Environment.store({"kernel": kernel, "cpu": "same"})
+        each.save()
+    assert told(client, f"{TRIALS}{trial.pk}/environment/?against={other.pk}") == [
+        {"fact": "kernel", "this": "6.1", "other": "6.12"}
+    ]
+    assert told(client, f"{TRIALS}{trial.pk}/environment/", 400)["errors"][0]["path"] == "against"
+    told(client, f"{TRIALS}{trial.pk}/environment/?against=999999", 404)
+
+
+@pytest.mark.parametrize(("address", "names"), [(EXPERIMENTS, ["slug", "name"]), (TRIALS, ["id", "state"])])
+def test_lists_have_only_the_fields_that_are_asked_for(
+    client: Client, trial: Trial, address: str, names: list[str]
+) -> None:
+    (row,) = told(client, f"{address}?fields={names[1]},{names[0]}&limit=1")["results"]
+    assert list(row) == names
+    wrong = told(client, f"{address}?fields={names[0]},nmae", 400)["errors"][0]
+    assert (wrong["path"], wrong["message"].startswith("'nmae' is no field; known: ")) == ("fields", True)
+
+
+def test_one_object_has_only_the_fields_that_are_asked_for(
+    client: Client, trial: Trial, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(7):  # those of the token among them, and none for measurements and files
+        assert told(client, f"{TRIALS}{trial.pk}/?fields=state,trust") == {"state": "finished", "trust": "good"}
+    assert set(told(client, f"{TRIALS}{trial.pk}/?fields=metrics")["metrics"]) > {"elapsed_s"}
+    slug = trial.experiment.slug
+    assert told(client, f"{EXPERIMENTS}{slug}/?fields=specification_hash,status") == {
+        "status": "running",
+        "specification_hash": trial.experiment.specification_hash,
+    }
+    assert told(client, f"{TRIALS}{trial.pk}/?feilds=state", 400)["errors"][0]["path"] == "feilds"
+
+
+def test_who_has_an_answer_gets_it_no_second_time(client: Client, trial: Trial) -> None:
+    address = f"{TRIALS}{trial.pk}/"
+    etag = client.get(address).headers["ETag"]
+    same = client.get(address, headers={"If-None-Match": etag})
+    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", etag)
+    Trial.objects.filter(pk=trial.pk).update(superseded=True)
+    assert client.get(address, headers={"If-None-Match": etag}).status_code == 200
+
+
+def test_a_file_is_known_by_its_hash_before_it_is_opened(client: Client, trial: Trial) -> None:
+    artifact = factories.stored_file(trial)
+    artifact.save()
+    address = f"{TRIALS}{trial.pk}/artifacts/{artifact.name}/"
+    first = client.get(address)
+    assert (b"".join(first.streaming_content), first.headers["ETag"]) == (b"hello\n", f'"{artifact.sha256}"')
+    assert client.get(address, headers={"If-None-Match": f'"{artifact.sha256}"'}).status_code == 304
+
+
+def test_it_has_the_whole_catalogue(client: Client) -> None:
+    rows = told(client, "/api/v1/metrics/")
+    assert [row["id"] for row in rows] == list(METRICS)
+    assert rows[0]["definition"] == METRICS[rows[0]["id"]].definition
+
+
+def test_it_tells_what_runs_and_waits_of_what_one_may_see(client: Client) -> None:
+    factories.experiment()
+    assert told(client, "/api/v1/status/")["queued"] == 4
+    assert told(client, "/api/v1/status/")["clusters"]["testbed"] == {"running": 0, "queued": 4}
+    assert told(client_of(factories.person("eve")), "/api/v1/status/")["queued"] == 0
