@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -73,6 +74,21 @@ class Environment:
                 f"{name} must be a path such as /rankwire, of letters, digits and . _ ~ -, not {raw!r}."
             )
         return f"/{'/'.join(segments)}" if raw.strip("/") else ""
+
+    def address(self, name: str, default: str) -> str:
+        """An address of http or https, without a path: `prefix` gives that."""
+        raw = self.text(name, default)
+        parts = urlsplit(raw)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+            raise ImproperlyConfigured(f"{name} must be an address such as https://lab.example.org, not {raw!r}.")
+        return raw
+
+    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
+        """A comma-separated list of networks, as 10.0.0.0/8 or fd00::/8; a single address is one too."""
+        try:
+            return [ip_network(item) for item in self.items(name)]
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} must be networks such as 10.1.0.0/16: {error}.") from None
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of `choices`; the first is the default."""

@@ -190,6 +190,8 @@ AUDITLOG_INCLUDE_TRACKING_MODELS = (
     *("experiments.Project", "experiments.Cluster", "experiments.Program", "experiments.ExpectedChange"),
     "experiments.Membership",
     "experiments.Report",
+    {"model": "experiments.Webhook", "exclude_fields": ["nonce"]},
+    {"model": "experiments.NoticeChoices", "exclude_fields": ["seen", "seen_at"], "m2m_fields": ["projects"]},
     {"model": "mfa.Authenticator", "include_fields": ["user", "type"]},
     {"model": "experiments.Invitation", "exclude_fields": _SECRET},
     {"model": "experiments.ApiToken", "exclude_fields": _SECRET},
@@ -205,6 +207,10 @@ AUDITLOG_INCLUDE_TRACKING_MODELS = (
 LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = ENVIRONMENT.time_zone("RANKWIRE_TIME_ZONE", "UTC")
+
+# Notices: where links of messages lead, and networks that webhooks may reach though they are not public.
+PUBLIC_ADDRESS = origin(ENVIRONMENT.address("RANKWIRE_ADDRESS", "http://127.0.0.1:8000"))
+WEBHOOK_NETWORKS = ENVIRONMENT.networks("RANKWIRE_WEBHOOK_NETWORKS")
 
 # Who may reach it, and how
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *ENVIRONMENT.items("RANKWIRE_ALLOWED_HOSTS")]
@@ -320,7 +326,10 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"
 # What people wait for must not wait for trials: a worker of its own takes it.
-CELERY_TASK_ROUTES = {"dashboard.background.*": {"queue": "background"}}
+CELERY_TASK_ROUTES = {
+    "dashboard.background.*": {"queue": "background"},
+    "workers.tasks.send_notices": {"queue": "background"},
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
 CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)

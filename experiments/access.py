@@ -6,6 +6,7 @@
 - Clusters are set up by superusers and by staff with Django's permissions to add and change them.
 - Superusers may do everything in every project.
 - A project's reports are read by its members and written by submitters and maintainers; their owner and maintainers delete them.
+- What happened to an experiment or a report is told to who may see that. Maintainers set up the webhooks of their project.
 - Whoever came by a share link sees the experiments or the report that it opens.
 - Whoever calls with an API token (``user.token``) may do no more than its scope says, in no other project than its own.
 """
@@ -20,7 +21,7 @@ from django.db.models import Q, QuerySet
 
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import ApiToken, Experiment, Membership, Program, Project, Report, Trial
+from experiments.models import ApiToken, Event, Experiment, Membership, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
@@ -127,6 +128,14 @@ def visible_reports(user: Any) -> QuerySet[Report]:
         return Report.objects.all()
     shared = Q(pk=getattr(user, "shared_report", None))
     return Report.objects.filter(shared if _is_visitor(user) else shared | Q(project__in=visible_projects(user)))
+
+
+def visible_events(user: Any, among: QuerySet[Event] | None = None) -> QuerySet[Event]:
+    """Return what happened to the experiments and reports that ``user`` may see."""
+    events = Event.objects.all() if among is None else among
+    if sees_everything(user):
+        return events
+    return events.filter(Q(experiment__in=visible_experiments(user)) | Q(report__in=visible_reports(user)))
 
 
 def may_write_reports(user: Any, project: Project) -> bool:

@@ -26,6 +26,7 @@ from experiments.spec.yaml_lines import YamlDocument
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
+NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
 """Known by name alone: it is a room above that knows what people ask for."""
 
@@ -190,6 +191,11 @@ def ring_all_waiting() -> None:
 def ring_background() -> None:
     """Tell the worker of what people wait for, once the transaction is committed, that something was asked."""
     transaction.on_commit(lambda: _send(BACKGROUND))
+
+
+def ring_notices() -> None:
+    """Tell the worker of what people wait for that there is something to tell."""
+    transaction.on_commit(lambda: _send(NOTICES))
 
 
 def _send(task: str, *keys: int) -> None:

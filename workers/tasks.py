@@ -10,6 +10,7 @@ from experiments.models import BackgroundTask, Cluster
 from experiments.reparse import candidates, reparse
 from workers import backlog, queue, reaper, retention
 from workers.cluster_test import run as cluster_test
+from workers.notices import outbox
 from workers.trial import pipeline
 
 BACKGROUND_QUEUE: Final = "background"
@@ -47,6 +48,14 @@ def sweep() -> None:
         current_app, BACKGROUND_QUEUE
     ):
         queue.ring_background()
+    if outbox.is_waiting() and backlog.is_heard(current_app, BACKGROUND_QUEUE):
+        queue.ring_notices()
+
+
+@shared_task(name=queue.NOTICES, ignore_result=True)
+def send_notices() -> None:
+    """Tell people what happened."""
+    outbox.work()
 
 
 @shared_task(ignore_result=True)

@@ -16,6 +16,7 @@ from dashboard.api.background import BackgroundTaskViewSet
 from dashboard.api.changes import ChangeViewSet
 from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
+from dashboard.api.events import EventViewSet
 from dashboard.api.experiments import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
@@ -51,6 +52,7 @@ router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
 router.register("predictions", PredictionViewSet, basename="prediction")
+router.register("events", EventViewSet, basename="event")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")
 router.register("reports", ReportViewSet, basename="report")

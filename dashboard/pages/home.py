@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.experiment.running import running_entry
 from dashboard.pages.clusters import cluster_rows
+from dashboard.people.happened import feed
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import ACTIVE, Artifact, Cluster, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
@@ -32,7 +33,7 @@ STOP_POLLING = 286
 def home(request: HttpRequest) -> HttpResponse:
     """The whole page, or its panels alone when it refreshes itself."""
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
-    return render(request, template, {"place": "home", **_laboratory(request.user)})
+    return render(request, template, {"place": "home", **_laboratory(request.user), **feed(request.user)})
 
 
 @require_GET

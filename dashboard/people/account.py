@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.people.telling import of_account
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Project
 from experiments.models.people.access import LONGEST_DAYS
@@ -41,7 +42,7 @@ class TokenForm(forms.Form):
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
     """The account of the reader."""
-    return _page(request, TokenForm(request.user))
+    return account_page(request)
 
 
 @require_POST
@@ -50,12 +51,12 @@ def issue(request: HttpRequest) -> HttpResponse:
     """Make a token. Its key stands in this one answer and nowhere else, which is why no redirect follows."""
     form = TokenForm(request.user, request.POST)
     if not form.is_valid():
-        return _page(request, form, status=422)
+        return account_page(request, form, status=422)
     asked = form.cleaned_data
     token, key = ApiToken.issue(
         request.user, asked["name"], scope=asked["scope"], project=asked["project"], days=asked["days"]
     )
-    response = _page(request, TokenForm(request.user), issued=token, key=key)
+    response = account_page(request, issued=token, key=key)
     response["Cache-Control"] = "private, no-store"
     return response
 
@@ -69,12 +70,16 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("account")
 
 
-def _page(request: HttpRequest, form: TokenForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+def account_page(
+    request: HttpRequest, form: TokenForm | None = None, *, status: int = 200, **shown: Any
+) -> HttpResponse:
+    """Answer with the page; ``form`` and ``shown`` stand in place of what it has otherwise."""
     reader: Any = request.user
     context = {
-        "form": form,
+        "form": form or TokenForm(reader),
         "tokens": ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk"),
         "memberships": Membership.objects.filter(user=reader).select_related("project").order_by("project__name"),
+        **of_account(reader),
         **shown,
     }
     return render(request, "people/account.html", context, status=status)

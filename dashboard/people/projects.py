@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.people.telling import of_project
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer
 from experiments.library import PUBLISHED_PROJECT
@@ -60,7 +61,7 @@ def projects(request: HttpRequest) -> HttpResponse:
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """One project with its members."""
-    return _page(request, _project(request, slug))
+    return project_page(request, _project(request, slug))
 
 
 @require_POST
@@ -68,7 +69,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
     """Make somebody who has an account a member."""
     project, form = managed(request, slug), MemberForm(request.POST, prefix="member")
     if not form.is_valid():
-        return _page(request, project, status=422, member_form=form)
+        return project_page(request, project, status=422, member_form=form)
     return _changed(request, project, form.cleaned_data["name"], form.cleaned_data["role"])
 
 
@@ -92,11 +93,11 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     """Make an invitation. Its link stands in this one answer and nowhere else, which is why no redirect follows."""
     project, form = managed(request, slug), InvitationForm(request.POST, prefix="invitation")
     if not form.is_valid():
-        return _page(request, project, status=422, invitation_form=form)
+        return project_page(request, project, status=422, invitation_form=form)
     wanted = form.cleaned_data
     _, key = Invitation.issue(project, wanted["role"], by=request.user, whom=wanted["whom"], days=wanted["days"])
     link = request.build_absolute_uri(reverse("invitation-come", args=[key]))
-    response = _page(request, project, link=link)
+    response = project_page(request, project, link=link)
     response["Cache-Control"] = "private, no-store"
     return response
 
@@ -142,7 +143,8 @@ def managed(request: HttpRequest, slug: str) -> Project:
     return project
 
 
-def _page(request: HttpRequest, project: Project, *, status: int = 200, **shown: Any) -> HttpResponse:
+def project_page(request: HttpRequest, project: Project, *, status: int = 200, **shown: Any) -> HttpResponse:
+    """Answer with the page of a project; ``shown`` stands in place of what it has otherwise."""
     rank = Role.values.index
     members = sorted(
         project.memberships.select_related("user"), key=lambda each: (-rank(each.role), each.user.get_username())
@@ -160,7 +162,7 @@ def _page(request: HttpRequest, project: Project, *, status: int = 200, **shown:
         ),
     }
     if manages:
-        context |= {
+        context |= of_project(project) | {
             "invitations": project.invitations.open().select_related("invited_by").order_by("expires_at"),
             "member_form": MemberForm(prefix="member"),
             "invitation_form": InvitationForm(prefix="invitation"),

@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, changes, invitations, projects, shares
+from dashboard.people import account, changes, happened, invitations, notices, projects, shares, webhooks
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -31,9 +31,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
     path("projects/<slug:slug>/invitations/", projects.invite, name="project-invite"),
     path("projects/<slug:slug>/invitations/<int:pk>/end/", projects.withdraw, name="invitation-end"),
+    path("projects/<slug:slug>/webhooks/", webhooks.new, name="webhook-new"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/test/", webhooks.test, name="webhook-test"),
+    path("projects/<slug:slug>/webhooks/<int:pk>/end/", webhooks.end, name="webhook-end"),
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
+    path("account/notices/", notices.choose, name="notices"),
+    path("account/notices/test/", notices.test, name="notices-test"),
+    path("events/seen/", happened.seen, name="events-seen"),
     path("account/inactive/", views.account_inactive, name="account_inactive"),
     path("account/again/", views.reauthenticate, name="account_reauthenticate"),
     path("account/password/", views.password_change, name="account_change_password"),

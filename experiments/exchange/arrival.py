@@ -31,6 +31,7 @@ from experiments.models import (
     Cluster,
     Configuration,
     Environment,
+    Event,
     Experiment,
     ExperimentVersion,
     Measurement,
@@ -198,6 +199,7 @@ def _store(
         row = _trial(bundle.archive, experiment, trial, configurations, clusters)
         _files(bundle.archive, f"{directory}/files", row, trial, scratch)
     arrival.stored = experiment
+    Event.note_imported(experiment)
 
 
 def _free_slug(wanted: str, project: Project) -> str:

@@ -28,6 +28,7 @@ from experiments.models import (
     Artifact,
     Cluster,
     Configuration,
+    Event,
     Experiment,
     Measurement,
     Project,
@@ -190,6 +191,7 @@ def _store(
             rows[key] = experiment.configurations.create(hash=key, position=len(rows), **told)
         repetitions[key] += 1
         _store_trial(experiment, rows[key], trial, read[number - 1], repetitions[key], number)
+    Event.note_imported(experiment)
     return experiment
 
 

@@ -11,7 +11,9 @@ from experiments.models.installation import Installation
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey
+from experiments.models.people.event import Event
 from experiments.models.people.invitation import Invitation
+from experiments.models.people.notices import Delivery, NoticeChoices, Webhook
 from experiments.models.people.project import Membership, Project
 from experiments.models.people.share import ShareLink
 from experiments.models.people.view import ExpectedChange, SavedView
@@ -34,7 +36,9 @@ __all__ = [
     "Cluster",
     "ClusterTest",
     "Configuration",
+    "Delivery",
     "Environment",
+    "Event",
     "ExpectedChange",
     "Experiment",
     "ExperimentVersion",
@@ -47,6 +51,7 @@ __all__ = [
     "Measurement",
     "Membership",
     "Network",
+    "NoticeChoices",
     "Prediction",
     "Priority",
     "Program",
@@ -62,4 +67,5 @@ __all__ = [
     "Trial",
     "TrialResult",
     "Usage",
+    "Webhook",
 ]

@@ -19,6 +19,7 @@ from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
 from experiments.models.ordered_json import OrderedJSONField
+from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
 from experiments.models.states import FAILED, Hold, Kind, Priority, State
 from experiments.spec import ExperimentSpec, design, parse, restore
@@ -150,7 +151,8 @@ class Experiment(models.Model):
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
-            locked = type(self).objects.select_for_update().get(pk=self.pk)
+            # No key: workers that end trials meanwhile store events, which refer to this row.
+            locked = type(self).objects.select_for_update(no_key=True).get(pk=self.pk)
             old = locked.spec
             if specification_hash(spec) == locked.specification_hash:
                 return 0
@@ -166,7 +168,10 @@ class Experiment(models.Model):
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
-            return self.add_design(plan) + self.queue_further(further)
+            queued = self.add_design(plan) + self.queue_further(further)
+            if not queued:
+                Event.note_end(self)
+            return queued
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """By hash of the configuration: waiting repetitions that were asked for beyond those of the specification."""
@@ -366,7 +371,10 @@ class Experiment(models.Model):
         """Cancel every trial that is not over; return how many. Running ones stop within seconds."""
         self.require_editable()
         self.let_go()
-        cancelled = self.trials.unfinished().cancel()
+        with transaction.atomic():
+            cancelled = int(self.trials.unfinished().cancel())
+            if cancelled:
+                Event.note_end(self)
         note(self, "cancelled trials", str(cancelled))
         return cancelled
 

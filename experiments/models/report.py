@@ -9,6 +9,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from experiments.errors import ReportChanged
+from experiments.models.people.event import Event
 from experiments.models.people.project import Project
 
 LONGEST_TITLE: Final = 200
@@ -48,6 +49,7 @@ class Report(models.Model):
         with transaction.atomic():
             report = cls.objects.create(project=project, title=title, owner=by)
             report.versions.create(number=1, title=title, text=text, frozen=frozen, author=by, note=note)
+            Event.note_report(report, 1, by)
         return report
 
     def revise(
@@ -66,6 +68,7 @@ class Report(models.Model):
             )
             current.title, current.version, current.changed_at = title, version.number, version.created_at
             current.save(update_fields=["title", "version", "changed_at"])
+            Event.note_report(current, version.number, by)
         self.title, self.version, self.changed_at = current.title, current.version, current.changed_at
         return version
 

@@ -21,6 +21,7 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
+from experiments.models.people.event import Event
 from experiments.models.states import ACTIVE, UNFINISHED, WITHOUT_RESULT, Hold, Kind, State, counted
 from experiments.models.turns import next_waiting
 from experiments.models.usage import Usage
@@ -241,6 +242,7 @@ class Trial(models.Model):
             )
             Measurement.objects.bulk_create(rows)
             Artifact.objects.bulk_create(result.artifacts)
+            Event.note_end(self.experiment)
 
     def finish_after_all(self, result: TrialResult) -> None:
         """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
@@ -273,6 +275,7 @@ class Trial(models.Model):
             self.measurements.all().delete()
             self.artifacts.filter(name=measured.name).delete()
             measured.save(force_insert=True)
+            Event.note_failure(self)
         self.refresh_from_db()
 
     def fail(self, message: str, artifacts: Sequence[Artifact] = ()) -> None:
@@ -281,6 +284,7 @@ class Trial(models.Model):
             self._end(State.FAILED, message=message)
             Artifact.objects.bulk_create(artifacts)
             self.experiment.hold_rest(self)
+            self._note_failure()
 
     def error(self, message: str, traceback: str, artifacts: Sequence[Artifact] = ()) -> None:
         """A surprise: the traceback is kept for whoever mends it."""
@@ -288,16 +292,22 @@ class Trial(models.Model):
             self._end(State.ERRORED, message=message, traceback=traceback)
             Artifact.objects.bulk_create(artifacts)
             self.experiment.hold_rest(self)
+            self._note_failure()
 
     def end_cancelled(self, artifacts: Sequence[Artifact] = ()) -> None:
         """The worker stopped this trial because somebody asked for it."""
         with transaction.atomic():
             self._end(State.CANCELLED, message="Cancelled while it ran.")
             Artifact.objects.bulk_create(artifacts)
+            Event.note_end(self.experiment)
 
     def cancel(self) -> int:
         """Cancel this trial, at once or (while it runs) within seconds. Return 1 when there was something to cancel."""
-        return type(self).objects.filter(pk=self.pk).cancel()
+        with transaction.atomic():
+            cancelled = type(self).objects.filter(pk=self.pk).cancel()
+            if cancelled:
+                Event.note_end(self.experiment)
+        return cancelled
 
     def beat(self, progress: Mapping[str, Any] | None = None) -> bool:
         """Show that the worker lives; return whether somebody asked to stop. Raise StaleTrial when the trial is no longer ours."""
@@ -323,7 +333,14 @@ class Trial(models.Model):
         with transaction.atomic():
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
-            return self.queue_attempt() if self._deserves_another_attempt() else None
+            if self._deserves_another_attempt():
+                return self.queue_attempt()
+            self._note_failure()
+            return None
+
+    def _note_failure(self) -> None:
+        Event.note_failure(self)
+        Event.note_end(self.experiment)
 
     def _deserves_another_attempt(self) -> bool:
         """Nobody cancelled it, the experiment still asks for it, and not too many of its attempts were lost before."""

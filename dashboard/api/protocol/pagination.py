@@ -18,16 +18,16 @@ class Pagination(LimitOffsetPagination):
     max_limit = 500
 
     def get_limit(self, request: Request) -> int | None:
-        _require_whole(request, "limit")
+        require_whole(request, "limit")
         return super().get_limit(request)
 
     def get_offset(self, request: Request) -> int:
-        _require_whole(request, "offset")
+        require_whole(request, "offset")
         # PostgreSQL refuses an offset beyond 64 bits, where an empty page is meant.
         return min(super().get_offset(request), _LAST_OFFSET)
 
 
-def _require_whole(request: Request, name: str) -> None:
+def require_whole(request: Request, name: str) -> None:
     """Raise ValidationError for what is no whole number: a misspelt one would answer with another page than was meant."""
     text = request.query_params.get(name, "0").strip()
     if not (text.isascii() and text.lstrip("+-").isdecimal()):

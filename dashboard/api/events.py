@@ -1,0 +1,88 @@
+"""``/api/v1/events/``: what happened to the experiments and reports that the caller may see."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api import schema
+from dashboard.api.filtering import refuse_unknown
+from dashboard.api.pagination import require_whole
+from experiments.access import visible_events
+from experiments.models import Event
+from experiments.selectors import events
+
+_KNOWN: Final = frozenset({"cursor", "limit", "kind"})
+
+
+class EventSerializer(serializers.ModelSerializer[Event]):
+    """One event. `url` is the page to look at, without the address of the installation."""
+
+    title = serializers.SerializerMethodField(help_text="The experiment or report that it happened to.")
+    sentence = serializers.SerializerMethodField(help_text="What happened; of an experiment that ended its answer.")
+    url = serializers.SerializerMethodField()
+    project = serializers.SerializerMethodField()
+    experiment = serializers.CharField(source="experiment.slug", allow_null=True, default=None)
+    trial = serializers.IntegerField(source="trial_id", allow_null=True)
+    report = serializers.IntegerField(source="report_id", allow_null=True)
+
+    class Meta:
+        model = Event
+        fields = ("id", "kind", "at", "title", "sentence", "url", "project", "experiment", "trial", "report")
+        read_only_fields = fields
+
+    def get_title(self, event: Event) -> str:
+        return events.title(event)
+
+    def get_sentence(self, event: Event) -> str:
+        return events.sentence(event)
+
+    def get_url(self, event: Event) -> str:
+        return events.path(event)
+
+    def get_project(self, event: Event) -> str | None:
+        subject = event.experiment or event.report
+        return subject.project.slug if subject is not None else None
+
+
+class EventPagination(CursorPagination):
+    """Pages that new events do not shift: at most 500 rows, the next page by its cursor."""
+
+    ordering = "-pk"
+    page_size = 50
+    max_page_size = 500
+    page_size_query_param = "limit"
+
+    def get_page_size(self, request: Request) -> int | None:
+        require_whole(request, "limit")
+        return super().get_page_size(request)
+
+
+class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
+    """What happened."""
+
+    queryset = Event.objects.none()
+    serializer_class = EventSerializer
+    pagination_class = EventPagination
+
+    def get_queryset(self) -> Any:
+        shown = events.with_subjects(visible_events(self.request.user))
+        kind = self.request.query_params.get("kind", "")
+        if kind and kind not in Event.Kind.values:
+            raise ValidationError({"kind": [f"must be one of {', '.join(Event.Kind.values)}, not {kind[:40]!r}"]})
+        return shown.filter(kind=kind) if kind else shown
+
+    @extend_schema(
+        parameters=[OpenApiParameter("kind", str, enum=Event.Kind.values, description="Only events of this kind.")],
+        responses={200: EventSerializer(many=True), **schema.errors(400, 404)},
+    )
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Events, newest first, paged by cursor."""
+        refuse_unknown(request, _KNOWN)
+        return super().list(request, *args, **kwargs)

@@ -1,0 +1,186 @@
+"""Whom events are told to: what people chose to hear of, webhooks of projects, and the outbox of what is to be sent."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import timedelta
+from typing import Any, ClassVar, Final
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models.functions import Now
+
+from experiments.models.people.event import NOTICES, Event
+from experiments.models.people.project import Project
+
+MOST_WEBHOOKS: Final = 10
+"""Of one project."""
+MOST_ATTEMPTS: Final = 5
+_FIRST_WAIT: Final = timedelta(seconds=30)
+_LEASE: Final = timedelta(minutes=2)
+"""Longer than any attempt lasts: after it, who claimed a message and has not said how it went is taken to be dead."""
+
+
+class NoticeChoices(models.Model):
+    """Of what one person wants mail, nothing unless chosen, and up to which event they have seen what happened."""
+
+    class Of(models.TextChoices):
+        OWN = "own", "only experiments of my own"
+        ALL = "all", "all experiments of my projects"
+        SOME = "some", "all experiments of these projects"
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notice_choices")
+    ended = models.BooleanField("An experiment ends", default=False)
+    failed = models.BooleanField("A trial fails, the first of its experiment", default=False)
+    stepped = models.BooleanField("A history steps", default=False)
+    of = models.CharField("Of", max_length=4, choices=Of, default=Of.OWN)
+    projects = models.ManyToManyField(Project, blank=True, related_name="+")
+    seen = models.PositiveBigIntegerField(default=0)
+    seen_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"notices to {self.user}"
+
+    @classmethod
+    def of_user(cls, user: Any) -> NoticeChoices:
+        """Return what ``user`` chose; an unsaved row where that is nothing yet."""
+        return cls.objects.filter(user=user.pk).first() or cls(user=user)
+
+    @classmethod
+    def mark_seen(cls, user: Any, event: int) -> None:
+        """``user`` has seen what happened up to this event (its key); of two at once the later one stands."""
+        row, _ = cls.objects.get_or_create(user=user)
+        cls.objects.filter(pk=row.pk, seen__lte=event).update(seen=event, seen_at=Now())
+
+    def wants(self, event: Event) -> bool:
+        """Return whether its person asked to be told of this event."""
+        experiment = event.experiment
+        if experiment is None or event.kind not in NOTICES or not getattr(self, event.kind):
+            return False
+        if self.of == self.Of.OWN:
+            return bool(experiment.owner_id == self.user_id)
+        return self.of == self.Of.ALL or self.projects.filter(pk=experiment.project_id).exists()
+
+
+class Webhook(models.Model):
+    """An address that is told of the events of a project, set up by its maintainers."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    nonce = models.CharField(max_length=64, editable=False, default=secrets.token_urlsafe)
+    ended = models.BooleanField("An experiment ends", default=True)
+    failed = models.BooleanField("A trial fails, the first of its experiment", default=True)
+    stepped = models.BooleanField("A history steps", default=True)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return self.url
+
+    def get_additional_data(self) -> dict[str, int]:
+        """What the log of changes keeps beside a change: whose maintainers see it."""
+        return {"project": self.project_id}
+
+    @property
+    def secret(self) -> str:
+        """The key that its messages are signed with. It follows from the installation's own secret, so that the table does not hold it."""
+        made = hmac.new(settings.SECRET_KEY.encode(), f"webhook:{self.nonce}".encode(), hashlib.sha256)
+        return f"rwh_{made.hexdigest()}"
+
+    def wants(self, event: Event) -> bool:
+        """Return whether it is to be told of this event; not of those of an experiment that left its project."""
+        experiment = event.experiment
+        asked = event.kind in NOTICES and bool(getattr(self, event.kind))
+        return asked and experiment is not None and experiment.project_id == self.project_id
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def due(self) -> DeliveryQuerySet:
+        """Those to be sent now, by the clock of the database."""
+        return self.filter(state=Delivery.State.WAITING, due_at__lte=Now())
+
+
+class Delivery(models.Model):
+    """One message of one event to one person or one webhook; without an event it is a test.
+
+    Claimed by a conditional UPDATE that also says when it is due again: a worker that dies with it loses nothing.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        SENT = "sent", "Sent"
+        FAILED = "failed", "Failed"
+        DROPPED = "dropped", "Not sent"
+
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries"
+    )
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries")
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField(db_default=Now())
+    result = models.CharField(max_length=300, blank=True, help_text="How the last attempt went, for the reader.")
+    created_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event", "user"], name="one_mail_per_event"),
+            models.UniqueConstraint(fields=["event", "webhook"], name="one_message_per_event"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["due_at"], name="delivery_due", condition=models.Q(state="waiting")),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"
+
+    @classmethod
+    def claim_next(cls) -> Delivery | None:
+        """Claim the message that is due for longest, or return None. It is due again when nobody says how it went."""
+        with transaction.atomic():
+            row = cls.objects.due().select_for_update(skip_locked=True, of=("self",)).order_by("due_at", "pk").first()
+            if row is None:
+                return None
+            row.attempts += 1
+            cls.objects.filter(pk=row.pk).update(attempts=row.attempts, due_at=Now() + _LEASE)
+        return row
+
+    @classmethod
+    def begin_test(cls, **to: Any) -> Delivery:
+        """Return a test to a ``user`` or a ``webhook``, claimed by the caller."""
+        row = cls.objects.create(attempts=1, due_at=Now() + _LEASE, **to)
+        row.refresh_from_db()
+        return row
+
+    def sent(self, result: str) -> None:
+        """It was taken by the other side."""
+        self._end(self.State.SENT, result)
+
+    def drop(self, why: str) -> None:
+        """It must not be sent any more, or cannot."""
+        self._end(self.State.DROPPED, why)
+
+    def put_off(self, why: str) -> None:
+        """This attempt failed: another follows after a wait, four times longer each time, or it was the last."""
+        if self.attempts >= MOST_ATTEMPTS or self.event_id is None:
+            self._end(self.State.FAILED, why)
+        else:
+            self._mine().update(due_at=Now() + _FIRST_WAIT * 4 ** (self.attempts - 1), result=why[:300])
+
+    def _end(self, state: State, result: str) -> None:
+        self._mine().update(state=state, result=result[:300], ended_at=Now())
+        self.refresh_from_db()
+
+    def _mine(self) -> DeliveryQuerySet:
+        """The row while nobody else has claimed it since."""
+        return Delivery.objects.filter(pk=self.pk, state=self.State.WAITING, attempts=self.attempts)

@@ -1,0 +1,53 @@
+"""What happened, in words: for the feed, mails, webhooks and REST alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from experiments.models import Event
+
+NO_ANSWER = "It ended, and no trial of it gave a result."
+
+
+def with_subjects(events: QuerySet[Event]) -> QuerySet[Event]:
+    """Return the events with all that their words need, in one query."""
+    return events.select_related("experiment__project", "trial", "report__project")
+
+
+def sentence(event: Event) -> str:
+    """Return what happened as one sentence: of an experiment that ended its answer, as it was then."""
+    told: Mapping[str, Any] = event.data
+    if event.kind == Event.Kind.ENDED:
+        return str(told.get("answer") or ("It ended." if event.told_at is None else NO_ANSWER))
+    if event.kind == Event.Kind.FAILED and event.trial is not None:
+        lines = event.trial.message.strip().splitlines()
+        return (
+            f"Trial {event.trial_id} failed, the first of its experiment: {lines[0] if lines else 'it says no reason.'}"
+        )
+    if event.kind == Event.Kind.STEPPED:
+        return str(told["sentence"])
+    if event.kind == Event.Kind.IMPORTED and event.experiment is not None:
+        return f"Imported by {event.experiment.origin.get('imported_by') or 'the command line'}."
+    by = f" by {told['by']}" if told.get("by") else ""
+    return f"Written{by}." if told.get("version") == 1 else f"Version {told.get('version')} was saved{by}."
+
+
+def title(event: Event) -> str:
+    """Return the name of what it happened to."""
+    return str(event.experiment or event.report)
+
+
+def path(event: Event) -> str:
+    """Return the address of the page to look at."""
+    if event.kind == Event.Kind.FAILED and event.trial is not None:
+        return event.trial.get_absolute_url()
+    if event.kind == Event.Kind.STEPPED:
+        address = reverse("history", args=[event.data["configuration"], event.data["cluster"]])
+        return f"{address}?metric={event.data['metric']}"
+    if event.experiment is not None:
+        return event.experiment.get_absolute_url()
+    return reverse("report", args=[event.report_id])

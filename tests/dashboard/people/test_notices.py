@@ -1,0 +1,175 @@
+"""Mails, webhooks and the feed, as people choose and see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from auditlog.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+
+from dashboard.people.happened import MOST_SHOWN
+from experiments.models import Delivery, Event, Experiment, NoticeChoices, Project, Report, Webhook
+from tests.experiments import factories
+from workers.notices import outbox
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+Submit = Callable[..., Experiment]
+
+
+@pytest.fixture
+def maintainer(library: Project) -> Iterator[Client]:
+    client = Client()
+    client.force_login(factories.person("mia", "maintainer"))
+    return client
+
+
+def choose(page: Client, **fields: Any) -> Any:
+    return page.post("/account/notices/", {f"notices-{name}": value for name, value in fields.items()})
+
+
+def test_nothing_is_chosen_at_first_and_what_is_chosen_stays(page: Client, person: User, library: Project) -> None:
+    assert not NoticeChoices.of_user(person).ended
+    assert choose(page, ended="on", of="some", projects=[library.pk]).status_code == 302
+    kept = NoticeChoices.objects.get(user=person)
+    assert (kept.ended, kept.failed, kept.of, list(kept.projects.all())) == (True, False, "some", [library])
+    choose(page, of="own")
+    kept.refresh_from_db()
+    assert (kept.ended, kept.of) == (False, "own")
+    assert LogEntry.objects.get_for_object(kept).count() >= 2
+
+
+def test_a_choice_of_projects_that_are_none_of_ones_own_is_refused_at_its_field(page: Client, person: User) -> None:
+    other = Project.objects.create(slug="other", name="Secret plans")
+    response = choose(page, failed="on", of="some", projects=[other.pk])
+    assert response.status_code == 422
+    assert "Select a valid choice" in response.text
+    assert "Secret plans" not in response.text
+    assert "Choose at least one, or another answer above." in choose(page, failed="on", of="some").text
+    assert not NoticeChoices.objects.filter(user=person).exists()
+
+
+def test_the_account_says_that_no_mail_is_sent_and_what_a_test_came_to(
+    page: Client, person: User, settings: Any, mailoutbox: list[Any]
+) -> None:
+    assert outbox.NO_MAIL in page.get("/account/").text
+    settings.SENDS_MAIL = True
+    assert outbox.NO_ADDRESS in page.get("/account/").text
+    assert f"The test was not sent. {outbox.NO_ADDRESS}" in page.post("/account/notices/test/", follow=True).text
+    person.email = "okafor@example.org"
+    person.save()
+    shown = page.post("/account/notices/test/", follow=True).text
+    assert "The test was sent. Taken by the mail server for okafor@example.org." in shown
+    assert [mail.to for mail in mailoutbox] == [["okafor@example.org"]]
+
+
+def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
+    maintainer: Client, library: Project, settings: Any
+) -> None:
+    fields = {"webhook-url": "https://example.org/hook", "webhook-ended": "on"}
+    response = maintainer.post("/projects/default/webhooks/", fields)
+    webhook = Webhook.objects.get()
+    assert (webhook.ended, webhook.failed, webhook.made_by.get_username()) == (True, False, "mia")
+    assert webhook.secret in response.text
+    assert response["Cache-Control"] == "private, no-store"
+    again = maintainer.get("/projects/default/").text
+    assert "https://example.org/hook" in again
+    assert webhook.secret not in again
+    [entry] = LogEntry.objects.get_for_object(webhook)
+    assert webhook.nonce not in str(entry.changes)
+    assert entry.additional_data == {"project": library.pk}
+    assert Webhook(project=library, url=webhook.url).secret != webhook.secret
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"webhook-url": "ftp://example.org/", "webhook-ended": "on"}, "This is no address"),
+        ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "no name and password"),
+        ({"webhook-url": "https://example.org/"}, "Choose at least one of these."),
+    ],
+)
+def test_a_wrong_webhook_is_refused_at_its_field(maintainer: Client, fields: dict[str, str], words: str) -> None:
+    response = maintainer.post("/projects/default/webhooks/", fields)
+    assert response.status_code == 422
+    assert words in response.text
+    assert not Webhook.objects.exists()
+
+
+def test_a_test_of_a_webhook_says_why_it_was_not_sent_and_stays_in_the_list(
+    maintainer: Client, library: Project, settings: Any
+) -> None:
+    webhook = Webhook.objects.create(project=library, url="http://127.0.0.1:1/hook")
+    at = f"/projects/default/webhooks/{webhook.pk}"
+    assert "which is not a public address" in maintainer.post(f"{at}/test/", follow=True).text
+    settings.WEBHOOK_NETWORKS = [ip_network("127.0.0.1")]
+    assert "could not be reached" in maintainer.post(f"{at}/test/", follow=True).text
+    assert list(Delivery.objects.values_list("state", flat=True)) == ["failed", "dropped"]
+    maintainer.post(f"{at}/end/")
+    assert not Webhook.objects.exists()
+
+
+def test_home_tells_what_happened_until_it_is_marked_as_seen(
+    page: Client, person: User, submit: Submit, run: Callable[..., None]
+) -> None:
+    assert "Nothing has happened" in page.get("/").text
+    experiment = submit()
+    run()
+    outbox.work()
+    Report.write(experiment.project, "A report of water", "text", {}, by=person)
+    shown = page.get("/")
+    assert [row["title"] for row in shown.context["happened"]] == ["A report of water", experiment.name]
+    answer = Event.objects.get(kind="ended").data["answer"]
+    assert answer
+    assert answer in shown.context["happened"][1]["sentence"]
+    until = shown.context["happened_until"]
+    later = Report.write(experiment.project, "Another", "text", {}, by=person)
+    left = page.post("/events/seen/", {"until": until}, headers={"HX-Request": "true"})
+    assert later.title in left.text
+    assert "A report of water" not in left.text
+    page.post("/events/seen/", {"until": 10**17})
+    assert "Nothing has happened" in page.get("/").text
+    Report.write(experiment.project, "A third", "text", {}, by=person)
+    assert "A third" in page.get("/").text  # a number that nothing has yet hides nothing
+
+
+def test_what_is_seen_must_be_a_number(page: Client) -> None:
+    assert page.post("/events/seen/", {"until": "x"}).status_code == 400
+
+
+def test_the_feed_is_bounded_and_tells_each_report_once(page: Client, person: User, library: Project) -> None:
+    for number in range(MOST_SHOWN + 2):
+        report = Report.write(library, f"Report {number}", "text", {}, by=person)
+        report.revise(f"Report {number}", "more", {}, by=person, base=1)
+    shown = page.get("/").context
+    assert (len(shown["happened"]), shown["happened_more"]) == (MOST_SHOWN, 2)
+    assert shown["happened"][0]["sentence"] == "Version 2 was saved by okafor."
+
+
+def test_nobody_reads_of_what_they_may_not_see(
+    page: Client, client: Client, submit: Submit, run: Callable[..., None], library: Project
+) -> None:
+    submit(name="Confidential")
+    run()
+    stranger = Client()
+    stranger.force_login(factories.person("eve"))
+    assert "Confidential" not in stranger.get("/").text
+    assert stranger.get("/api/v1/events/").json()["results"] == []
+    assert [row["title"] for row in page.get("/api/v1/events/").json()["results"]] == ["Confidential"]
+
+
+def test_rest_pages_events_by_cursor(page: Client, person: User, library: Project) -> None:
+    for number in range(3):
+        Report.write(library, f"Report {number}", "text", {}, by=person)
+    first = page.get("/api/v1/events/", {"limit": 2, "kind": "report"}).json()
+    Report.write(library, "Report 3", "text", {}, by=person)
+    second = page.get(first["next"]).json()
+    assert [row["title"] for row in first["results"] + second["results"]] == ["Report 2", "Report 1", "Report 0"]
+    assert second["next"] is None
+    assert first["results"][0]["project"] == "default"
+    for wrong in ({"kind": "x"}, {"limit": "x"}, {"offset": 1}):
+        assert page.get("/api/v1/events/", wrong).status_code == 400
+    assert page.get("/api/v1/events/", {"cursor": "wrong"}).status_code == 404

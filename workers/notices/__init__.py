@@ -1,0 +1,1 @@
+"""Telling people what happened: from events to the outbox, and from there by mail and webhook."""

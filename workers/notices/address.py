@@ -1,0 +1,80 @@
+"""Which addresses a webhook may reach: public ones, and those of networks that the administrator allows. Pure but for the resolver."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+_Address = IPv4Address | IPv6Address
+_NAT64: Final = ip_network("64:ff9b::/96")
+# In public networks, and reached by the guests of a cloud alone: Azure answers for its machines there.
+_METADATA: Final = frozenset({ip_address("168.63.129.16")})
+LONGEST: Final = 500
+
+
+class Refused(ValueError):
+    """An address that is not to be reached, in a sentence for the reader."""
+
+
+def checked(url: str) -> tuple[str, str, int, str]:
+    """Return (scheme, host, port, path with query) of an address that a webhook may have. Raise Refused.
+
+    Where it leads is judged when it is reached: see `reachable`.
+    """
+    if len(url) > LONGEST or any(character <= " " or character > "~" for character in url):
+        raise Refused(f"An address has at most {LONGEST} characters, no blanks, and only letters of ASCII.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Refused("This is no address: write it as https://example.org/path.") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Refused("This is no address: write it as https://example.org/path.")
+    if parts.username is not None or parts.password is not None:
+        raise Refused("An address holds no name and password: the signature tells who sends.")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path
+
+
+def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
+    """Resolve ``host`` once and return one of its addresses, all of which may be reached: connect to that, and resolve no more.
+
+    ``allowed`` are networks that may be reached besides public ones. Raise Refused where one of the addresses may not be reached,
+    OSError where there is none.
+    """
+    allowed = list(allowed)
+    found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for each in found:
+        if not is_allowed(ip_address(str(each).partition("%")[0]), allowed):
+            raise Refused(
+                f"{host} is {each}, which is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+            )
+    return str(found[0])
+
+
+def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
+    """Return whether ``address`` may be reached: it and the address that it carries are public, or in one of the networks."""
+    return all(_is_public(each) or any(each in network for network in allowed) for each in _meant(address))
+
+
+def _is_public(address: _Address) -> bool:
+    return address.is_global and not address.is_multicast and not address.is_reserved and address not in _METADATA
+
+
+def _meant(address: _Address) -> list[_Address]:
+    """The addresses that packets to this one may end at: those of IPv4 lie in some of IPv6."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    carried: list[_Address] = []
+    if address.sixtofour is not None:
+        carried.append(address.sixtofour)
+    if address.teredo is not None:
+        carried += address.teredo
+    if address in _NAT64:
+        return [IPv4Address(int(address) & 0xFFFFFFFF)]
+    return [address, *carried]

@@ -1,0 +1,73 @@
+"""What is sent of an event: the mail to a person, the JSON to a webhook."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.urls import reverse
+
+from experiments.models import Event
+from experiments.selectors import events
+
+
+def link(path: str) -> str:
+    """Return the whole address of a page."""
+    return f"{settings.PUBLIC_ADDRESS}{path}"
+
+
+def mail(event: Event, address: str) -> EmailMessage:
+    """Return the mail: its first line is what was found, or what happened, then where to look."""
+    choices = link(f"{reverse('account')}#notices")
+    lines = [
+        events.sentence(event),
+        link(events.path(event)),
+        "",
+        f"{event.get_kind_display()}: {events.title(event)}",
+        f"Project: {event.experiment.project.name}" if event.experiment is not None else "",
+        "",
+        "You get this because you asked for it on your account. Change that or end it here:",
+        choices,
+    ]
+    # Names are of people's making; a line feed would end the header.
+    subject = " ".join(f"{event.get_kind_display()}: {events.title(event)}".split())
+    return EmailMessage(f"Rankwire: {subject}"[:200], "\n".join(lines), to=[address], headers=_headers(choices))
+
+
+def test_mail(address: str) -> EmailMessage:
+    """Return a mail that says that mails arrive."""
+    choices = link(f"{reverse('account')}#notices")
+    body = f"Mails of Rankwire reach you here.\n{choices}\n\nYou asked for this test on your account."
+    return EmailMessage("Rankwire: test", body, to=[address], headers=_headers(choices))
+
+
+def _headers(choices: str) -> dict[str, str]:
+    return {"List-Unsubscribe": f"<{choices}>", "Auto-Submitted": "auto-generated"}
+
+
+def body(event: Event | None, delivery: int) -> bytes:
+    """Return the JSON of a webhook; None is a test."""
+    told: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
+    if event is None:
+        told |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
+    else:
+        told |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
+        told |= {"title": events.title(event), "url": link(events.path(event))}
+    if event is not None and event.experiment is not None:
+        slug = event.experiment.slug
+        told["project"] = event.experiment.project.slug
+        told["experiment"] = {
+            "slug": slug,
+            "name": event.experiment.name,
+            "url": link(event.experiment.get_absolute_url()),
+            "rest": link(reverse("api:experiment-detail", args=[slug])),
+        }
+    if event is not None and event.trial is not None:
+        told["trial"] = {
+            "id": event.trial_id,
+            "url": link(event.trial.get_absolute_url()),
+            "rest": link(reverse("api:trial-detail", args=[event.trial_id])),
+        }
+    return json.dumps(told).encode()

@@ -1,0 +1,102 @@
+"""Which histories an experiment that ended has made step: told once, among the trials of its project, whose members may see them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from django.db.models import Count, F, FilteredRelation, Q
+
+from analysis.answers.wording import place
+from analysis.statistics import HistoryPoint, detect_changes
+from analysis.statistics.changes import SHORTEST
+from experiments.models import Event, ExpectedChange, Experiment, Trial
+from experiments.models.states import measured
+from experiments.selectors.history import MOST_TRIALS
+from experiments.selectors.history_list import FEWEST, METRIC
+from experiments.selectors.question import asked_of
+from experiments.selectors.study import study_of
+
+MOST_HISTORIES: Final = 50
+"""Of one experiment that are looked at, those with the most trials: each costs up to a second."""
+
+
+def steps_of(ended: Event) -> list[Event]:
+    """Return an unsaved event for every history that steps by the trials of the experiment that ended, and did not before."""
+    experiment = ended.experiment
+    if experiment is None or experiment.cluster is None:
+        return []
+    since = Event.objects.filter(kind=Event.Kind.ENDED, experiment=experiment, pk__lt=ended.pk).values_list(
+        "at", flat=True
+    )
+    earlier = since.order_by("-pk").first()
+    hashes = experiment.configurations.filter(in_design=True).values("hash")
+    trials = Trial.objects.filter(
+        measured(),
+        experiment__project=experiment.project_id,
+        cluster=experiment.cluster_id,
+        configuration__hash__in=hashes,
+    )
+    counts = trials.order_by().values_list("configuration__hash").annotate(count=Count("pk")).filter(count__gte=FEWEST)
+    found = []
+    for digest, _ in counts.order_by("-count", "configuration__hash")[:MOST_HISTORIES]:
+        own = FilteredRelation("measurements", condition=Q(measurements__metric=METRIC, measurements__scope="all"))
+        newest = trials.filter(configuration__hash=digest).annotate(own=own).annotate(value=F("own__value"))
+        rows = (
+            newest.exclude(value=None).order_by("-ended_at", "-pk").values_list("pk", "value", "experiment", "ended_at")
+        )
+        history = list(rows[:MOST_TRIALS])[::-1]
+        is_new = [
+            row[2] == experiment.pk and (earlier is None or (row[3] is not None and row[3] > earlier))
+            for row in history
+        ]
+        step = _step([row[:2] for row in history], is_new)
+        if step is not None:
+            found.append(_event(experiment, digest, *step))
+    return found
+
+
+def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:
+    """Return (first trial of the new level, median before, median after) of the last step, where the new trials brought it."""
+    expected = set(
+        ExpectedChange.objects.filter(trial__in=[pk for pk, _ in history], metric=METRIC).values_list(
+            "trial", flat=True
+        )
+    )
+    told = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
+    changes = _changes(history, expected)
+    if not changes or changes[-1].expected or not any(is_new[changes[-1].index :]):
+        return None
+    last = changes[-1]
+    before = _changes([row for row, new in zip(history, is_new, strict=True) if not new], expected)
+    places = {pk: place for place, (pk, _) in enumerate(history)}
+    # The place of a step moves by a trial or two as more follow: it is the same one.
+    old = [places[int(change.label)] for change in before] + [places[pk] for pk in told]
+    if any(abs(place - last.index) < SHORTEST for place in old):
+        return None
+    return int(last.label), last.before.median, last.after.median
+
+
+def _changes(history: Sequence[tuple[int, float]], expected: set[int]) -> Sequence[Any]:
+    points = [HistoryPoint(value, {}, str(pk)) for pk, value in history]
+    return detect_changes(points, expected={n for n, (pk, _) in enumerate(history) if pk in expected}).changes
+
+
+def _told(trials: Sequence[int]) -> list[str]:
+    return list(Event.objects.filter(kind=Event.Kind.STEPPED, trial__in=trials).values_list("key", flat=True))
+
+
+def _event(experiment: Experiment, digest: str, trial: int, before: float, after: float) -> Event:
+    configuration = experiment.configurations.get(hash=digest)
+    asked = asked_of(experiment, study_of(experiment, with_traffic=False))
+    where = place(asked.factors, configuration.parameters) or configuration.experiment.workload
+    cluster = experiment.cluster.slug if experiment.cluster is not None else ""
+    change = f"{abs(after / before - 1):.0%} {'longer' if after > before else 'shorter'}" if before else "changed"
+    sentence = f"At {where} trials take {change} since trial {trial}: {after:.4g} s instead of {before:.4g} s (median elapsed time)."
+    return Event(
+        kind=Event.Kind.STEPPED,
+        key=f"stepped:{digest}:{cluster}:{METRIC}:{trial}",
+        experiment=experiment,
+        trial_id=trial,
+        data={"sentence": sentence, "configuration": digest, "cluster": cluster, "metric": METRIC},
+    )
