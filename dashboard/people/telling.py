@@ -26,8 +26,8 @@ class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
         widgets: ClassVar = {"projects": forms.CheckboxSelectMultiple}
 
-    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, instance=NoticeChoices.of_user(user), prefix="notices", **kwargs)
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(data, instance=NoticeChoices.of_user(user), prefix="notices")
         projects: Any = self.fields["projects"]
         projects.queryset = visible_projects(user).exclude(slug=PUBLISHED_PROJECT).order_by("name")
         projects.label = "Projects, where of these only"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -10,6 +12,9 @@ from django.db.models import Q
 from analysis.trust_level import FLAGGED
 from experiments.models.states import Kind, counted
 from experiments.traffic import TRAFFIC
+
+if TYPE_CHECKING:
+    from experiments.models.trial import Trial
 
 
 class MeasurementQuerySet(models.QuerySet["Measurement"]):
@@ -47,3 +52,18 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} = {self.value:g}"
+
+    @classmethod
+    def rows(cls, trial: Trial, values: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
+        """Return the rows to store of ``values`` (by scope and metric) and, for those that are no finite number, why there is
+        none: they are not results.
+        """
+        rows: list[Measurement] = []
+        not_finite: dict[str, str] = {}
+        for scope, by_metric in values.items():
+            for metric, value in by_metric.items():
+                if math.isfinite(value):
+                    rows.append(cls(trial=trial, scope=scope, metric=metric, value=value))
+                else:
+                    not_finite.setdefault(metric, f"came out as {value}, which is not a number")
+        return rows, not_finite

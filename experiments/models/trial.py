@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -229,7 +228,7 @@ class Trial(models.Model):
 
     def finish(self, result: TrialResult) -> None:
         """Write everything that was measured, in one transaction: a trial is FINISHED with all its rows or not at all."""
-        rows, not_finite = _rows(self, result.measurements)
+        rows, not_finite = Measurement.rows(self, result.measurements)
         with transaction.atomic():
             self._end(
                 State.FINISHED,
@@ -246,7 +245,7 @@ class Trial(models.Model):
 
     def finish_after_all(self, result: TrialResult) -> None:
         """A failed trial whose output can be read now: it is FINISHED with all its rows, and says that it was not at first."""
-        rows, not_finite = _rows(self, result.measurements)
+        rows, not_finite = Measurement.rows(self, result.measurements)
         with transaction.atomic():
             failed = type(self).objects.filter(pk=self.pk, state=State.FAILED)
             if not failed.update(
@@ -394,16 +393,3 @@ class Trial(models.Model):
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
         Usage.charge(self)
-
-
-def _rows(trial: Trial, measurements: Mapping[str, Mapping[str, float]]) -> tuple[list[Measurement], dict[str, str]]:
-    """Return the rows to store and, for values that are no finite number, why there is none: they are not results."""
-    rows: list[Measurement] = []
-    not_finite: dict[str, str] = {}
-    for scope, values in measurements.items():
-        for metric, value in values.items():
-            if math.isfinite(value):
-                rows.append(Measurement(trial=trial, scope=scope, metric=metric, value=value))
-            else:
-                not_finite.setdefault(metric, f"came out as {value}, which is not a number")
-    return rows, not_finite

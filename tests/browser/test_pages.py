@@ -19,6 +19,7 @@ SETTINGS = [
     "/network/",
     "/networks/",
     "/projects/",
+    "/projects/default/",
     "/account/",
     "/tasks/",
 ]

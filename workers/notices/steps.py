@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.db.models import Count, F, FilteredRelation, Q
 
+from analysis import numbers
 from analysis.answers.wording import place
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
@@ -91,8 +92,9 @@ def _event(experiment: Experiment, digest: str, trial: int, before: float, after
     asked = asked_of(experiment, study_of(experiment, with_traffic=False))
     where = place(asked.factors, configuration.parameters) or configuration.experiment.workload
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
-    change = f"{abs(after / before - 1):.0%} {'longer' if after > before else 'shorter'}" if before else "changed"
-    sentence = f"At {where} trials take {change} since trial {trial}: {after:.4g} s instead of {before:.4g} s (median elapsed time)."
+    levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
+    changed = numbers.change(after / before if before else None)
+    sentence = f"At {where}, the median elapsed time is {levels} since trial {trial}: {changed}."
     return Event(
         kind=Event.Kind.STEPPED,
         key=f"stepped:{digest}:{cluster}:{METRIC}:{trial}",

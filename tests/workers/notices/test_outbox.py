@@ -250,8 +250,8 @@ def test_a_history_that_steps_is_told_once(experiment: Experiment, person: Any, 
     assert kinds().count("stepped") == 2
     assert len(mails) == 2
     sentence = mails[0].body.splitlines()[0]
-    assert "trials take 100% longer since trial" in sentence
-    assert sentence.endswith(": 3.03 s instead of 1.515 s (median elapsed time).")
+    assert "the median elapsed time is 3.0" in sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert sentence.endswith(": +100\N{NARROW NO-BREAK SPACE}%.")
     assert "/history/" in mails[0].body.splitlines()[1]
 
 
