@@ -24,7 +24,7 @@ class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     class Meta:
         model = NoticeChoices
         fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
-        widgets: ClassVar = {"projects": forms.CheckboxSelectMultiple}
+        widgets: ClassVar = {"projects": forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"})}
 
     def __init__(self, user: Any, data: Any = None) -> None:
         super().__init__(data, instance=NoticeChoices.of_user(user), prefix="notices")

@@ -50,7 +50,7 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     for each in found:
         if not is_allowed(ip_address(str(each).partition("%")[0]), allowed):
             raise Refused(
-                f"{host} is {each}, which is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+                f"{host} {'is' if each == host else f'is {each}, which is'} not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
             )
     return str(found[0])
 

@@ -37,7 +37,7 @@ def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed
     try:
         address = reachable(host, port, allowed)
     except (OSError, UnicodeError) as error:
-        raise Undelivered(f"{host} has no address: {error}.") from None
+        raise Undelivered(f"{host} has no address: {_reason(error)}.") from None
     connection = _Pinned(scheme, host, port, address)
     watch = threading.Timer(_WHOLE_S, connection.cut)
     watch.daemon = True
@@ -49,7 +49,7 @@ def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed
     except (OSError, http.client.HTTPException, ValueError) as error:
         if connection.was_cut or isinstance(error, TimeoutError):
             raise Undelivered(f"{host} did not answer in time.") from None
-        raise Undelivered(f"{host} could not be reached: {error or type(error).__name__}.") from None
+        raise Undelivered(f"{host} could not be reached: {_reason(error)}.") from None
     finally:
         watch.cancel()
         connection.close()
@@ -58,6 +58,10 @@ def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed
     if not 200 <= status < 300:
         raise Undelivered(f"{host} answered {status}.")
     return f"{host} answered {status}."
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
 class _Pinned(http.client.HTTPConnection):
