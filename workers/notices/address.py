@@ -49,8 +49,9 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     found = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for each in found:
         if not is_allowed(ip_address(str(each).partition("%")[0]), allowed):
+            told = host if each == host else f"{host} is {each}, which"
             raise Refused(
-                f"{host} {'is' if each == host else f'is {each}, which is'} not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+                f"{told} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
             )
     return str(found[0])
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
@@ -214,10 +221,6 @@ def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
 
 def _is_genuine(secret: str, header: str, body: bytes) -> bool:
     """The lines that docs/rest.md gives to receivers."""
-    import hashlib
-    import hmac
-    import time
-
     parts = dict(part.split("=", 1) for part in header.split(","))
     signed = parts["t"].encode() + b"." + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
@@ -282,3 +285,48 @@ def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experi
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
         assert cursor.fetchone()[0] == 1
+
+
+_CLAIM = """
+import time
+import django
+django.setup()
+from experiments.models import Delivery, Event
+from workers.notices import outbox
+outbox.tell(Event.objects.untold().get().pk)
+assert Delivery.claim_next() is not None
+print("claimed", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_in_the_hands_of_a_killed_process_is_sent_once_by_the_next(
+    services: Any, experiment: Experiment, receiver: Receiver
+) -> None:
+    Webhook.objects.create(project=experiment.project, url=receiver.url)
+    run(experiment)
+    database = f"{services.postgres.url.rpartition('/')[0]}/{connection.settings_dict['NAME']}"
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database,
+        "REDIS_URL": services.redis.url,
+        "RANKWIRE_VAR": str(django_settings.VAR),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    argv = [sys.executable, "-c", _CLAIM]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, text=True, env=environment, cwd=django_settings.BASE_DIR
+    ) as one:
+        try:
+            assert one.stdout is not None
+            assert "claimed\n" in one.stdout
+        finally:
+            one.kill()
+    outbox.work()
+    assert receiver.messages == []  # the dead one holds it still
+    assert Delivery.objects.get().state == "waiting"
+    Delivery.objects.update(due_at=Now())
+    outbox.work()
+    outbox.work()
+    assert len(receiver.messages) == 1
