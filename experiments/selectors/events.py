@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.urls import reverse
 
 from experiments.models import Event
 
-NO_ANSWER = "It ended, and no trial of it gave a result."
+_LARGE: Final = ("tables", "traceback", "conditions", "certificate", "command", "not_available")
+"""Of a trial, and not told."""
+NO_ANSWER: Final = "It ended, and no trial of it gave a result."
 
 
 def with_subjects(events: QuerySet[Event]) -> QuerySet[Event]:
     """Return the events with all that their words need, in one query."""
-    return events.select_related("experiment__project", "trial", "report__project")
+    rows = events.select_related("experiment__project", "trial", "report__project")
+    return rows.defer(*(f"trial__{name}" for name in _LARGE), "experiment__specification")
 
 
 def sentence(event: Event) -> str:

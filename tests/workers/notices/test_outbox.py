@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -24,6 +25,7 @@ from experiments.models import Delivery, Event, Experiment, Membership, NoticeCh
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments import factories
 from tests.workers.notices.conftest import Receiver, run
+from workers import backlog, tasks
 from workers.notices import outbox
 
 pytestmark = pytest.mark.django_db
@@ -285,6 +287,20 @@ def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experi
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")
         assert cursor.fetchone()[0] == 1
+
+
+def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_told(
+    nobody_hears: None, experiment: Experiment, django_capture_on_commit_callbacks: Any
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.sweep()
+    assert backlog.is_heard(current_app, tasks.BACKGROUND_QUEUE)
+    run(experiment)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.sweep()
+    assert not backlog.is_heard(current_app, tasks.BACKGROUND_QUEUE)
+    tasks.send_notices()
+    assert not outbox.is_waiting()
 
 
 _CLAIM = """
