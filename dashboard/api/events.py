@@ -11,9 +11,9 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import schema
-from dashboard.api.filtering import refuse_unknown
-from dashboard.api.pagination import require_whole
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import refuse_unknown
+from dashboard.api.protocol.pagination import require_whole
 from experiments.access import visible_events
 from experiments.models import Event
 from experiments.selectors import events
