@@ -23,6 +23,7 @@ from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, Out
 from experiments.exchange.arrival import Arrival
 from experiments.exchange.measured import Measured, MeasuredTrial, ranks_of, read_measured
 from experiments.exchange.placing import files_with_rows
+from experiments.exchange.table import read_table
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
 from experiments.models import (
     Artifact,
@@ -44,6 +45,7 @@ _NAMESPACE: Final = uuid.UUID("7b0e3c52-3d0c-5b8e-9a64-2f1d0c6f4e11")
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 _NO_CAPTURE: Final = "it was imported without a capture"
 _DESCRIPTION_BYTES: Final = 200_000
+_TABLE_BYTES: Final = 2_000_000
 _PIECE: Final = 1 << 20
 
 
@@ -63,14 +65,33 @@ class _Read:
 def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> Arrival:
     """Import what the description at ``place`` says, with the files beside it; with ``dry_run`` only say what that would come to.
 
-    The same description with the same files is one experiment, however often it comes. Raise InvalidSpec at its fields, BadBundle, or
-    OSError where the description is not there.
+    ``place`` may be a table (.csv, one row a trial); its description is the .yaml of the same name beside it. The same description with
+    the same files is one experiment, however often it comes. Raise InvalidSpec at its fields, BadBundle, or OSError where ``place`` is
+    not there.
     """
+    text, table = _texts(place)
+    described, points = read_measured(text, table)
     try:
-        text = plain_files.read_text(place, limit_bytes=_DESCRIPTION_BYTES)
-    except NotPlain as error:
-        raise BadBundle(f"{error}.") from None
-    described, points = read_measured(text)
+        return _bring_in(
+            place, text if table is None else f"{text}\0{table}", described, points, project, owner, dry_run
+        )
+    except InvalidSpec as error:
+        if table is None:
+            raise
+        rows = read_table(table)
+        raise InvalidSpec(map(rows.placed, error.errors)) from None
+
+
+def _bring_in(
+    place: Path,
+    text: str,
+    described: Measured,
+    points: Sequence[dict[str, Any]],
+    project: Project,
+    owner: Any,
+    dry_run: bool,
+) -> Arrival:
+    """The import of what ``text`` describes. Raise InvalidSpec at the fields of its trials, or BadBundle."""
     digest = _digest(text, described, place.parent)
     arrival = Arrival(described.name, uuid.uuid5(_NAMESPACE, digest))
     arrival.existing = Experiment.objects.filter(uid=arrival.uid).first()
@@ -87,6 +108,22 @@ def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_r
             arrival.stored = _store(described, points, read, arrival.uid, origin, project, owner)
             _place_files(arrival.stored, described, read, place.parent, scratch)
     return arrival
+
+
+def _texts(place: Path) -> tuple[str, str | None]:
+    """The description and the table, where there is one. Raise BadBundle; OSError where ``place`` is not there."""
+    try:
+        if place.suffix != ".csv":
+            return plain_files.read_text(place, limit_bytes=_DESCRIPTION_BYTES), None
+        table = plain_files.read_text(place, limit_bytes=_TABLE_BYTES)
+        beside = place.with_suffix(".yaml")
+        try:
+            return plain_files.read_text(beside, limit_bytes=_DESCRIPTION_BYTES), table
+        except FileNotFoundError:
+            words = f"Beside a table stands {beside.name}, which says at least its name, workload and cluster; it is not there."
+            raise BadBundle(words) from None
+    except NotPlain as error:
+        raise BadBundle(f"{error}.") from None
 
 
 def _digest(text: str, described: Measured, directory: Path) -> str:

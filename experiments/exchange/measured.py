@@ -13,6 +13,7 @@ from pydantic import model_validator as checks
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
+from experiments.exchange.table import Table, read_table
 from experiments.metrics import is_metric
 from experiments.pure.storable import problems
 from experiments.spec.parameters import canonical, known_parameters, sentence
@@ -110,21 +111,39 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
 
 
-def read_measured(text: str) -> tuple[Measured, list[dict[str, Any]]]:
-    """Return the description and the parameters of each of its trials. Raise InvalidSpec with paths and lines."""
+def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[dict[str, Any]]]:
+    """Return the description and the parameters of each of its trials. Raise InvalidSpec with paths and lines.
+
+    With ``table``, comma-separated values, the trials stand there and the description says the rest; an error of a trial then has the
+    line and the column of the table.
+    """
     document = YamlDocument(text)
+    rows = None if table is None else read_table(table)
     try:
-        if not isinstance(document.data, dict):
+        data = document.data
+        if not isinstance(data, dict):
             raise InvalidSpec([FieldError("", "a description is a mapping of fields: name, workload, cluster, trials")])
-        if wrong := list(problems(document.data)):
+        if rows is not None:
+            if "trials" in data:
+                raise InvalidSpec([FieldError("trials", "stand in the table: leave them out here")])
+            data = {**data, "trials": rows.trials}
+        if wrong := list(problems(data)):
             raise InvalidSpec(wrong)
-        described = _validated(document.data)
+        described = _validated(data)
         if errors := [*_wrong_figures(described), *_wrong_places(described)]:
             raise InvalidSpec(errors)
         return described, described.points()
     except InvalidSpec as error:
-        lined = [FieldError(e.path, e.message, e.line or document.line(e.path)) for e in error.errors]
-        raise InvalidSpec(lined) from None
+        raise InvalidSpec(_lined(each, document, rows) for each in error.errors) from None
+
+
+def _lined(error: FieldError, document: YamlDocument, rows: Table | None) -> FieldError:
+    """The error where its reader finds it: at a line of the table, or of the description."""
+    if rows is None:
+        return FieldError(error.path, error.message, error.line or document.line(error.path))
+    if error.path.startswith("trials."):
+        return rows.placed(error)
+    return FieldError(error.path, f"{error.message} (in the description beside the table)", document.line(error.path))
 
 
 def _validated(data: dict[str, Any]) -> Measured:

@@ -1,4 +1,4 @@
-"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, or a description of other measurements."""
+"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, or a description or table of other measurements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "file", help="a bundle (a zip archive or its directory), or a description that ends in .yaml"
+            "file",
+            help="a bundle (a zip archive or its directory), a description that ends in .yaml, or a table that ends in .csv "
+            "with a description beside it",
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
         parser.add_argument("--project", default=DEFAULT_PROJECT, help="where it goes (default: the default project)")
@@ -32,7 +34,7 @@ class Command(BaseCommand):
         if target is None:
             known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
             raise CommandError(f"there is no project {project!r}; known: {known}", returncode=2)
-        if file.endswith((".yaml", ".yml")):
+        if file.endswith((".yaml", ".yml", ".csv")):
             self._described(Path(file), target, dry_run)
             return
         try:

@@ -1,0 +1,160 @@
+"""Runs that were measured elsewhere as a table of comma-separated values, one row a trial. Pure.
+
+The headings are the fields of a trial in a description (``measured``): ``parameters.NAME``, ``figures.NAME [UNIT]``, ``output``,
+``capture``, ``ended_at``. ``hosts``, ``ranks``, ``ranks_per_host`` and the name of a metric need no more than their name. A cell that is
+empty says nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from experiments import metrics
+from experiments.errors import FieldError, InvalidSpec
+
+_PLAIN: Final = ("output", "capture", "ended_at")
+_COUNTS: Final = ("hosts", "ranks", "ranks_per_host")
+_HEADING: Final = re.compile(r"(?P<name>[^\[\]]*[^\[\]\s])\s*(?:\[(?P<unit>[^\[\]]*)\])?")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_WORDS: Final = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows as trials of a description, with where each stands in the file."""
+
+    trials: list[dict[str, Any]]
+    lines: list[int]
+    headings: Mapping[str, str]
+    """The heading of each column, by the path of its field below a trial."""
+
+    def placed(self, error: FieldError) -> FieldError:
+        """Return the error of a trial with the line and the column that it comes from."""
+        _, number, *rest = error.path.split(".", 2)
+        heading = self.headings.get(rest[0]) if rest else None
+        where = f"column {heading}" if heading is not None else ""
+        return FieldError(where, error.message, self.lines[int(number)])
+
+
+def read_table(text: str) -> Table:
+    """Return the trials of a table. Raise InvalidSpec with lines and columns."""
+    rows = _rows(text)
+    if not rows:
+        raise InvalidSpec([FieldError("", "the table is empty: its first line names the columns", 1)])
+    line, headings = rows[0]
+    paths = _paths(headings, line)
+    errors: list[FieldError] = []
+    trials = []
+    for line, cells in rows[1:]:
+        if len(cells) != len(paths):
+            errors.append(FieldError("", f"has {len(cells)} cells, and there are {len(paths)} columns", line))
+            continue
+        trials.append(_trial(paths, headings, cells, line, errors))
+    if errors:
+        raise InvalidSpec(errors)
+    if not trials:
+        raise InvalidSpec([FieldError("", "the table has headings alone, and no trial")])
+    named = {".".join(path): heading for path, heading in zip(paths, headings, strict=True)}
+    return Table(trials, [line for line, _ in rows[1:]], named)
+
+
+def _rows(text: str) -> list[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the line at which it begins."""
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    rows, begins = [], 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append((begins, [cell.strip() for cell in cells]))
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise InvalidSpec([FieldError("", f"is no row of comma-separated values: {error}", begins)]) from None
+    return rows
+
+
+def _paths(headings: Sequence[str], line: int) -> list[tuple[str, ...]]:
+    """The field of a trial that each column gives. Raise InvalidSpec."""
+    errors: list[FieldError] = []
+    paths: list[tuple[str, ...]] = []
+    for number, heading in enumerate(headings, start=1):
+        where = f"column {heading or number}"
+        try:
+            path = _path(heading)
+            if path in paths:
+                raise ValueError("is there twice")
+            paths.append(path)
+        except ValueError as error:
+            errors.append(FieldError(where, str(error), line))
+    if errors:
+        raise InvalidSpec(errors)
+    return paths
+
+
+def _path(heading: str) -> tuple[str, ...]:
+    """Raise ValueError with what is wrong with it."""
+    told = _HEADING.fullmatch(heading)
+    if told is None:
+        raise ValueError("is no heading: a name, and behind a figure its unit in brackets if you like")
+    name, unit = told["name"], told["unit"]
+    kind, dot, rest = name.partition(".")
+    if dot and rest and kind in ("parameters", "figures"):
+        path = (kind, rest)
+    elif name in _PLAIN:
+        path = (name,)
+    elif name in _COUNTS:
+        path = ("parameters", name)
+    elif metrics.is_metric(name):
+        path = ("figures", name)
+    elif ";" in name or "\t" in name:
+        raise ValueError("columns are separated by commas")
+    else:
+        raise ValueError(f"there is no metric {name!r}: a parameter is headed parameters.{name}")
+    if unit is not None:
+        _check_unit(path, unit.strip())
+    return path
+
+
+def _check_unit(path: tuple[str, ...], unit: str) -> None:
+    """A figure is kept in the unit of its metric: another one would be a wrong number. Raise ValueError."""
+    if path[0] != "figures":
+        raise ValueError("only figures have their unit in the heading: write that of a parameter with its value")
+    if not metrics.is_metric(path[1]):
+        return  # refused for its name, in each row that has it
+    own = metrics.find(path[1]).unit
+    if not own:
+        raise ValueError("the unit of this figure is not known here: leave it out of the heading")
+    if unit != own:
+        raise ValueError(f"is kept in the unit {own!r}, not {unit!r}")
+
+
+def _trial(
+    paths: Sequence[tuple[str, ...]], headings: Sequence[str], cells: Sequence[str], line: int, errors: list[FieldError]
+) -> dict[str, Any]:
+    trial: dict[str, Any] = {}
+    for path, heading, cell in zip(paths, headings, cells, strict=True):
+        if not cell:
+            continue
+        if path[0] == "parameters":
+            trial.setdefault("parameters", {})[path[1]] = _value(cell)
+        elif path[0] != "figures":
+            trial[path[0]] = cell
+        elif _DECIMAL.fullmatch(cell):
+            trial.setdefault("figures", {})[path[1]] = float(cell)
+        else:
+            errors.append(FieldError(f"column {heading}", f"{cell[:40]!r} is no number", line))
+    return trial
+
+
+def _value(cell: str) -> bool | int | float | str:
+    """A parameter as YAML would have read it; what is no number stays text, 64 KiB among it."""
+    if cell in _WORDS:
+        return _WORDS[cell]
+    if _WHOLE.fullmatch(cell):
+        return int(cell)
+    return float(cell) if _DECIMAL.fullmatch(cell) else cell
