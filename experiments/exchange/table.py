@@ -103,6 +103,7 @@ def _path(heading: str) -> tuple[str, ...]:
         raise ValueError("is no heading: a name, and behind a figure its unit in brackets if you like")
     name, unit = told["name"], told["unit"]
     kind, dot, rest = name.partition(".")
+    path: tuple[str, ...]
     if dot and rest and kind in ("parameters", "figures"):
         path = (kind, rest)
     elif name in _PLAIN:
