@@ -27,6 +27,16 @@ def test_it_fails_a_run_that_says_so_with_its_line():
     assert refused(BAD, failure=r"FAILED\b") == "the program said that it failed: Verification   =   FAILED"
 
 
+def test_a_verdict_in_a_file_is_part_of_a_required_figure():
+    rated = {"name": "gflops", "regex": r"is VALID with a GFLOP/s rating of=(\S+)", "file": "HPCG-Benchmark_*.txt"}
+    command = get("command", {"program": ["p"], "extract": [rated]})
+    name = "HPCG-Benchmark_3.1_2026-11-23.txt"
+    good = "Final Summary::HPCG result is VALID with a GFLOP/s rating of=0.238\n"
+    assert command.parse("", {name: good}).figures == {"command.gflops": 0.238}
+    with pytest.raises(OutputError, match="gflops is not in HPCG-Benchmark_"):
+        command.parse("", {name: "Final Summary::HPCG result is=INVALID.\n"})
+
+
 def test_it_fails_a_run_that_does_not_say_that_it_was_good():
     assert parsed(GOOD, success=r"=\s*SUCCESSFUL") == {"command.t_s": 2.5}
     assert "no line of the output matches /SUCCESSFUL/" in refused(BAD, success="SUCCESSFUL")
