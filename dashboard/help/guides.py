@@ -24,6 +24,7 @@ _ORDER: Final = {
     "network": "The link between the hosts as a parameter.",
     "studies": "The published studies, and how to repeat them.",
     "rest": "The same from programs: addresses, tokens, errors.",
+    "client": "The same in Python, and as a command for other machines.",
     "administrator": "Installing, clusters, people, keeping and growing.",
     "security": "Who is trusted with what, and what is defended against.",
     "benchmarks": "What was measured of Rankwire itself.",

@@ -1,0 +1,169 @@
+"""The client: one method for each thing that a program asks of a server."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from rankwire_client.errors import NotReached, Refused, TimeLimit
+
+ATTEMPTS = 5
+"""How often a request is sent before the server counts as not reached."""
+LONGEST_PAUSE_S = 30.0
+PAGE = 200
+_NOT_NOW = (502, 503, 504)
+
+Specification = str | Mapping[str, Any]
+
+
+class Client:
+    """A server at ``url``, asked with ``token``; without them, RANKWIRE_URL and RANKWIRE_TOKEN of the environment.
+
+    ``timeout_s`` is how long one request may stay without an answer. ``transport`` replaces the network.
+    Raises ValueError where address or token are missing.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        url, token = url or os.environ.get("RANKWIRE_URL"), token or os.environ.get("RANKWIRE_TOKEN")
+        if not url or not url.startswith(("http://", "https://")):
+            raise ValueError("the address of the server is missing: set RANKWIRE_URL, as http://127.0.0.1:8000")
+        if not token or not token.isascii() or not token.isprintable():
+            raise ValueError("the token is missing or has characters that no token has: set RANKWIRE_TOKEN")
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=url.rstrip("/") + "/api/v1/",
+            headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
+            timeout=timeout_s,
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def submit(self, specification: Specification, *, project: str | None = None) -> dict[str, Any]:
+        """Queue an experiment, YAML as text or a mapping, and return it as the server tells it.
+
+        However often it has to be sent, it is queued once: an idempotency key goes with it. Raises Refused, NotReached.
+        """
+        return self._send(specification, "experiments/", project, {"Idempotency-Key": uuid.uuid4().hex})
+
+    def experiment(self, slug: str) -> dict[str, Any]:
+        """Return one experiment with its specification, status and the number of its trials in each state."""
+        return self._ask("GET", f"experiments/{_part(slug)}/")
+
+    def experiments(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Yield experiments, newest first, a page at a time; filters as docs/rest.md names them."""
+        return self._all("experiments/", filters)
+
+    def trials(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Yield trials, a page at a time; filters as docs/rest.md names them."""
+        return self._all("trials/", filters)
+
+    def result(self, slug: str) -> dict[str, Any]:
+        """Return an experiment's answer and its current trials with everything measured."""
+        return self._ask("GET", f"experiments/{_part(slug)}/result/")
+
+    def wait(
+        self,
+        slug: str,
+        *,
+        time_limit_s: float = 86_400.0,
+        progress: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Return the experiment once none of its trials is left to run; ``progress`` is told each state of it.
+
+        It is asked for after 0.5 s, then ever more rarely, at last every 15 s. Raises TimeLimit, Refused, NotReached.
+        """
+        ends, pause_s = time.monotonic() + time_limit_s, 0.5
+        while True:
+            told = self.experiment(slug)
+            if progress is not None:
+                progress(told)
+            if is_over(told):
+                return told
+            if time.monotonic() + pause_s > ends:
+                raise TimeLimit(f"{slug} was not over after {time_limit_s:g} s: {told['status']}")
+            self._sleep(pause_s)
+            pause_s = min(1.5 * pause_s, 15.0)
+
+    def _send(
+        self, specification: Specification, address: str, project: str | None, headers: dict[str, str]
+    ) -> dict[str, Any]:
+        params = {"project": project} if project else {}
+        if isinstance(specification, str):
+            headers = {**headers, "Content-Type": "application/yaml"}
+            return self._ask("POST", address, content=specification.encode(), params=params, headers=headers)
+        return self._ask("POST", address, json=dict(specification), params=params, headers=headers)
+
+    def _all(self, address: str, filters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        offset = 0
+        while True:
+            page = self._ask("GET", address, params={**filters, "limit": PAGE, "offset": offset})
+            yield from page["results"]
+            offset += len(page["results"])
+            if not page["next"] or not page["results"]:
+                return
+
+    def _ask(self, method: str, address: str, **request: Any) -> dict[str, Any]:
+        answer = self._answer(method, address, **request)
+        if not answer.is_success:
+            raise Refused.by(answer)
+        try:
+            told: dict[str, Any] = answer.json()
+        except ValueError as error:
+            raise NotReached(f"what answers at {self._http.base_url} is not Rankwire") from error
+        return told
+
+    def _answer(self, method: str, address: str, **request: Any) -> httpx.Response:
+        """Send it until there is an answer: each request of this client may be sent again without harm."""
+        why = ""
+        for attempt in range(ATTEMPTS):
+            pause_s = min(2.0**attempt, LONGEST_PAUSE_S)
+            try:
+                answer = self._http.request(method, address, **request)
+            except httpx.TransportError as error:
+                why = str(error) or type(error).__name__
+            else:
+                if answer.status_code not in _NOT_NOW:
+                    return answer
+                why = f"{answer.status_code} {answer.reason_phrase}"
+                after = answer.headers.get("Retry-After", "")
+                pause_s = min(float(after), LONGEST_PAUSE_S) if after.isdecimal() else pause_s
+            if attempt + 1 < ATTEMPTS:
+                self._sleep(pause_s)
+        raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {why}")
+
+
+def is_over(experiment: Mapping[str, Any]) -> bool:
+    """Whether no trial of it is left to run, as far as the server tells."""
+    return str(experiment["status"]) not in UNFINISHED
+
+
+UNFINISHED = ("waiting", "running")
+
+
+def _part(slug: str) -> str:
+    """Return a slug as one part of an address. Raises ValueError for what cannot be one."""
+    if not slug or not all(letter.isalnum() or letter in "-_" for letter in slug):
+        raise ValueError(f"{slug!r} is not the short name (slug) of an experiment")
+    return slug

@@ -1,0 +1,100 @@
+"""`rankwire`: the client as a command.
+
+Exit codes: 0 it worked; 1 trials failed, were cancelled or are held; 2 bad input, refused by this command or by the
+server; 3 the server was not reached, failed, or an experiment was not over in time; 130 ended with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rankwire_client.client import Client
+from rankwire_client.errors import RankwireError, Refused
+
+OK, FAILED_TRIALS, BAD_INPUT, SERVER, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what ``arguments`` say and return the exit code; argparse itself exits with 2."""
+    asked = _parser().parse_args(arguments)
+    try:
+        with Client() as client:
+            told = _told(client, asked)
+    except Refused as refused:
+        for problem in refused.problems or [f"{refused}"]:
+            print(f"rankwire: {problem}", file=sys.stderr)
+        return SERVER if refused.status >= 500 else BAD_INPUT
+    except RankwireError as error:
+        print(f"rankwire: {error}", file=sys.stderr)
+        return SERVER
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        print(f"rankwire: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("rankwire: ended; what was queued goes on", file=sys.stderr)
+        return INTERRUPTED
+    if asked.what == "result" or asked.json:
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        print(_line(told))
+    if asked.what == "result" or (asked.what == "submit" and not asked.wait):
+        return OK
+    trials = told["trials"]
+    return FAILED_TRIALS if trials["failed"] or trials["cancelled"] or told["status"] == "held" else OK
+
+
+def _told(client: Client, asked: argparse.Namespace) -> dict[str, Any]:
+    if asked.what == "status":
+        return client.experiment(asked.slug)
+    if asked.what == "result":
+        return client.result(asked.slug)
+    told = client.submit(Path(asked.file).read_text(encoding="utf-8"), project=asked.project)
+    if not asked.wait:
+        return told
+    if not sys.stderr.isatty():
+        return client.wait(told["slug"], time_limit_s=asked.time_limit)
+    try:
+        return client.wait(told["slug"], time_limit_s=asked.time_limit, progress=_show)
+    finally:
+        print(file=sys.stderr)
+
+
+def _show(experiment: dict[str, Any]) -> None:
+    print(f"\r\033[K{_line(experiment)}", end="", file=sys.stderr, flush=True)
+
+
+def _line(experiment: dict[str, Any]) -> str:
+    trials = experiment["trials"]
+    over = trials["finished"] + trials["failed"] + trials["cancelled"]
+    failed = f", {trials['failed']} failed" if trials["failed"] else ""
+    return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials over{failed}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rankwire",
+        description="Ask a Rankwire server. Its address stands in RANKWIRE_URL, the token in RANKWIRE_TOKEN.",
+        epilog="Exit codes: 0 it worked, 1 failed, cancelled or held trials, 2 bad input, 3 server, network or time limit.",
+    )
+    commands = parser.add_subparsers(dest="what", required=True)
+    submit = commands.add_parser("submit", help="queue the experiment of a YAML file")
+    submit.add_argument("file", metavar="FILE")
+    submit.add_argument("--project", help="slug of the project; otherwise `default`")
+    submit.add_argument("--wait", action="store_true", help="until it is over")
+    submit.add_argument("--time-limit", type=float, default=86_400.0, metavar="SECONDS", help="of --wait (a day)")
+    submit.add_argument("--json", action="store_true", help="all that the server tells")
+    status = commands.add_parser("status", help="how far an experiment is")
+    status.add_argument("slug", metavar="SLUG")
+    status.add_argument("--json", action="store_true", help="all that the server tells")
+    result = commands.add_parser("result", help="its answer and everything measured, as JSON")
+    result.add_argument("slug", metavar="SLUG")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

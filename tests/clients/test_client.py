@@ -1,0 +1,142 @@
+"""The Python client and its command against a real server; a replaced transport only for faults of the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from rankwire_client import Client, NotReached, Refused, TimeLimit
+from rankwire_client.command import main
+
+from experiments.models import ApiToken, Experiment, State
+from tests.experiments import factories
+
+WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
+
+
+@pytest.fixture
+def client(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    _, key = ApiToken.issue(factories.person("ada", "submitter"), "test")
+    monkeypatch.setenv("RANKWIRE_URL", live_server.url)
+    monkeypatch.setenv("RANKWIRE_TOKEN", key)
+    with Client() as made:
+        yield made
+
+
+def test_it_submits_and_tells_what_is_stored(client: Client) -> None:
+    told = client.submit(WATER)
+    assert (told["slug"], told["trials"]["queued"]) == ("water", 9)
+    assert client.submit({"name": "Water", "workload": "water"})["slug"] == "water-2"
+    assert [each["slug"] for each in client.experiments()] == ["water-2", "water"]
+    assert client.experiment("water")["specification"] == told["specification"]
+    assert len(list(client.trials(experiment="water"))) == 9
+    assert len(client.result("water")["trials"]) == 9
+
+
+def test_it_turns_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankwire_client.client.PAGE", 4)
+    client.submit(WATER)
+    assert len({each["id"] for each in client.trials(experiment="water")}) == 9
+
+
+def test_it_tells_field_and_line_of_a_refusal(client: Client) -> None:
+    with pytest.raises(Refused) as refused:
+        client.submit("name: Water\nworkload: water\nparameters:\n  steps: -3\n")
+    assert refused.value.status == 400
+    assert [(each.path, each.line) for each in refused.value.problems] == [("parameters.steps", 4)]
+    with pytest.raises(Refused, match="404"):
+        raise _status(client, "nowhere")
+    assert not Experiment.objects.exists()
+
+
+def _status(client: Client, slug: str) -> Exception:
+    with pytest.raises(Refused) as refused:
+        client.experiment(slug)
+    return Refused(refused.value.status, refused.value.title, [])
+
+
+def test_it_queues_once_though_the_answer_is_lost(client: Client, live_server: Any) -> None:
+    class LosesTheFirstAnswer(httpx.HTTPTransport):
+        lost = 0
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            answer = super().handle_request(request)
+            if not self.lost:
+                self.lost = 1
+                answer.read()
+                raise httpx.ReadError("the connection was lost")
+            return answer
+
+    transport = LosesTheFirstAnswer()
+    with Client(transport=transport, sleep=lambda _: None) as careless:
+        assert careless.submit(WATER)["slug"] == "water"
+    assert transport.lost == 1
+    assert Experiment.objects.count() == 1
+
+
+def test_it_waits_until_no_trial_is_left(client: Client) -> None:
+    client.submit(WATER)
+    seen: list[str] = []
+
+    def end(pause_s: float) -> None:
+        Experiment.objects.get().trials.update(state=State.CANCELLED)
+
+    with pytest.raises(TimeLimit, match="water was not over"):
+        client.wait("water", time_limit_s=0)
+    client._sleep = end
+    assert client.wait("water", progress=lambda told: seen.append(told["status"]))["status"] == "cancelled"
+    assert seen == ["waiting", "cancelled"]
+
+
+def faulty(answer: Callable[[httpx.Request], httpx.Response], pauses: list[float]) -> Client:
+    return Client("http://server", "key", transport=httpx.MockTransport(answer), sleep=pauses.append)
+
+
+def test_it_comes_back_when_the_server_says_so() -> None:
+    answers = iter([httpx.Response(503, headers={"Retry-After": "7"}), httpx.Response(200, json={"slug": "water"})])
+    pauses: list[float] = []
+    assert faulty(lambda _: next(answers), pauses).experiment("water") == {"slug": "water"}
+    assert pauses == [7.0]
+
+
+def test_it_gives_up_after_a_few_attempts() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("connection refused")
+
+    pauses: list[float] = []
+    with pytest.raises(NotReached, match="5 attempts: connection refused"):
+        faulty(refuse, pauses).experiment("water")
+    assert pauses == [1.0, 2.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("slug", ["", "..", "a/b", "a?b"])
+def test_it_sends_no_slug_that_leads_elsewhere(slug: str) -> None:
+    with pytest.raises(ValueError, match="short name"):
+        faulty(lambda _: httpx.Response(200, json={}), []).experiment(slug)
+
+
+def test_the_command_submits_and_shows(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "water.yaml").write_text(WATER)
+    assert main(["submit", str(tmp_path / "water.yaml")]) == 0
+    assert capsys.readouterr() == ("water: waiting, 0 of 9 trials over\n", "")
+    Experiment.objects.get().trials.update(state=State.FAILED)
+    assert main(["status", "water", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["trials"]["failed"] == 9
+    assert main(["result", "water"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["trials"]) == 9
+
+
+def test_the_command_says_what_is_wrong(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad.yaml").write_text("name: Water\nworkload: fire\n")
+    assert main(["submit", str(tmp_path / "bad.yaml")]) == 2
+    assert capsys.readouterr().err.startswith("rankwire: workload: ")
+    assert main(["submit", str(tmp_path / "none.yaml")]) == 2
+    monkeypatch.delenv("RANKWIRE_TOKEN")
+    assert main(["status", "water"]) == 2
+    assert "RANKWIRE_TOKEN" in capsys.readouterr().err
