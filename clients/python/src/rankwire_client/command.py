@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with Client() as client:
             told = _told(client, asked)
     except Refused as refused:
-        for problem in refused.problems or [f"{refused}"]:
+        for problem in [str(each) for each in refused.problems] or [str(refused)]:
             print(f"rankwire: {problem}", file=sys.stderr)
         return SERVER if refused.status >= 500 else BAD_INPUT
     except RankwireError as error:
