@@ -91,6 +91,7 @@ ADDRESSES = {
     "/api/v1/trials/{id}/wire/": {"get"},
     "/api/v1/trials/{id}/profile/": {"get"},
     "/api/v1/trials/{id}/environment/": {"get"},
+    "/api/v1/events/": {"get"},
     "/api/v1/networks/": {"get", "put"},
     "/api/v1/predictions/": {"get", "post"},
     "/api/v1/predictions/export/": {"get"},
