@@ -48,15 +48,29 @@ def test_it_tells_field_and_line_of_a_refusal(client: Client) -> None:
         client.submit("name: Water\nworkload: water\nparameters:\n  steps: -3\n")
     assert refused.value.status == 400
     assert [(each.path, each.line) for each in refused.value.problems] == [("parameters.steps", 4)]
-    with pytest.raises(Refused, match="404"):
-        raise _status(client, "nowhere")
+    with pytest.raises(Refused) as hidden:
+        client.experiment("nowhere")
+    assert (hidden.value.status, hidden.value.title) == (404, "Not Found")
+    assert hidden.value.detail == "No Experiment matches the given query."
     assert not Experiment.objects.exists()
 
 
-def _status(client: Client, slug: str) -> Exception:
-    with pytest.raises(Refused) as refused:
-        client.experiment(slug)
-    return Refused(refused.value.status, refused.value.title, [])
+def test_it_says_what_a_specification_would_do(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert client.validate(WATER)["trials"] == 9
+    (tmp_path / "water.yaml").write_text(WATER)
+    assert main(["validate", str(tmp_path / "water.yaml")]) == 0
+    assert capsys.readouterr().out.startswith("9 trials of 3 configurations, about ")
+    with pytest.raises(Refused):
+        client.validate({"name": "Water", "workload": "watre"})
+    assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize("limit", ["nan", "-1", "inf", "soon"])
+def test_the_command_takes_no_time_limit_that_is_none(limit: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["submit", "water.yaml", "--wait", "--time-limit", limit])
 
 
 def test_it_queues_once_though_the_answer_is_lost(client: Client, live_server: Any) -> None:

@@ -67,6 +67,13 @@ class Client:
         """
         return self._send(specification, "experiments/", project, {"Idempotency-Key": uuid.uuid4().hex})
 
+    def validate(self, specification: Specification, *, project: str | None = None) -> dict[str, Any]:
+        """Return what a specification would do: trials, configurations, expected seconds, notes. Nothing is stored.
+
+        Raises Refused with what submitting it would be refused for, NotReached.
+        """
+        return self._send(specification, "validate/", project, {})
+
     def experiment(self, slug: str) -> dict[str, Any]:
         """Return one experiment with its specification, status and the number of its trials in each state."""
         return self._ask("GET", f"experiments/{_part(slug)}/")

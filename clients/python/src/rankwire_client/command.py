@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("rankwire: ended; what was queued goes on", file=sys.stderr)
         return INTERRUPTED
+    if asked.what == "validate":
+        print(_would_do(told) if not asked.json else json.dumps(told, indent=2, ensure_ascii=False))
+        return OK
     if asked.what == "result" or asked.json:
         print(json.dumps(told, indent=2, ensure_ascii=False))
     else:
@@ -53,6 +57,8 @@ def _told(client: Client, asked: argparse.Namespace) -> dict[str, Any]:
         return client.experiment(asked.slug)
     if asked.what == "result":
         return client.result(asked.slug)
+    if asked.what == "validate":
+        return client.validate(Path(asked.file).read_text(encoding="utf-8"), project=asked.project)
     told = client.submit(Path(asked.file).read_text(encoding="utf-8"), project=asked.project)
     if not asked.wait:
         return told
@@ -75,6 +81,20 @@ def _line(experiment: dict[str, Any]) -> str:
     return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials over{failed}"
 
 
+def _would_do(told: dict[str, Any]) -> str:
+    minutes = told["seconds"] / 60
+    first = f"{told['trials']} trials of {told['configurations']} configurations, about {minutes:.1f} minutes"
+    return "\n".join([first, *told["notes"]])
+
+
+def _seconds(text: str) -> float:
+    """A time limit. Raises ValueError for what is none: nothing would ever be over after `nan` seconds."""
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(text)
+    return seconds
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rankwire",
@@ -86,8 +106,12 @@ def _parser() -> argparse.ArgumentParser:
     submit.add_argument("file", metavar="FILE")
     submit.add_argument("--project", help="slug of the project; otherwise `default`")
     submit.add_argument("--wait", action="store_true", help="until it is over")
-    submit.add_argument("--time-limit", type=float, default=86_400.0, metavar="SECONDS", help="of --wait (a day)")
+    submit.add_argument("--time-limit", type=_seconds, default=86_400.0, metavar="SECONDS", help="of --wait (a day)")
     submit.add_argument("--json", action="store_true", help="all that the server tells")
+    validate = commands.add_parser("validate", help="what the experiment of a YAML file would do, without queueing it")
+    validate.add_argument("file", metavar="FILE")
+    validate.add_argument("--project", help="slug of the project; otherwise `default`")
+    validate.add_argument("--json", action="store_true", help="all that the server tells")
     status = commands.add_parser("status", help="how far an experiment is")
     status.add_argument("slug", metavar="SLUG")
     status.add_argument("--json", action="store_true", help="all that the server tells")
