@@ -167,7 +167,7 @@ class Command(Workload):
         if failed is not None:
             raise OutputError(f"the program said that it failed: {failed.strip().rstrip('.')}")
         if self._success and _first_line(self._success, output) is None:
-            raise OutputError(f"no line of the output matches /{self._success}/, which a good run prints")
+            raise OutputError(f"no line of the standard output matches /{self._success}/, which a good run prints")
 
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:
         return 10.0  # nothing is known of the program before its first trial

@@ -39,7 +39,7 @@ def test_a_verdict_in_a_file_is_part_of_a_required_figure():
 
 def test_it_fails_a_run_that_does_not_say_that_it_was_good():
     assert parsed(GOOD, success=r"=\s*SUCCESSFUL") == {"command.t_s": 2.5}
-    assert "no line of the output matches /SUCCESSFUL/" in refused(BAD, success="SUCCESSFUL")
+    assert "no line of the standard output matches /SUCCESSFUL/" in refused(BAD, success="SUCCESSFUL")
     assert refused(BAD, success="SUCCESSFUL", failure="FAILED").startswith("the program said that it failed")
 
 

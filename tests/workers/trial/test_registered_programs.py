@@ -115,7 +115,7 @@ def test_patterns_that_refuse_what_was_run_take_it_out_of_the_statistics(run_all
     tasks.read_again(trial.experiment_id)
     trial.refresh_from_db()
     assert trial.state == State.FAILED
-    assert "no line of the output matches /converged/" in trial.message
+    assert "no line of the standard output matches /converged/" in trial.message
     assert not trial.measurements.exists()
     registered(success="per s")
     tasks.read_again(trial.experiment_id)
