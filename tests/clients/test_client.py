@@ -19,7 +19,9 @@ WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
 
 
 @pytest.fixture
-def client(transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+def client(
+    nobody_hears: None, transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Client]:
     _, key = ApiToken.issue(factories.person("ada", "submitter"), "test")
     monkeypatch.setenv("RANKWIRE_URL", live_server.url)
     monkeypatch.setenv("RANKWIRE_TOKEN", key)

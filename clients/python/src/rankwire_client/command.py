@@ -82,9 +82,13 @@ def _line(experiment: dict[str, Any]) -> str:
 
 
 def _would_do(told: dict[str, Any]) -> str:
-    minutes = told["seconds"] / 60
-    first = f"{told['trials']} trials of {told['configurations']} configurations, about {minutes:.1f} minutes"
+    trials, points = _plural(told["trials"], "trial"), _plural(told["configurations"], "configuration")
+    first = f"{trials} of {points}, about {told['seconds'] / 60:.1f} minutes"
     return "\n".join([first, *told["notes"]])
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _seconds(text: str) -> float:
