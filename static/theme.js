@@ -1,3 +1,9 @@
-// Runs before the first paint, so that a dark page never flashes light.
-document.documentElement.dataset.bsTheme =
-  localStorage.getItem("rankwire-theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+// Runs before the first paint, so that a dark page never flashes light; follows the system until somebody chooses.
+(function () {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  function show() {
+    document.documentElement.dataset.bsTheme = localStorage.getItem("rankwire-theme") || (dark.matches ? "dark" : "light");
+  }
+  show();
+  dark.addEventListener("change", show);
+})();

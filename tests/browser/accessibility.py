@@ -9,8 +9,9 @@ from playwright.sync_api import Page
 
 _AXE: Final = settings.BASE_DIR / "node_modules" / "axe-core" / "axe.min.js"
 _RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_OF_COLOURS: Final = ["color-contrast", "link-in-text-block"]
 _FOUND: Final = """
-async rules => (await axe.run(document, {resultTypes: ["violations"], runOnly: rules})).violations.flatMap(
+async only => (await axe.run(document, {resultTypes: ["violations"], runOnly: only})).violations.flatMap(
     ({id, nodes}) => nodes.map(({html, failureSummary}) => `${id}: ${html.slice(0, 200)} (${failureSummary})`))
 """
 
@@ -18,5 +19,14 @@ async rules => (await axe.run(document, {resultTypes: ["violations"], runOnly: r
 def violations(page: Page) -> list[str]:
     """A line for every element that breaks a rule."""
     page.evaluate(_AXE.read_text())
-    told: list[str] = page.evaluate(_FOUND, _RULES)
+    return _found(page, _RULES)
+
+
+def violations_of_colours(page: Page) -> list[str]:
+    """The rules that light or dark can break, on a page that was asked for all of them in the other."""
+    return _found(page, {"type": "rule", "values": _OF_COLOURS})
+
+
+def _found(page: Page, only: object) -> list[str]:
+    told: list[str] = page.evaluate(_FOUND, only)
     return told
