@@ -29,6 +29,13 @@ REVERSE: Final = 128
 
 _WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "flow_network", "btl_handshakes", "source")
 
+# What names a virtual network, in the upper bits of its word in PacketTable.flow_network
+VXLAN: Final = 1
+GENEVE: Final = 2
+GRE: Final = 3
+PPPOE: Final = 4
+PBB: Final = 5
+
 # Those bits of PacketTable.tcp_flags that are looked at, as on the wire
 FIN: Final = 0x01
 SYN: Final = 0x02

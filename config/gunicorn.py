@@ -5,6 +5,7 @@ from config import settings
 worker_class = "config.front.BufferedWorker"
 workers = settings.WEB_PROCESSES
 threads = 4
+preload_app = True  # loaded once, not once per process: half of the time until the first page
 graceful_timeout = 5
 accesslog = "-"
 control_socket_disable = True  # nobody asks it, and it would lie outside of RANKWIRE_VAR

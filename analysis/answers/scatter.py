@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
-from scipy import special, stats  # stdtrit is t.ppf without its checks
+from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
@@ -132,7 +132,7 @@ def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
     """Return the scatter to judge by: few repetitions are joined by what is known from elsewhere, unless they scatter more than that."""
     if own is None or prior is None:
         return own or prior
-    more = float(stats.f.sf((own.sd / prior.sd) ** 2, own.freedom, prior.freedom)) < _MORE
+    more = float(special.fdtrc(own.freedom, prior.freedom, (own.sd / prior.sd) ** 2)) < _MORE
     if more or own.freedom >= prior.freedom / 4:
         return own
     freedom = own.freedom + prior.freedom
@@ -232,7 +232,7 @@ class Claims:
         if self.scatter is None or self.printed:
             return None
         cell, scatter = self.cells[i], self.scatter if self._pooled else self._own[i] or self.scatter
-        width = float(stats.t.ppf((1 + LEVEL) / 2, scatter.freedom)) * scatter.sd / np.sqrt(cell.n)
+        width = float(special.stdtrit(scatter.freedom, (1 + LEVEL) / 2)) * scatter.sd / np.sqrt(cell.n)
         return Interval(
             float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), LEVEL, "t, on logarithms, pooled"
         )

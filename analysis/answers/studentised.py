@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from scipy import optimize, special
+import scipy  # scipy.optimize is loaded when it is first used
+from scipy import special
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _REACH: Final = 8.0
@@ -25,7 +26,7 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
     def excess(log_q: float) -> float:
         return float(weights @ _normal_range(np.exp(log_q + logs), groups)) - level
 
-    return float(np.exp(optimize.brentq(excess, -3.0, np.log(_LARGEST), xtol=1e-6)))
+    return float(np.exp(scipy.optimize.brentq(excess, -3.0, np.log(_LARGEST), xtol=1e-6)))
 
 
 def _scales(freedom: float) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.answers.answer import Answer, Figure, Missing, Strength
 from analysis.answers.asked import Asked, Factor, Question
@@ -106,7 +106,7 @@ def _messages_told(asked: Asked, grid: Grid, fit: TransferFit) -> Answer:
 
 def _off(residual: float, freedom: float, sd: float, known: float) -> bool:
     """Whether points are off a law by more than trials scatter."""
-    return freedom > 0 and float(stats.f.sf((residual / sd) ** 2, freedom, known)) < _MISFIT
+    return freedom > 0 and float(special.fdtrc(freedom, known, (residual / sd) ** 2)) < _MISFIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,5 +177,5 @@ def _power(grid: Grid, x: np.ndarray) -> Power:
     off = _off(misfit, freedom, scatter.sd, scatter.freedom)
     sd, known = (misfit, freedom) if off else (scatter.sd, scatter.freedom)
     return Power(
-        exponent, float(stats.t.ppf((1 + grid.claims.level) / 2, known)) * sd / spread**0.5, misfit if off else None
+        exponent, float(special.stdtrit(known, (1 + grid.claims.level) / 2)) * sd / spread**0.5, misfit if off else None
     )

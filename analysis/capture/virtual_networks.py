@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from analysis.kernels.encapsulation import GENEVE, GRE, PBB, PPPOE, VXLAN
+from analysis.packets import GENEVE, GRE, PBB, PPPOE, VXLAN
 
 __all__ = ["GENEVE", "GRE", "PBB", "PPPOE", "VXLAN", "named_network", "nested_network"]
 

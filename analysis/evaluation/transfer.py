@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import scipy  # scipy.optimize is loaded when it is first used
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import special  # stdtrit is t.ppf without its checks
 
 MIN_SIZES: Final = 3
 """Two points lie on a line whatever they are; an interval needs one more."""
@@ -62,7 +63,7 @@ def fit_transfer(sizes_bytes: Sequence[float], times_s: Sequence[float], *, conf
         raise ValueError("the times do not grow with the message size")
     variance = float(residuals @ residuals) / (n.size - 2)
     covariance = variance * np.linalg.pinv(jacobian.T @ jacobian)
-    quantile = float(stats.t.ppf((1 + confidence) / 2, n.size - 2))
+    quantile = float(special.stdtrit(n.size - 2, (1 + confidence) / 2))
 
     def interval(center: float, of_alpha: int, of_slope: int) -> Interval:
         direction = np.array((of_alpha, of_slope))
@@ -100,7 +101,9 @@ def _least_log_squares(
 
     longest = int(np.argmax(n))
     start = np.log((np.min(t), t[longest] / n[longest]))
-    fit = optimize.least_squares(residuals, start, jacobian, bounds=(start - 40, start + 40), xtol=1e-12, ftol=1e-12)
+    fit = scipy.optimize.least_squares(
+        residuals, start, jacobian, bounds=(start - 40, start + 40), xtol=1e-12, ftol=1e-12
+    )
     return (float(fit.x[0]), float(fit.x[1])), -fit.jac, fit.fun
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from analysis.kernels import jit
 from analysis.kernels.raw import u8, u16, u32
+from analysis.packets import GENEVE, GRE, PBB, PPPOE, VXLAN
 
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 UNKNOWN = -1
@@ -20,8 +21,6 @@ DEPTH = 8
 """Headers that may be wrapped around each other; deeper is an attack, not a network."""
 _MOST_LABELS = 16
 
-# What names a virtual network, in the upper bits of its word
-VXLAN, GENEVE, GRE, PPPOE, PBB = 1, 2, 3, 4, 5
 _KIND_SHIFT = np.uint64(32)
 _NETWORK_MASK = np.uint64((1 << 56) - 1)
 _NEST = np.uint64(1_000_003)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy  # scipy.optimize is loaded when it is first used
 
 from analysis.sensitivity.links import Link
 
@@ -68,7 +68,9 @@ def calibrate(exchanges: Sequence[Exchange]) -> Calibration | None:
 
     start, least, most = [20.0, 0.95, 1.5], [0.01, 0.05, 1.0], [1e4, 1.5, 20.0]
     # Few exchanges, and now and then one beside other load: it must not bend the others.
-    found = least_squares(residuals, start, bounds=(least, most), x_scale=[20.0, 1.0, 1.0], loss="soft_l1", f_scale=0.1)
+    found = scipy.optimize.least_squares(
+        residuals, start, bounds=(least, most), x_scale=[20.0, 1.0, 1.0], loss="soft_l1", f_scale=0.1
+    )
     overhead, share, times = found.x
     free = max(1, len(used) - len(start))
     scatter = float(np.sqrt((found.fun**2).sum() / free))

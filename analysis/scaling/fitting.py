@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+import scipy  # scipy.optimize is loaded when it is first used
 from scipy import special  # fdtrc is f.sf without its checks
-from scipy.optimize import nnls
 
 from analysis.scaling.study import Study
 from analysis.statistics.summary import Floats
@@ -100,7 +100,7 @@ def solve(data: Sample, basis: Basis, *, nonnegative: bool) -> Solution:
     design = basis(data.x)
     scale = np.sqrt(data.counts) / data.scale
     a, b = design * scale[:, None], data.y * scale
-    solved = nnls(a, b)[0] if nonnegative else np.linalg.lstsq(a, b, rcond=None)[0]
+    solved = scipy.optimize.nnls(a, b)[0] if nonnegative else np.linalg.lstsq(a, b, rcond=None)[0]
     coefficients: Floats = np.asarray(solved, dtype=np.float64)
     fitted = design @ coefficients
     between = float(np.sum(data.counts * ((data.y - fitted) / data.scale) ** 2))
@@ -191,5 +191,5 @@ def _solve_many(data: Sample, design: Floats, drawn: Floats, nonnegative: bool) 
     coefficients: Floats = right @ np.linalg.pinv(a).T
     if nonnegative:
         for row in np.flatnonzero((coefficients < 0).any(axis=1)):
-            coefficients[row] = nnls(a, right[row])[0]
+            coefficients[row] = scipy.optimize.nnls(a, right[row])[0]
     return coefficients

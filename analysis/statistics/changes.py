@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 import numpy as np
-from scipy import stats
+import scipy  # scipy.stats is loaded when it is first used
 
 from analysis.statistics.summary import (
     Floats,
@@ -131,7 +131,7 @@ def _split(x: Floats, start: int, stop: int, alpha: float) -> dict[int, float]:
     """Steps strictly inside [start, stop), with their p-values."""
     if stop - start < 2 * SHORTEST:
         return {}
-    ranks = stats.rankdata(x[start:stop])
+    ranks = scipy.stats.rankdata(x[start:stop])
     observed, at = _strongest(ranks[None, :])
     by_chance = _strongest_by_chance(np.sort(ranks).tobytes())
     p = float((np.sum(by_chance >= observed[0] - 1e-12) + 1) / (_PERMUTATIONS + 1))

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+import scipy  # scipy.stats is loaded when it is first used
 
 from analysis.catalogue import METRICS
 from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval, checked, ratio_interval
@@ -227,9 +227,9 @@ def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
     if pooled.min() > 0:
         groups = [np.log(g) for g in groups]
     spread = max(float(g.std()) for g in groups)
-    by_rank = float(stats.kruskal(*groups).pvalue)
+    by_rank = float(scipy.stats.kruskal(*groups).pvalue)
     if spread <= 1e-12 * max(1.0, float(np.abs(pooled).max())):
         # counts that repeat exactly: any difference is one, once there are trials enough to rank
         return 0.0 if by_rank < 0.05 else by_rank
-    by_mean = float(stats.f_oneway(*groups).pvalue)
+    by_mean = float(scipy.stats.f_oneway(*groups).pvalue)
     return by_mean if by_rank < 0.05 else max(by_mean, by_rank)

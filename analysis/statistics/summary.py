@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats  # stdtrit is t.ppf without its checks, which cost more than the rest of a summary
+from scipy import special  # stdtrit is t.ppf without its checks, which cost more than the rest of a summary
 
 Floats = npt.NDArray[np.float64]
 Method = Literal["t", "bootstrap"]
@@ -231,7 +231,7 @@ def repetitions_needed(
     if relative == 0:
         return MINIMUM_REPETITIONS
     n = MINIMUM_REPETITIONS
-    while n < 10_000 and stats.t.ppf((1 + level) / 2, n - 1) * relative / np.sqrt(n) > relative_half_width:
+    while n < 10_000 and special.stdtrit(n - 1, (1 + level) / 2) * relative / np.sqrt(n) > relative_half_width:
         n += 1
     return n
 
@@ -246,5 +246,5 @@ def detectable_difference(
     if repetitions < 2:
         return None
     freedom = 2 * repetitions - 2
-    quantiles = stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(power, freedom)
+    quantiles = special.stdtrit(freedom, (1 + level) / 2) + special.stdtrit(freedom, power)
     return float(np.expm1(quantiles * relative_sd * np.sqrt(2 / repetitions)))

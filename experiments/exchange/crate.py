@@ -10,10 +10,10 @@ import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rocrate.model import ContextEntity
-from rocrate.rocrate import ROCrate
+if TYPE_CHECKING:
+    from rocrate.rocrate import ROCrate
 
 METADATA: Final = "ro-crate-metadata.json"
 PROFILE: Final = "https://w3id.org/ro/wfrun/process/0.5"
@@ -63,6 +63,10 @@ class Description:
 
 def metadata(told: Description, files: Sequence[Written], runs: Sequence[Run]) -> bytes:
     """Return ``ro-crate-metadata.json``."""
+    # Imported here: only who writes a bundle waits for them.
+    from rocrate.model import ContextEntity
+    from rocrate.rocrate import ROCrate
+
     crate = ROCrate(version="1.3")
     root = crate.root_dataset
     crate.name, crate.description, crate.license = told.title, told.about, told.licence
