@@ -5,7 +5,7 @@ Rows come back with their keys. That is safe, because sequences never go back, n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.db import connection, transaction
 
@@ -14,10 +14,14 @@ from experiments.models import Project
 
 
 class KeptRows:
-    """What ``make`` stores in an empty repository; ``restore`` gives the same rows to each later test."""
+    """What ``make`` stores in an empty repository; ``restore`` gives the same rows to each later test.
 
-    def __init__(self, make: Callable[[], object]) -> None:
+    ``also`` names tables that are not Rankwire's own.
+    """
+
+    def __init__(self, make: Callable[[], object], *, also: Sequence[str] = ()) -> None:
         self._make = make
+        self._also = also
         self._rows: dict[str, bytes] = {}
 
     def restore(self) -> None:
@@ -31,9 +35,9 @@ class KeptRows:
             connection.check_constraints()  # fires the triggers that summarise
             self._rows = {table: rows for table in self._tables() if (rows := self._rows_of(table))}
 
-    @staticmethod
-    def _tables() -> list[str]:
-        return [name for name in connection.introspection.table_names() if name.startswith("experiments_")]
+    def _tables(self) -> list[str]:
+        own = [name for name in connection.introspection.table_names() if name.startswith("experiments_")]
+        return [*own, *self._also]
 
     @staticmethod
     def _rows_of(table: str) -> bytes:

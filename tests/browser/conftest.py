@@ -23,7 +23,7 @@ QUIET = ["--disable-background-networking", "--disable-component-update", "--dis
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("chromium-browser")
     assert chromium is not None, "Chromium is missing: apt package chromium"
     with sync_playwright() as playwright:
         # --no-sandbox: the suite runs as root, where Chromium's own sandbox cannot.

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.spec import parse
-from tests.dashboard.conftest import specification, values_of
+from tests.dashboard.laboratory import specification, values_of
 
 
 @pytest.fixture

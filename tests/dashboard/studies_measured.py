@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from analysis.sensitivity import Link
+from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.spec import parse
 from tests.analysis.sensitivity.programs import Program
+from tests.kept_rows import KeptRows
 
 READERS: dict[str, Any] = {
     "name": "Readers",
@@ -99,6 +101,15 @@ _SCATTER: Final = itertools.cycle((0.99, 1.01, 1.005, 0.995))
 def needing(parameters: Mapping[str, Any]) -> dict[str, float]:
     link = Link(parameters["link.delay"], parameters["link.bandwidth"])
     return {"elapsed_s": NEEDY.elapsed(link) * parameters["hosts"] / 2 * next(_SCATTER)}
+
+
+_NEEDS: Final = KeptRows(lambda: measured(load_defaults(), NETWORK, needing))
+
+
+def needs() -> Experiment:
+    """The network study of ``NEEDY``, in an empty repository copied back at once."""
+    _NEEDS.restore()
+    return Experiment.objects.get(slug="needs")
 
 
 SCALING: dict[str, Any] = {

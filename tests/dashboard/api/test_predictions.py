@@ -10,10 +10,9 @@ import pytest
 
 from dashboard.api.result import experiment_result
 from dashboard.network.table import COLUMNS
-from experiments.library import load_defaults
 from experiments.models import Experiment, Prediction
 from tests.dashboard.api.clients import client_of
-from tests.dashboard.studies_measured import NETWORK, measured, needing
+from tests.dashboard.studies_measured import needs
 from tests.experiments import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
@@ -22,7 +21,7 @@ PREDICTIONS = "/api/v1/predictions/"
 
 @pytest.fixture
 def study() -> Experiment:
-    return measured(load_defaults(), NETWORK, needing)
+    return needs()
 
 
 def wanted(study: Experiment, **changes: Any) -> dict[str, Any]:

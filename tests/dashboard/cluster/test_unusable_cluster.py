@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from experiments.models import Cluster, Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 
 SENTENCE = "the cluster 'testbed' is unknown or switched off; known: local"
 

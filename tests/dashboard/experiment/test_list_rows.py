@@ -3,7 +3,7 @@
 from dashboard.charts import sparkline
 from dashboard.experiment.list_rows import experiment_rows
 from experiments.spec import parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 
 
 def test_it_draws_no_point_that_a_revision_dropped(submit, run):

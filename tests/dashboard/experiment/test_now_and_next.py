@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Membership, Project, Trial
 from experiments.spec import parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 
 
 def said(page, experiment: Experiment) -> str:

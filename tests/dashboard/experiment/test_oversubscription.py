@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from experiments.models import Experiment, Trial
 from experiments.spec import parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 
 
 def ran(trial: Trial) -> None:

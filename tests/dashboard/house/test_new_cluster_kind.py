@@ -19,7 +19,7 @@ from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.study import study_of
 from experiments.spec import parse
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 from tests.new_kinds.registration import register
 from tests.workers.clusters.trials import PlainLink
 from workers import launchers

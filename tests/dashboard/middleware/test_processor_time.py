@@ -13,7 +13,7 @@ from django.test import Client
 from experiments.models import Experiment
 from experiments.spec import budget, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 
 LONG = "name: x\nworkload: water\nnothing: [" + "1, " * 9_000 + "]\n"
 

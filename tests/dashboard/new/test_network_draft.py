@@ -10,7 +10,7 @@ from django.test import Client
 from dashboard.new.network_draft import network_draft
 from experiments.models import Experiment, Project
 from experiments.spec import design, parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 

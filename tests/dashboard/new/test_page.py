@@ -12,7 +12,7 @@ from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.spec import parse, parse_yaml
 from experiments.spec.design import expand, program
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 from workers.preview import Estimate, capture_bytes, estimates
 
 FORM = {

@@ -7,12 +7,15 @@ from statistics import median
 
 import pyarrow.parquet
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.http import QueryDict
 
+from experiments.library import load_defaults
 from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.explorer import pivoted, question
+from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
 from tests.experiments import factories
 
 ADDRESS = "/explore/"
@@ -23,14 +26,31 @@ def commit() -> None:
     connection.check_constraints()
 
 
-@pytest.fixture
-def measured(submit, run):
+def measure(library, person):
     """Two experiments: hosts 1, 2, 4 at the default MTU, and again over two MTUs."""
-    plain = submit(name="Plain", repetitions=3)
-    wide = submit(name="Wide", repetitions=2, tags=["night"], sweep={"hosts": [2, 4], "link.mtu": [1500, 9000]})
-    run()
-    commit()
-    return plain, wide
+    wide = {"sweep": {"hosts": [2, 4], "link.mtu": [1500, 9000]}, "repetitions": 2, "tags": ["night"]}
+    submitted(library, person, name="Plain", repetitions=3)
+    submitted(library, person, name="Wide", **wide)
+    run_waiting()
+
+
+LABORATORY = laboratory_with(measure)
+
+
+@pytest.fixture
+def library(db):
+    LABORATORY.restore()
+    return load_defaults()
+
+
+@pytest.fixture
+def person(library):
+    return User.objects.get(username="okafor")
+
+
+@pytest.fixture
+def measured(person):
+    return Experiment.objects.get(slug="plain"), Experiment.objects.get(slug="wide")
 
 
 def test_it_keeps_summaries_as_trials_end_and_are_superseded(measured):

@@ -11,7 +11,7 @@ from django.urls import reverse
 from dashboard.templatetags.rankwire import figure
 from experiments.models import Experiment, Project, SavedView
 from experiments.spec import parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 from tests.experiments import factories
 
 

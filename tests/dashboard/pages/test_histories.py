@@ -4,47 +4,62 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
+from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
 from experiments.selectors.history import expect, history_of
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.laboratory import laboratory_with, submitted
 
 # Seconds of twelve trials: without a step, and with one after the sixth.
 LEVEL = [2.0 * (1 + 0.002 * (n % 3)) for n in range(12)]
 STEP = [value * (1.2 if n > 5 else 1.0) for n, value in enumerate(LEVEL)]
 
 
-@pytest.fixture
-def measure(submit):
+def measure(library: Project, person: User, name: str, seconds: list[float], **changes) -> Experiment:
     """An experiment on two hosts whose trials take these seconds, a day apart."""
+    changes = {"name": name, "repetitions": len(seconds), "sweep": {"hosts": [2]}, **changes}
+    experiment = submitted(library, person, **changes)
+    cluster = Cluster.objects.get(slug="testbed")
+    for number, value in enumerate(seconds):
+        trial = Trial.claim_next(cluster, "tests:1:1")
+        assert trial is not None
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good"))
+        ended = timezone.now() - timedelta(days=len(seconds) - number)
+        Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
+    connection.check_constraints()
+    return experiment
 
-    def measure(name: str, seconds: list[float], **changes) -> Experiment:
-        experiment = submit(name=name, repetitions=len(seconds), sweep={"hosts": [2]}, **changes)
-        cluster = Cluster.objects.get(slug="testbed")
-        for number, value in enumerate(seconds):
-            trial = Trial.claim_next(cluster, "tests:1:1")
-            assert trial is not None
-            trial.start_running(command=["mpirun"], conditions={})
-            trial.start_analysing()
-            trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good"))
-            ended = timezone.now() - timedelta(days=len(seconds) - number)
-            Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
-        connection.check_constraints()
-        return experiment
 
-    return measure
+def measure_three(library: Project, person: User) -> None:
+    measure(library, person, "Steady", LEVEL)
+    measure(library, person, "Stepped", STEP, link={"mtu": 9000})
+    measure(library, person, "Short", LEVEL[:5], link={"mtu": 1400})
+
+
+LABORATORY = laboratory_with(measure_three)
 
 
 @pytest.fixture
-def measured(measure) -> list[Experiment]:
-    return [
-        measure("Steady", LEVEL),
-        measure("Stepped", STEP, link={"mtu": 9000}),
-        measure("Short", LEVEL[:5], link={"mtu": 1400}),
-    ]
+def library(db) -> Project:
+    LABORATORY.restore()
+    return load_defaults()
+
+
+@pytest.fixture
+def person(library) -> User:
+    return User.objects.get(username="okafor")
+
+
+@pytest.fixture
+def measured(person) -> list[Experiment]:
+    return [Experiment.objects.get(slug=slug) for slug in ("steady", "stepped", "short")]
 
 
 def rows(page, **asked) -> list:
@@ -77,8 +92,8 @@ def test_it_does_not_flag_a_step_that_somebody_expected(measured, page, person):
     assert [kept.history.flagged for kept in rows(page)] == [False, False]
 
 
-def test_one_configuration_in_two_experiments_is_one_history(measured, measure, page):
-    measure("Steady again", LEVEL[:3])
+def test_one_configuration_in_two_experiments_is_one_history(measured, library, person, page):
+    measure(library, person, "Steady again", LEVEL[:3])
     (newest, _) = rows(page)
     assert (newest.configuration.experiment.slug, newest.trials, newest.experiments) == ("steady-again", 15, 2)
 
@@ -121,10 +136,10 @@ def test_it_does_not_show_what_belongs_to_others(measured, page):
     assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
 
 
-def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, measure, page, django_assert_num_queries):
+def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, library, person, page, django_assert_num_queries):
     with django_assert_num_queries(7):
         page.get(reverse("histories"))
-    measure("More", LEVEL, link={"mtu": 1200})
+    measure(library, person, "More", LEVEL, link={"mtu": 1200})
     with django_assert_num_queries(7):
         page.get(reverse("histories"))
     with django_assert_num_queries(7):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.spec import parse
-from tests.dashboard.conftest import specification
+from tests.dashboard.laboratory import specification
 from tests.dashboard.texts import text_of
 
 PLACES = ["home", "experiments", "new", "clusters", "workloads"]

@@ -10,8 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Prediction, Project
 from experiments.selectors.network import network_study_of
+from tests.dashboard.laboratory import laboratory_with
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 from tests.experiments import factories
 
@@ -19,11 +21,28 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 LINK = {"delay": "0.00035", "rate": "700000000", "loss": "0", "at": ""}
 
 
-@pytest.fixture
-def study(library: Project, person: User) -> Experiment:
+def measure(library: Project, person: User) -> None:
     experiment = measured(library, NETWORK, needing)
     Experiment.objects.filter(pk=experiment.pk).update(owner=person)
-    return experiment
+
+
+LABORATORY = laboratory_with(measure)
+
+
+@pytest.fixture
+def library(db: None) -> Project:
+    LABORATORY.restore()
+    return load_defaults()
+
+
+@pytest.fixture
+def person(library: Project) -> User:
+    return User.objects.get(username="okafor")
+
+
+@pytest.fixture
+def study(person: User) -> Experiment:
+    return Experiment.objects.get(slug="needs")
 
 
 def said(page: Client, answer: Any) -> str:

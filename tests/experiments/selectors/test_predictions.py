@@ -12,7 +12,7 @@ from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Prediction, Trial, TrialResult
 from experiments.selectors.network import carried, foretell, network_study_of
 from experiments.selectors.predictions import Score, checks_of, plan_check, score
-from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing
+from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing, needs
 from workers import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
@@ -21,7 +21,7 @@ LINK = Link(0.35e-3, 700e6)
 
 @pytest.fixture
 def study() -> Experiment:
-    return measured(load_defaults(), NETWORK, needing)
+    return needs()
 
 
 @pytest.fixture
