@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -28,6 +28,10 @@ _VERSION = OpenApiParameter(
     {"type": "integer", "minimum": 1, "maximum": _LARGEST},
     description="An earlier version; else the newest.",
 )
+
+
+_NOT_BLANK: Final = r"\S"
+"""So that the schema tells it too."""
 
 
 class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
@@ -77,7 +81,9 @@ class NewVersionSerializer(serializers.Serializer[Any]):
     """A version to be saved. `version` is the number of the one that it was written from: a newer one is not overwritten (409)."""
 
     version = serializers.IntegerField(min_value=1, max_value=_LARGEST)
-    title = serializers.CharField(max_length=LONGEST_TITLE, required=False, help_text="As it was when left out.")
+    title = serializers.RegexField(
+        _NOT_BLANK, max_length=LONGEST_TITLE, required=False, help_text="As it was when left out."
+    )
     text = serializers.CharField(
         max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
     )
@@ -88,7 +94,7 @@ class NewVersionSerializer(serializers.Serializer[Any]):
 class NewReportSerializer(serializers.Serializer[Any]):
     """A report to be made."""
 
-    title = serializers.CharField(max_length=LONGEST_TITLE)
+    title = serializers.RegexField(_NOT_BLANK, max_length=LONGEST_TITLE)
     text = serializers.CharField(
         max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
     )
