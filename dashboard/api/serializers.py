@@ -222,8 +222,12 @@ class ErrorEntrySerializer(serializers.Serializer[Any]):
 
 
 class ErrorsSerializer(serializers.Serializer[Any]):
-    """The body of every error."""
+    """The body of every error: a problem document (RFC 9457)."""
 
+    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status says what kind of problem it is.")
+    title = serializers.CharField(read_only=True, help_text="The status in words.")
+    status = serializers.IntegerField(read_only=True)
+    detail = serializers.CharField(read_only=True, help_text="The first of the errors as a sentence.")
     errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
 
 

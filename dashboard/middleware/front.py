@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 
 from analysis.numbers import plural
+from dashboard.api.protocol.errors import refusal, whole
 from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.spec import budget
 
@@ -101,5 +102,5 @@ def _body_bytes(request: HttpRequest) -> int:
 
 def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
-        return JsonResponse({"errors": [{"path": "", "message": message}]}, status=status)
+        return refusal(status, [whole(message)])
     return render(request, "people/refused.html", {"message": message}, status=status)

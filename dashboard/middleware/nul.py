@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from rest_framework.views import APIView
 
-from dashboard.api.protocol.errors import entry
+from dashboard.api.protocol.errors import entry, refusal
 from experiments.errors import FieldError
 from experiments.pure.storable import storable
 
@@ -41,7 +41,7 @@ class NulMiddleware:
 def _refusal(query: QueryDict) -> HttpResponse | None:
     wrong = [name for name, texts in query.lists() if NUL in name or any(NUL in text for text in texts)]
     errors = [entry(FieldError(name.replace(NUL, ""), "Null characters are not allowed.")) for name in wrong]
-    return JsonResponse({"errors": errors}, status=400) if errors else None
+    return refusal(400, errors) if errors else None
 
 
 def _without_nul(given: QueryDict) -> QueryDict:

@@ -1,9 +1,10 @@
-"""Every error of REST has one shape: ``{"errors": [{"path", "message"}]}``, with ``line`` where YAML was sent."""
+"""Every error of REST has one shape: a problem document (RFC 9457) whose ``errors`` tell the path of each field."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
@@ -24,21 +25,24 @@ from experiments.errors import (
     Tampered,
 )
 
+PROBLEM: Final = "application/problem+json"
+"""The media type of a problem document."""
+
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
-        return Response({"errors": [entry(each) for each in error.errors]}, status=400)
+        return _answer(400, [entry(each) for each in error.errors])
     if isinstance(error, BadBundle):
-        return Response({"errors": [{"path": "", "message": str(error)}]}, status=400)
+        return _answer(400, [whole(error)])
     if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | ReportChanged | StaleTrial | Tampered):
-        return Response({"errors": [{"path": "", "message": str(error)}]}, status=409)
+        return _answer(409, [whole(error)])
     if isinstance(error, Busy):
-        again = {"Retry-After": str(COME_AGAIN_S)}
-        return Response({"errors": [{"path": "", "message": str(error)}]}, status=429, headers=again)
+        return _answer(429, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
     response = exception_handler(error, context)
     if response is not None:
-        response.data = {"errors": list(_entries(response.data))}
+        response.data = problem(response.status_code, list(_entries(response.data)))
+        response.content_type = PROBLEM
     return response
 
 
@@ -47,7 +51,34 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if not request.path_info.startswith("/api/"):
         return defaults.server_error(request)
     message = "Rankwire could not answer this; the reason is in its log."
-    return JsonResponse({"errors": [{"path": "", "message": message}]}, status=500)
+    return refusal(500, [whole(message)])
+
+
+def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the body of an error: ``detail`` is its first sentence, for who reads no list."""
+    first = ": ".join(part for part in (errors[0]["path"], errors[0]["message"]) if part)
+    more = "" if len(errors) == 1 else f" ({len(errors) - 1} more)"
+    return {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": f"{first}{more}",
+        "errors": list(errors),
+    }
+
+
+def refusal(status: int, errors: Sequence[dict[str, Any]]) -> JsonResponse:
+    """Return the answer to a request that does not reach the framework."""
+    return JsonResponse(problem(status, errors), status=status, content_type=PROBLEM)
+
+
+def whole(message: object) -> dict[str, Any]:
+    """Return what is wrong with a request as a whole as one of the ``errors`` of an answer."""
+    return {"path": "", "message": str(message)}
+
+
+def _answer(status: int, errors: Sequence[dict[str, Any]], headers: dict[str, str] | None = None) -> Response:
+    return Response(problem(status, errors), status=status, headers=headers, content_type=PROBLEM)
 
 
 def entry(error: FieldError) -> dict[str, Any]:

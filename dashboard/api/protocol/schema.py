@@ -7,6 +7,7 @@ from typing import Any, Final
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from pydantic import BaseModel
 
+from dashboard.api.protocol.errors import PROBLEM
 from dashboard.api.serializers import ErrorsSerializer
 from experiments.spec import ExperimentSpec
 
@@ -25,9 +26,11 @@ _BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMax
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
 
 
-def errors(*codes: int) -> dict[int, Any]:
+def errors(*codes: int) -> dict[Any, Any]:
     """Return the description of error answers; 401 and 406 are possible everywhere."""
-    return {code: OpenApiResponse(ErrorsSerializer, description=_SENTENCES[code]) for code in (*codes, 401, 406)}
+    return {
+        (code, PROBLEM): OpenApiResponse(ErrorsSerializer, description=_SENTENCES[code]) for code in (*codes, 401, 406)
+    }
 
 
 def specification() -> dict[str, Any]:

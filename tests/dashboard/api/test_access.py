@@ -22,7 +22,15 @@ def test_it_is_closed_to_strangers(address: str) -> None:
     answer = Client().get(f"/api/v1/{address}")
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert answer.json() == {"errors": [{"path": "", "message": "Authentication credentials were not provided."}]}
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    message = "Authentication credentials were not provided."
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "Unauthorized",
+        "status": 401,
+        "detail": message,
+        "errors": [{"path": "", "message": message}],
+    }
 
 
 @pytest.mark.parametrize("header", ["Bearer", "Bearer ", "Bearer rw_wrong", "bearer \xff", "Bearer a b c"])

@@ -14,5 +14,5 @@ from tests.experiments import factories
 )
 def test_it_refuses_an_address_that_does_not_exist_in_json(place: str) -> None:
     answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
-    assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
     assert answer.json()["errors"][0]["message"].startswith("There is nothing at /api/v1/")

@@ -200,7 +200,7 @@ def test_it_hands_out_stored_files_only(client: Client, name: str) -> None:
 def test_it_answers_404_in_json(client: Client, address: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 404
-    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json()["errors"][0]["path"] == ""
 
 

@@ -129,7 +129,7 @@ def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
     assert set(body["required"]) == {"name", "workload"}
     assert "$defs" not in str(told)
     errors = told["components"]["schemas"]["Errors"]
-    assert set(errors["properties"]) == {"errors"}
+    assert set(errors["properties"]) == {"type", "title", "status", "detail", "errors"}
 
 
 WITHOUT_INPUT = {("/api/v1/quotas/", "get"), ("/api/v1/networks/", "get")}

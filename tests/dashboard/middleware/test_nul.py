@@ -58,7 +58,8 @@ def test_in_a_form_it_is_passed_over(page: Client) -> None:
 def test_in_a_query_of_rest_it_is_refused_at_its_name(db: None, place: str, name: str) -> None:
     answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}?{name}=a%00b")
     assert answer.status_code == 400
-    assert answer.json() == {"errors": [{"path": name, "message": "Null characters are not allowed."}]}
+    assert answer.json()["errors"] == [{"path": name, "message": "Null characters are not allowed."}]
+    assert answer.json()["detail"] == f"{name}: Null characters are not allowed."
 
 
 def test_in_an_address_it_names_nothing(page: Client, person: User, submit: Callable[..., Experiment]) -> None:
@@ -71,7 +72,7 @@ def test_in_an_address_it_names_nothing(page: Client, person: User, submit: Call
     for name in ("%00", f"{file.name}%00", f"%00{file.name}"):
         assert page.get(f"/trials/{trial.pk}/files/{name}").status_code == 404
         answer = client_of(person).get(f"/api/v1/trials/{trial.pk}/artifacts/{name}/")
-        assert (answer.status_code, answer["Content-Type"]) == (404, "application/json")
+        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("address", ["/%00", "/experiments/%00/", "/explore/export.%00", "/static/%00"])
