@@ -163,6 +163,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
     """Workloads in the order of the picker."""
 
     serializer_class = WorkloadSerializer
+    cursor_ordering = ""  # they are in memory
     queryset = Cluster.objects.none()
     lookup_field = "slug"
     lookup_value_regex = "[-a-zA-Z0-9_]+"

@@ -7,13 +7,12 @@ from typing import Any, Final
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import refuse_unknown
-from dashboard.api.protocol.pagination import require_whole
+from dashboard.api.protocol.pagination import CursorPages
 from experiments.access import visible_events
 from experiments.models import Event
 from experiments.selectors import events
@@ -51,25 +50,12 @@ class EventSerializer(serializers.ModelSerializer[Event]):
         return subject.project.slug if subject is not None else None
 
 
-class EventPagination(CursorPagination):
-    """Pages that new events do not shift: at most 500 rows, the next page by its cursor."""
-
-    ordering = "-pk"
-    page_size = 50
-    max_page_size = 500
-    page_size_query_param = "limit"
-
-    def get_page_size(self, request: Request) -> int | None:
-        require_whole(request, "limit")
-        return super().get_page_size(request)
-
-
 class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
     """What happened."""
 
     queryset = Event.objects.none()
     serializer_class = EventSerializer
-    pagination_class = EventPagination
+    pagination_class = CursorPages
 
     def get_queryset(self) -> Any:
         shown = events.with_subjects(visible_events(self.request.user))

@@ -78,6 +78,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     filter_backends = (StrictFilterBackend,)
     filterset_class = TrialFilter
     more_parameters = (fields.NAME,)
+    cursor_ordering = "pk"
 
     def get_queryset(self) -> Any:
         trials = access.visible_trials(self.request.user, super().get_queryset())

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from dashboard.filters import ListFilter
 from dashboard.filters.fields import AnyOfFilter, MomentFilter
 
-PAGE: Final = ("limit", "offset")
+PAGE: Final = ("limit", "offset", "cursor")
 Filters = TypeVar("Filters", bound=ListFilter)
 
 

@@ -1,21 +1,73 @@
-"""Pages of lists: ``limit`` and ``offset``, both bounded."""
+"""Pages of lists: ``limit`` and ``offset``, both bounded, or ``cursor`` for all of a long list."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import LimitOffsetPagination
+from django.db.models import QuerySet
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.pagination import Cursor, CursorPagination, LimitOffsetPagination
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-_LAST_OFFSET: Final = 2**31 - 1
+MOST: Final = 500
+FURTHEST: Final = 10_000
+"""A page costs all rows before it where they are counted off."""
+_CURSOR: Final = {
+    "name": "cursor",
+    "required": False,
+    "in": "query",
+    "description": "Empty for the first page, then as `next` has it: pages of any depth, which new rows do not shift, without `count`.",
+    "schema": {"type": "string"},
+}
+
+
+class CursorPages(CursorPagination):
+    """Pages that new rows do not shift: at most 500, each as quick as the first."""
+
+    page_size = 50
+    max_page_size = MOST
+    page_size_query_param = "limit"
+
+    def get_page_size(self, request: Request) -> int | None:
+        require_whole(request, "limit")
+        return super().get_page_size(request)
+
+    def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> tuple[str, ...]:
+        return (_order(view),)
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        try:
+            cursor: Cursor | None = super().decode_cursor(request)
+        except NotFound:
+            raise ValidationError({"cursor": ["is not one that a page gave as next or previous"]}) from None
+        if cursor is not None and cursor.position is not None and not str(cursor.position).isdecimal():
+            raise ValidationError({"cursor": ["is not one that a page gave as next or previous"]})
+        return cursor
 
 
 class Pagination(LimitOffsetPagination):
-    """At most 500 rows at a time."""
+    """At most 500 rows at a time, counted off, or by ``cursor`` where that is asked for."""
 
     default_limit = 50
-    max_limit = 500
+    max_limit = MOST
+
+    def __init__(self) -> None:
+        self._pages: CursorPages | None = None
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        if "cursor" not in request.query_params:
+            return super().paginate_queryset(queryset, request, view)
+        if not _order(view):
+            raise ValidationError({"cursor": ["this list is short: it takes limit and offset"]})
+        for name in ("offset", "ordering"):
+            if name in request.query_params:
+                raise ValidationError({name: ["cannot be given with cursor, whose pages follow one another"]})
+        self._pages = CursorPages()
+        return self._pages.paginate_queryset(queryset, request, view)
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return super().get_paginated_response(data) if self._pages is None else self._pages.get_paginated_response(data)
 
     def get_limit(self, request: Request) -> int | None:
         require_whole(request, "limit")
@@ -23,8 +75,27 @@ class Pagination(LimitOffsetPagination):
 
     def get_offset(self, request: Request) -> int:
         require_whole(request, "offset")
-        # PostgreSQL refuses an offset beyond 64 bits, where an empty page is meant.
-        return min(super().get_offset(request), _LAST_OFFSET)
+        offset = super().get_offset(request)
+        if offset > FURTHEST:
+            raise ValidationError({"offset": [f"is at most {FURTHEST}: cursor= leads through longer lists"]})
+        return offset
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        told = super().get_paginated_response_schema(schema)
+        told["required"] = ["results"]
+        return told
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        counted = super().get_schema_operation_parameters(view)
+        for each in counted:
+            if each["name"] == "offset":
+                each["schema"] |= {"maximum": FURTHEST}
+        return [*counted, _CURSOR] if _order(view) else counted
+
+
+def _order(view: Any) -> str:
+    """The key that pages by cursor follow: newest first unless a view says otherwise, "" where it keeps no rows."""
+    return str(getattr(view, "cursor_ordering", "-pk"))
 
 
 def require_whole(request: Request, name: str) -> None:

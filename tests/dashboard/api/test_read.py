@@ -106,7 +106,13 @@ def test_it_tells_a_wrong_filter_instead_of_answering_with_everything(
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [({"offset": "9" * 40}, 200), ({"offset": "-1"}, 200), ({"limit": "0"}, 200), ({"limit": "x"}, 400)],
+    [
+        ({"offset": "9" * 40}, 400),
+        ({"offset": "10000"}, 200),
+        ({"offset": "-1"}, 200),
+        ({"limit": "0"}, 200),
+        ({"limit": "x"}, 400),
+    ],
 )
 def test_it_survives_odd_pages(client: Client, query: dict[str, str], status: int) -> None:
     factories.experiment()
@@ -245,6 +251,48 @@ def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
     pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
     told = [trial["id"] for page in pages for trial in page]
     assert told == sorted(Trial.objects.values_list("pk", flat=True))
+
+
+def pages_by_cursor(client: Client, address: str, **asked: Any) -> list[list[int]]:
+    """The keys of each page by cursor, from the first to where `next` leads nowhere."""
+    told, answer = [], client.get(address, {**asked, "cursor": ""}).json()
+    while True:
+        assert set(answer) == {"next", "previous", "results"}
+        told.append([row["id"] for row in answer["results"]])
+        if answer["next"] is None:
+            return told
+        answer = client.get(answer["next"]).json()
+
+
+def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) -> None:
+    experiment = factories.experiment(repetitions=20)
+    keys = sorted(experiment.trials.values_list("pk", flat=True))
+    told = pages_by_cursor(client, TRIALS, experiment=experiment.slug, limit=7)
+    assert [key for page in told for key in page] == keys
+    assert [len(page) for page in told[:-1]] == [7] * (len(told) - 1)
+    newest = [factories.experiment(repetitions=1).slug for _ in range(3)]
+    first = client.get(EXPERIMENTS, {"cursor": "", "limit": 2}).json()
+    factories.experiment(repetitions=1)
+    second = client.get(first["next"]).json()
+    assert [row["slug"] for row in first["results"]] == newest[:0:-1]
+    assert second["results"][0]["slug"] == newest[0]
+    assert [row["slug"] for row in client.get(second["previous"]).json()["results"]] == newest[:0:-1]
+
+
+@pytest.mark.parametrize(
+    ("asked", "path"),
+    [
+        ({"cursor": "nonsense"}, "cursor"),
+        ({"cursor": "cD14"}, "cursor"),  # p=x
+        ({"cursor": "", "offset": "3"}, "offset"),
+        ({"cursor": "", "ordering": "ended_at"}, "ordering"),
+        ({"offset": "10001"}, "offset"),
+    ],
+)
+def test_it_refuses_a_page_that_no_list_has(client: Client, asked: dict[str, str], path: str) -> None:
+    answer = client.get(TRIALS, asked)
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [path]
 
 
 @pytest.mark.parametrize(("name", "text"), [("limit", "ten"), ("offset", "1.5"), ("limit", "\u0663")])

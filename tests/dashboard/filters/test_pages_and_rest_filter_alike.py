@@ -110,8 +110,8 @@ def test_it_offers_the_clusters_that_there_are(page: Client) -> None:
 @pytest.mark.parametrize(
     ("address", "filters", "others"),
     [
-        ("/api/v1/experiments/", ExperimentFilter, {*PAGE, "fields"}),
-        ("/api/v1/trials/", TrialFilter, {*PAGE, "fields"}),
+        ("/api/v1/experiments/", ExperimentFilter, {*PAGE, "cursor", "fields"}),
+        ("/api/v1/trials/", TrialFilter, {*PAGE, "cursor", "fields"}),
         ("/api/v1/history/", HistoryFilter, PAGE),
         ("/api/v1/explore/", ConfigurationFilter, set(AXES)),
         ("/api/v1/explore/export/{form}/", ConfigurationFilter, {*AXES, "form", "rows", "every"}),

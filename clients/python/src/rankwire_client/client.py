@@ -123,13 +123,13 @@ class Client:
         return self._ask("POST", address, json=dict(specification), params=params, headers=headers)
 
     def _all(self, address: str, filters: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        offset = 0
+        cursor = ""
         while True:
-            page = self._ask("GET", address, params={**filters, "limit": PAGE, "offset": offset})
+            page = self._ask("GET", address, params={**filters, "limit": PAGE, "cursor": cursor})
             yield from page["results"]
-            offset += len(page["results"])
-            if not page["next"] or not page["results"]:
+            if not page["next"]:
                 return
+            cursor = httpx.URL(page["next"]).params["cursor"]
 
     def _ask(self, method: str, address: str, **request: Any) -> dict[str, Any]:
         answer = self._answer(method, address, **request)
