@@ -337,6 +337,32 @@ class Trial(models.Model):
             self._note_failure()
             return None
 
+    def hand_back(self) -> bool:
+        """Let it wait again as if nobody had taken it, which counts as no attempt: its worker ends, through no fault of the trial.
+
+        Return False, and change nothing, where it is over, somebody else's by now, or to be cancelled.
+        """
+        with transaction.atomic():
+            mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE, cancel_requested_at=None)
+            if not mine.update(
+                state=State.QUEUED,
+                worker="",
+                preparing_at=None,
+                running_at=None,
+                analysing_at=None,
+                beats=F("beats") + 1,
+                reaper_rounds=0,
+                progress={},
+                command=[],
+                conditions={},
+                certificate=None,
+                environment=None,
+            ):
+                return False
+            self.leases.all().delete()
+        self.refresh_from_db()
+        return True
+
     def _note_failure(self) -> None:
         Event.note_failure(self)
         Event.note_end(self.experiment)

@@ -8,9 +8,11 @@ from typing import Any, Final
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from config.keeping import restore
+from config.keeping.errors import KeepingError
 from config.secrets import read_or_create_secret
 from experiments.library import LIBRARY, load_defaults
 from experiments.models import Experiment
@@ -30,6 +32,10 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not queue the demo experiment")
 
     def handle(self, *args: Any, no_demo: bool = False, **options: Any) -> None:
+        try:
+            restore.heal()
+        except KeepingError as error:
+            raise CommandError(str(error)) from None
         with connection.cursor() as cursor:
             # Two starters at once: the second waits, then finds everything done. Released with the connection.
             cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])

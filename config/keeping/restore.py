@@ -1,0 +1,403 @@
+"""Putting a backup back. Nothing that is there goes before the new database and all its files are there and checked.
+
+The dump is loaded into a new database of the same server, the files into a directory beside `trials`. Then both change places with the
+old ones: the databases by a renaming that PostgreSQL commits as one, the directories just before that commit. Who is killed in
+between leaves the directories changed and the databases not: `heal`, which every start calls, sees that and changes them back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import psycopg
+import redis
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import ProgrammingError, connection, connections
+from django.db.migrations.loader import MigrationLoader
+from kombu.exceptions import OperationalError
+from psycopg import sql
+
+from analysis.numbers import amount, plural
+from config.celery import app as celery_app
+from config.keeping import settings_file
+from config.keeping.backup import SPARE_BYTES, server_major
+from config.keeping.dump import Programs
+from config.keeping.errors import ChangedBackup, KeepingError
+from config.keeping.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
+from config.keeping.progress import Progress
+from config.services.lease import Lock
+from experiments.models import Experiment, Project, Report, Trial
+from experiments.pure import plain_files
+
+OLD, NEW = "before_restore", "restored"
+_FOREIGN: Final = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+    "AND backend_type = 'client backend'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the old and the new lie while a restore is under way."""
+
+    var: Path
+    database: str
+
+    @property
+    def trials(self) -> Path:
+        return self.var / "trials"
+
+    @property
+    def new_files(self) -> Path:
+        return self.var / f"trials.{NEW}"
+
+    @property
+    def old_files(self) -> Path:
+        return self.var / f"trials.{OLD}"
+
+    @property
+    def new_database(self) -> str:
+        return f"{self.database}_{NEW}"
+
+    @property
+    def old_database(self) -> str:
+        return f"{self.database}_{OLD}"
+
+    @classmethod
+    def here(cls) -> Places:
+        return cls(Path(settings.VAR), str(connection.settings_dict["NAME"]))
+
+
+def chosen(directory: Path) -> Path:
+    """The backup that a directory is, or the newest whole one below it. Raise KeepingError."""
+    if not directory.is_dir():
+        raise KeepingError(f"{directory} is no directory")
+    if (directory / DATABASE).exists() or not (below := whole_backups(directory)):
+        return directory  # reading it says what is wrong
+    return below[-1]
+
+
+def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], object] = print) -> list[str]:
+    """Make this installation what a backup says; return sentences that the person must know. Raise KeepingError."""
+    about = About.read(directory)
+    _require_known(about)
+    with _alone():
+        _heal()
+        if not replace and (there := what_is_there()):
+            raise KeepingError(
+                f"this installation is not empty ({', '.join(there)}); --replace puts the backup in the place of all of it"
+            )
+        places = Places.here()
+        programs = Programs(connection.settings_dict, server_major())
+        _require_room(places, about)
+        sums = verify(
+            directory, about, Progress(tell, "checking the backup", files=about.files, size_bytes=about.file_bytes)
+        )
+        _require_files(directory, about, sums, programs)
+        try:
+            with _new_database(places) as maintenance:
+                tell("loading the database")
+                programs.load(directory / DATABASE, places.new_database)
+                _bring_up_to_date(places.new_database, about)
+                _copy_files(directory, places, about, sums, tell)
+                _require_loaded(places.new_database, about)
+                _change_places(places, maintenance)
+        except psycopg.errors.InsufficientPrivilege:
+            user = connection.settings_dict["USER"]
+            raise KeepingError(
+                f"the account may not make databases; as a superuser: ALTER ROLE {user} CREATEDB"
+            ) from None
+        except psycopg.Error as error:
+            raise KeepingError(_first_line(error)) from None
+        except OSError as error:
+            raise KeepingError(f"the backup was not put back: {error.strerror or error}") from None
+        try:
+            return _after(directory, places, about)
+        except (psycopg.Error, redis.RedisError, OSError) as error:
+            return [f"what was there before could not be cleared away: {_first_line(error)}"]
+
+
+def what_is_there() -> list[str]:
+    """What people made in this installation, in words; empty where there is nothing but what a first start makes."""
+    files = [f"files in {Places.here().trials}"] if any(Places.here().trials.glob("*")) else []
+    if not connection.introspection.table_names():
+        return files
+    try:
+        return _own_rows() + files
+    except ProgrammingError:
+        return ["the tables of another version"]
+
+
+def _own_rows() -> list[str]:
+    counted = (
+        (Experiment.objects.filter(published=False).count(), "experiment"),
+        (get_user_model().objects.exclude(username="admin").count(), "account"),
+        (Project.objects.count() - 1, "further project"),
+        (Report.objects.count(), "report"),
+    )
+    return [plural(count, one) for count, one in counted if count > 0]
+
+
+def heal() -> None:
+    """Finish what a restore that was killed left half done. Does nothing where there is nothing to do; for every start.
+
+    Raise KeepingError while a backup is being put back.
+    """
+    places = Places.here()
+    if not places.new_files.exists() and not places.old_files.exists():
+        return
+    with _lock():
+        _heal()
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    lock = Lock(Path(settings.VAR), "restore")
+    try:
+        if not lock.try_to_take():
+            raise KeepingError("a backup is being put back; start again when that has ended")
+        yield
+    finally:
+        lock.release()
+
+
+def _heal() -> None:
+    places = Places.here()
+    if not places.new_files.exists() and not places.old_files.exists():
+        return
+    with _maintenance() as server:
+        if _exists(server, places.old_database):  # committed: the old is no longer wanted
+            _drop(server, places.old_database)
+        else:
+            if places.old_files.exists():  # the directories had changed places, the databases not
+                if places.trials.exists():
+                    places.trials.rename(places.new_files)
+                places.old_files.rename(places.trials)
+            _drop(server, places.new_database)
+    for left in (places.new_files, places.old_files):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _require_known(about: About) -> None:
+    """Refuse a backup of a newer version, whose tables this one cannot read."""
+    known = {key for key in MigrationLoader(None).disk_migrations}  # noqa: C416 - a view would keep the loader
+    for app, name in about.migrations.items():
+        ours = {migration for of, migration in known if of == app}
+        if ours and name not in ours:
+            raise KeepingError(f"the backup was made by a newer version of Rankwire (its tables are at {app} {name})")
+
+
+def _require_files(directory: Path, about: About, sums: dict[str, str], programs: Programs) -> None:
+    """Refuse a dump that names other files than the backup has."""
+    tolerated = set(about.damaged)
+    for file in programs.stored_files(directory / DATABASE):
+        if sums.get(f"{FILES}/{file.checked().path}") != file.sha256 and file.path not in tolerated:
+            raise ChangedBackup(f"{directory / FILES / file.path} is not what the database of the backup says")
+
+
+def _require_room(places: Places, about: About) -> None:
+    needed = (
+        about.file_bytes
+        + SPARE_BYTES
+        + (about.database_bytes if connection.settings_dict["HOST"] == "127.0.0.1" else 0)
+    )
+    places.var.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(places.var).free
+    if free < needed:
+        raise KeepingError(f"{places.var} has {amount(free, 'B')} free, the backup needs about {amount(needed, 'B')}")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else uses this installation, and no worker of this machine starts meanwhile."""
+    seat = Lock(Path(settings.VAR), "worker")
+    try:
+        if not seat.try_to_take() or _workers_answer():
+            raise KeepingError("a worker runs; stop script/server and every other worker first")
+        with connection.cursor() as cursor:
+            cursor.execute(_FOREIGN)
+            if others := int(cursor.fetchone()[0]):
+                raise KeepingError(f"others use the database ({plural(others, 'session')}); stop script/server first")
+        with _lock():
+            yield
+    finally:
+        seat.release()
+
+
+def _workers_answer() -> bool:
+    try:
+        return bool(celery_app.control.ping(timeout=1.0))
+    except (OperationalError, redis.RedisError) as error:
+        raise KeepingError(f"Redis does not answer ({error})") from None
+
+
+@contextmanager
+def _maintenance() -> Iterator[psycopg.Connection[Any]]:
+    """A connection to the server, in none of the databases that are renamed."""
+    connections.close_all()
+    parameters = {**connection.get_connection_params(), "dbname": "postgres"}
+    parameters = {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}
+    with closing(psycopg.connect(**parameters, autocommit=True)) as server:
+        yield server
+
+
+@contextmanager
+def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
+    """An empty database, gone again unless it took the place of the old one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT datcollate, datctype FROM pg_database WHERE datname = current_database()")
+        collate, ctype = cursor.fetchone()
+    with _maintenance() as server:
+        for left in (places.new_database, places.old_database):  # of one that was killed; healed before this
+            _drop(server, left)
+        server.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE {} LC_CTYPE {}").format(
+                sql.Identifier(places.new_database), sql.Literal(collate), sql.Literal(ctype)
+            )
+        )
+        try:
+            yield server
+        finally:
+            shutil.rmtree(places.new_files, ignore_errors=True)
+            _drop(server, places.new_database)
+
+
+def _exists(server: psycopg.Connection[Any], name: str) -> bool:
+    return server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
+
+
+def _drop(server: psycopg.Connection[Any], name: str) -> None:
+    server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _bring_up_to_date(name: str, about: About) -> None:
+    """Run the migrations that the backup did not have yet, in the new database, by a process of their own."""
+    entry = connection.settings_dict
+    user = f"{quote(entry['USER'], safe='')}:{quote(entry['PASSWORD'], safe='')}@" if entry["USER"] else ""
+    host = f"{quote(entry['HOST'], safe='')}{':' if entry['PORT'] else ''}{entry['PORT']}"
+    options = {key: value for key, value in entry["OPTIONS"].items() if isinstance(value, str)}
+    address = f"postgresql://{user}{host}/{quote(name, safe='')}{'?' if options else ''}{urlencode(options)}"
+    done = subprocess.run(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), "migrate", "--verbosity", "0", "--no-input"],
+        env={**os.environ, "DATABASE_URL": address, "RANKWIRE_VAR": str(settings.VAR)},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise KeepingError(f"the tables of the backup cannot be brought up to date: {said}")
+
+
+def _copy_files(
+    directory: Path, places: Places, about: About, sums: dict[str, str], tell: Callable[[str], object]
+) -> None:
+    shutil.rmtree(places.new_files, ignore_errors=True)
+    files = {path.removeprefix(f"{FILES}/"): digest for path, digest in sums.items() if path.startswith(f"{FILES}/")}
+    progress = Progress(tell, "files of trials", files=len(files), size_bytes=about.file_bytes)
+    owner = places.var.stat()
+    with plain_files.private():
+        places.new_files.mkdir()
+        for path, digest in files.items():
+            target = places.new_files / Path(path).relative_to("trials")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copied, size_bytes = copy_file(directory / FILES / path, target)
+            if copied != digest:
+                raise ChangedBackup(f"{directory / FILES / path} was changed")
+            progress.add(size_bytes)
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        for above, _directories, names in os.walk(places.new_files):
+            for name in (".", *names):
+                os.chown(Path(above) / name, owner.st_uid, owner.st_gid)
+    os.sync()
+
+
+def _require_loaded(name: str, about: About) -> None:
+    """The rows are there that the backup counted."""
+    parameters = {**connection.get_connection_params(), "dbname": name}
+    parameters = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
+    with closing(psycopg.connect(**parameters)) as loaded:
+        row = loaded.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
+    missing = about.files - int(row[0] if row else 0)
+    if missing > 0:
+        raise KeepingError(f"{plural(missing, 'row')} of files did not arrive in the database")
+
+
+def _change_places(places: Places, server: psycopg.Connection[Any]) -> None:
+    """New for old. The directories first, in the transaction of the renaming: see the module's text."""
+    rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
+    old, new = sql.Identifier(places.database), sql.Identifier(places.new_database)
+    moved: list[tuple[Path, Path]] = []
+    with plain_files.private():
+        places.trials.mkdir(exist_ok=True)  # or who looks later could not tell whether they changed places
+    try:
+        with server.transaction():
+            server.execute(rename.format(old, sql.Identifier(places.old_database)))
+            server.execute(rename.format(new, old))
+            for source, target in ((places.trials, places.old_files), (places.new_files, places.trials)):
+                source.rename(target)
+                moved.append((source, target))
+    except BaseException:
+        for source, target in reversed(moved):
+            target.rename(source)
+        raise
+
+
+def _after(directory: Path, places: Places, about: About) -> list[str]:
+    """What was there before goes; what ran when the backup was made waits again; what remembers the old rows forgets them."""
+    _heal()
+    shutil.rmtree(places.var / "exports", ignore_errors=True)
+    with closing(redis.Redis.from_url(settings.REDIS_URL)) as client:
+        for key in client.scan_iter("rankwire:*", count=1000):
+            client.delete(key)
+    notes = []
+    if again := sum(trial.hand_back() for trial in Trial.objects.active()):
+        notes.append(
+            f"{plural(again, 'trial')} ran when the backup was made; {'it waits' if again == 1 else 'they wait'} again"
+        )
+    if about.damaged:
+        notes.append(
+            f"{plural(len(about.damaged), 'file')} damaged when the backup was made: {', '.join(about.damaged)}"
+        )
+    notes += _put_secrets(directory, places.var)
+    if lines := settings_file.differing(directory):
+        notes.append("settings of the backup that are not set so here: " + ", ".join(lines))
+    return notes
+
+
+def _put_secrets(directory: Path, var: Path) -> list[str]:
+    password = var / settings_file.PASSWORD_FILE
+    if not (directory / SECRETS).is_dir():
+        admin = get_user_model().objects.filter(username="admin").first()
+        if password.is_file() and not (admin and admin.check_password(password.read_text().strip())):
+            password.unlink()  # of the admin who was here before
+        return [
+            "the backup has no secret key, this installation keeps its own; where that is another one, people sign in anew (with the "
+            "passwords that they had), and webhooks are set up anew"
+        ]
+    owner = var.stat()
+    for name in (settings_file.SECRET_KEY_FILE, settings_file.PASSWORD_FILE):
+        if (source := directory / SECRETS / name).is_file():
+            plain_files.write(var / name, source.read_bytes())
+            (var / name).chmod(0o600)
+            if os.geteuid() == 0:
+                os.chown(var / name, owner.st_uid, owner.st_gid)
+    notes = [f"secrets of other services that the backup has lie in {directory / SECRETS / settings_file.SECRETS_FILE}"]
+    if settings.ENVIRONMENT.text("RANKWIRE_SECRET_KEY"):
+        notes.append("RANKWIRE_SECRET_KEY is set here, so that the secret key of the backup is not used")
+    return notes
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
