@@ -1,0 +1,89 @@
+"""An installation beside the session's own: a database and a Redis of its own, a var directory, and Django's commands on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from django.conf import settings
+
+from tests.conftest import Services
+
+
+class Elsewhere:
+    """Where a backup is put back."""
+
+    def __init__(self, services: Services, var: Path) -> None:
+        self.var = var
+        self.database = f"elsewhere_{uuid4().hex[:8]}"
+        self._server = services.postgres.url.rpartition("/")[0]
+        self._redis = services.redis.url.rpartition("/")[0] + "/1"
+        self.execute(f"CREATE DATABASE {self.database}")
+
+    def execute(self, statement: str, database: str = "postgres") -> list[Any]:
+        with psycopg.connect(f"{self._server}/{database}", autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+
+    def databases(self) -> list[str]:
+        names = (row[0] for row in self.execute("SELECT datname FROM pg_database ORDER BY 1"))
+        return [name for name in names if name.startswith(self.database)]
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RANKWIRE_")}
+        here = {
+            "DATABASE_URL": f"{self._server}/{self.database}",
+            "REDIS_URL": self._redis,
+            "RANKWIRE_VAR": str(self.var),
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
+        return subprocess.run(
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
+            env={**environment, **here},
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def ask(self, program: str) -> Any:
+        """What a program prints there as JSON."""
+        done = self.manage("shell", "--no-imports", "-c", program)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def drop(self) -> None:
+        for name in self.databases():
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def elsewhere(services: Services, tmp_path: Path) -> Iterator[Elsewhere]:
+    place = Elsewhere(services, tmp_path / "elsewhere")
+    yield place
+    place.drop()
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Where backups are kept."""
+    return tmp_path / "backups"
+
+
+@pytest.fixture
+def said() -> Callable[[subprocess.CompletedProcess[str]], str]:
+    """What a command printed, whether it went well or not."""
+    return lambda done: done.stdout + done.stderr

@@ -1,0 +1,90 @@
+"""A backup that is made while a trial runs, and the installation that comes of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+
+from config.keeping import backup
+from experiments.library import load_defaults
+from experiments.models import Artifact, Experiment, Measurement, State
+from experiments.spec import parse
+from tests.config.keeping.conftest import Elsewhere
+from tests.config.processes import wait_for
+from tests.worker_process import CeleryWorker
+from workers import queue
+
+WATER: dict[str, Any] = {
+    "workload": "water",
+    "sweep": {"hosts": [1]},
+    "repetitions": 1,
+    "cluster": "local",
+    "time_limit_s": 300,
+}
+SHORT = {**WATER, "name": "short", "parameters": {"molecules": 64, "steps": 20}}
+LONG = {**WATER, "name": "long", "parameters": {"molecules": 64, "steps": 1_000_000}}
+LOOK = """
+import json
+from django.test import Client
+from experiments.models import Artifact, Experiment, Measurement, Trial
+from django.conf import settings
+settings.ALLOWED_HOSTS = ["testserver"]
+browser = Client()
+browser.post("/sign-in/", {"username": "reader", "password": "correct horse"})
+print(json.dumps({
+    "answer": browser.get("/api/v1/experiments/short/result/").json(),
+    "files": sorted(Artifact.objects.values_list("path", "sha256")),
+    "intact": all(artifact.intact() for artifact in Artifact.objects.all()),
+    "measurements": sorted(map(list, Measurement.objects.values_list("scope", "metric", "value"))),
+    "long": [[trial.state, trial.attempt, trial.worker, trial.leases.count()] for trial in Trial.objects.filter(experiment__slug="long")],
+    "secret": settings.SECRET_KEY,
+}))
+"""
+
+
+@pytest.mark.timeout(240)
+def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
+    celery_worker: CeleryWorker,
+    elsewhere: Elsewhere,
+    kept: Path,
+    client: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    said: Callable[..., str],
+) -> None:
+    monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.PBKDF2PasswordHasher"])
+    shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)
+    reader = get_user_model().objects.create_superuser("reader", password="correct horse")
+    for fields in (SHORT, LONG):
+        queue.submit(parse(fields), project=load_defaults(), slug=fields["name"])
+    short, long = (Experiment.objects.get(slug=fields["name"]).trials for fields in (SHORT, LONG))
+    wait_for(lambda: short.get().is_over and long.get().state == State.RUNNING, timeout_s=90)
+    assert short.get().state == State.FINISHED, short.get().message
+    client.force_login(reader)
+    answer = client.get("/api/v1/experiments/short/result/").json()
+
+    place = backup.make(kept, secrets=True, tell=lambda _: None)
+
+    long.get().cancel()
+    files = sorted(map(list, Artifact.objects.filter(trial=short.get()).values_list("path", "sha256")))
+    measured = sorted(map(list, Measurement.objects.filter(trial=short.get()).values_list("scope", "metric", "value")))
+    done = elsewhere.manage("restore", str(kept))
+    assert done.returncode == 0, said(done)
+    assert "1 trial ran when the backup was made; it waits again" in done.stdout
+    there = elsewhere.ask(LOOK)
+    assert there["answer"]["experiment"]["name"] == "short"
+    assert there["answer"] == answer
+    assert there["files"] == files
+    assert files
+    assert there["intact"]
+    assert there["measurements"] == measured
+    assert there["long"] == [["queued", 1, "", 0]]
+    assert there["secret"] == settings.SECRET_KEY == (place / "secrets" / "secret-key").read_text().strip()
+    assert elsewhere.databases() == [elsewhere.database]
+    assert sorted(path.name for path in elsewhere.var.glob("trials*")) == ["trials"]
+    wait_for(lambda: long.get().is_over, timeout_s=60)
