@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from experiments.pure import plain_files
 
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""
+FORGOTTEN_S: Final = 86_400.0
+"""What belongs to nobody is removed only when nothing of it was written for so long."""
 
 
 @dataclass(slots=True)
@@ -26,11 +29,13 @@ class Store:
     orphans: list[Path] = field(default_factory=list)
     """Files and directories that belong to no row."""
     missing: list[Artifact] = field(default_factory=list)
+    resized: list[Artifact] = field(default_factory=list)
+    """Of another size than the row says."""
     changed: list[Artifact] = field(default_factory=list)
-    """Of another size than the row says; where hashes were compared, of another content."""
+    """No plain file, or, where hashes were compared, of another content."""
 
-    def __bool__(self) -> bool:
-        return bool(self.orphans or self.missing or self.changed)
+    def __len__(self) -> int:
+        return len(self.orphans) + len(self.missing) + len(self.resized) + len(self.changed)
 
 
 def check(*, hashes: bool = False) -> Store:
@@ -39,10 +44,10 @@ def check(*, hashes: bool = False) -> Store:
     kept = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
     for artifact in kept.iterator(chunk_size=1000):
         try:
-            if hashes:
+            if _size(artifact.file) != artifact.size_bytes:
+                store.resized.append(artifact)
+            elif hashes:
                 artifact.intact()
-            elif _size(artifact.file) != artifact.size_bytes:
-                store.changed.append(artifact)
         except (Tampered, NotPlain):
             store.changed.append(artifact)
         except OSError:
@@ -50,14 +55,23 @@ def check(*, hashes: bool = False) -> Store:
     return store
 
 
-def remove_orphans(store: Store) -> int:
-    """Remove what no row names; return how many files and directories that were."""
-    for path in store.orphans:
+def delete_orphans(store: Store) -> list[Path]:
+    """Delete what no row names and nobody wrote to for a day, and take it out of ``store``; return what that was."""
+    forgotten = [path for path in store.orphans if _last_written(path) < time.time() - FORGOTTEN_S]
+    for path in forgotten:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    return len(store.orphans)
+    store.orphans = [path for path in store.orphans if path not in forgotten]
+    return forgotten
+
+
+def _last_written(path: Path) -> float:
+    """When something at this path was last written, or below it; links are not followed."""
+    tree = () if path.is_symlink() else os.walk(path)
+    below = (Path(above) / name for above, directories, names in tree for name in (*directories, *names))
+    return max(each.lstat().st_mtime for each in (path, *below))
 
 
 def _size(file: Path) -> int:

@@ -36,7 +36,10 @@ from config.keeping.errors import ChangedBackup, KeepingError
 from config.keeping.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
 from config.keeping.progress import Progress
 from config.services.lease import Lock
-from experiments.models import Experiment, Project, Report, Trial
+from experiments import cluster_kinds
+from experiments.library import PUBLISHED_PROJECT
+from experiments.models import Cluster, Experiment, Program, Project, Report, Trial
+from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.pure import plain_files
 
 OLD, NEW = "before_restore", "restored"
@@ -142,7 +145,14 @@ def _own_rows() -> list[str]:
     counted = (
         (Experiment.objects.filter(published=False).count(), "experiment"),
         (get_user_model().objects.exclude(username="admin").count(), "account"),
-        (Project.objects.count() - 1, "further project"),
+        (Project.objects.exclude(slug__in=(DEFAULT_PROJECT, PUBLISHED_PROJECT)).count(), "project"),
+        (
+            Cluster.objects.exclude(
+                slug__in=[kind.name for kind in cluster_kinds.registry() if kind.exists_everywhere]
+            ).count(),
+            "cluster",
+        ),
+        (Program.objects.count(), "program"),
         (Report.objects.count(), "report"),
     )
     return [plural(count, one) for count, one in counted if count > 0]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 def aged(path: Path) -> Path:
     """The same, as if it lay there since yesterday."""
-    os.utime(path, (time.time() - 86_400,) * 2)
+    os.utime(path, (time.time() - 90_000,) * 2)
     return path
 
 
@@ -39,7 +39,7 @@ def trial() -> Trial:
 def said(*options: str) -> str:
     out = io.StringIO()
     try:
-        call_command("check_store", *options, stdout=out)
+        call_command("store", "check", *options, stdout=out)
     except CommandError as error:
         out.write(str(error))
     return out.getvalue()
@@ -62,7 +62,8 @@ def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) ->
     assert f"changed: {kept.path} (trial {trial.pk})" in told
     assert "2 files and the database do not agree" in told
     kept.file.write_bytes(b"longer than before\n")
-    assert [artifact.name for artifact in store.check().changed] == ["stdout.txt"]
+    assert [artifact.name for artifact in store.check().resized] == ["stdout.txt"]
+    assert f"wrong size: {kept.path} (trial {trial.pk})" in said()
 
 
 def test_only_what_belongs_to_nobody_is_removed(trial: Trial) -> None:
@@ -75,11 +76,20 @@ def test_only_what_belongs_to_nobody_is_removed(trial: Trial) -> None:
         (directory / "stdout.txt").write_text("x")
     leftover.write_text("x")
     link.symlink_to("/etc")
-    os.utime(link, (time.time() - 86_400,) * 2, follow_symlinks=False)
+    os.utime(link, (time.time() - 90_000,) * 2, follow_symlinks=False)
     for path in (stranger, waiting, own):
         aged(path)
+    aged(leftover)
+    aged(own)
     assert set(store.check().orphans) == {stranger, leftover, link}
-    assert "removed 3 orphans" in said("--remove-orphans")
+    assert f"nobody's: {stranger}" in said()
+    assert stranger.exists(), "unasked it deletes nothing"
+    told = said("--delete-orphans")
+    assert all(f"deleted: {path}\n" in told for path in (leftover, link))
+    assert f"nobody's: {stranger}\n1 file and the database do not agree" in told, "a file in it was written today"
+    aged(stranger / "stdout.txt")
+    aged(stranger)
+    assert said("--delete-orphans") == f"deleted: {stranger}\nfiles and database agree\n"
     assert not stranger.exists()
     assert not link.is_symlink()
     assert sorted(path.name for path in own.iterdir()) == ["stdout.txt"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,6 @@ from django.core.management import CommandError, call_command
 from config.keeping import restore, settings_file
 from config.keeping.errors import KeepingError
 from config.services.lease import Lock
-from experiments.library import load_defaults
 from tests.config.keeping.conftest import Elsewhere
 from tests.experiments import factories
 
@@ -113,7 +113,7 @@ def test_nothing_starts_while_one_is_put_back(places: restore.Places) -> None:
 @pytest.mark.django_db
 def test_what_people_made_is_not_replaced_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "VAR", tmp_path)
-    load_defaults()
+    call_command("load_library", stdout=io.StringIO())  # as a first start does
     assert restore.what_is_there() == []
     get_user_model().objects.create_superuser("admin")
     assert restore.what_is_there() == []

@@ -1,0 +1,43 @@
+"""Hold the files of trials against the rows of the database: what is missing, what was changed, what belongs to nobody."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from analysis.numbers import plural
+from workers import store
+
+
+class Command(BaseCommand):
+    """``manage.py store check``: a line for whatever does not agree; its exit status is 1 where something does not."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        check = parser.add_subparsers(required=True, metavar="check").add_parser("check", help=__doc__)
+        check.add_argument("--hashes", action="store_true", help="read every file and compare its hash")
+        check.add_argument(
+            "--delete-orphans", action="store_true", help="delete what belongs to no trial and is older than a day"
+        )
+
+    def handle(self, *args: Any, hashes: bool = False, delete_orphans: bool = False, **options: Any) -> None:
+        disagreeing = store.check(hashes=hashes)
+        for title, rows in (
+            ("missing", disagreeing.missing),
+            ("wrong size", disagreeing.resized),
+            ("changed", disagreeing.changed),
+        ):
+            for artifact in rows:
+                self.stdout.write(f"{title}: {artifact.path} (trial {artifact.trial_id})")
+        if delete_orphans:
+            deleted = store.delete_orphans(disagreeing)
+            for path in deleted:
+                self.stdout.write(f"deleted: {path}")
+        for path in disagreeing.orphans:
+            self.stdout.write(f"nobody's: {path}")
+        if disagreeing:
+            raise CommandError(f"{plural(len(disagreeing), 'file')} and the database do not agree")
+        self.stdout.write("files and database agree")
