@@ -27,9 +27,9 @@ class Programs:
     They must not be older than the server: the newest ones of this machine are taken.
     """
 
-    def __init__(self, database: Mapping[str, Any], server_major: int) -> None:
+    def __init__(self, database: Mapping[str, Any], server_major: int, binaries: Path | None = None) -> None:
         try:
-            self._directory = find_binaries()
+            self._directory = binaries or find_binaries()
         except ServiceError as error:
             raise KeepingError(str(error)) from None
         self._database = database
@@ -43,9 +43,10 @@ class Programs:
                 f"install the package postgresql-client-{server_major}"
             )
 
-    def dump(self, file: Path, snapshot: str) -> None:
-        """Write a dump of what the snapshot sees."""
-        self._run("pg_dump", "--format=custom", f"--snapshot={snapshot}", f"--file={file}", self._address())
+    def dump(self, file: Path, snapshot: str = "") -> None:
+        """Write a dump of what the snapshot sees; without one, of now."""
+        seen = [f"--snapshot={snapshot}"] if snapshot else []
+        self._run("pg_dump", "--format=custom", *seen, f"--file={file}", self._address())
 
     def load(self, file: Path, name: str) -> None:
         """Load a dump into the empty database `name` of the same server."""

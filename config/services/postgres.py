@@ -31,19 +31,21 @@ class Postgres(Service):
     death_signal = signal.SIGINT  # "fast": sessions are ended, data is written
     stop_ladder = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 5.0))
 
-    def __init__(self, directory: Path, *, password: str, log: Path, durable: bool = True) -> None:
+    def __init__(
+        self, directory: Path, *, password: str, log: Path, durable: bool = True, binaries: Path | None = None
+    ) -> None:
         super().__init__(directory, log=log, durable=durable)
         self.password = password
+        self._chosen = binaries
 
     @property
     def url(self) -> str:
         return f"postgresql://{USER}:{self.password}@127.0.0.1:{self.port}/{DATABASE}"
 
     def prepare(self) -> None:
-        version = self.directory / "PG_VERSION"
-        if not version.exists():
+        if data_major(self.directory) is None:
             self._initialise()
-        self.binaries = find_binaries(version.read_text().strip())
+        self.binaries = self._chosen or binaries_of(self.directory)
 
     def launch(self, directory_fd: int) -> subprocess.Popen[bytes]:
         settings = {
@@ -109,7 +111,7 @@ class Postgres(Service):
         arguments = [f"--pgdata=/proc/self/fd/{directory_fd}", f"--pwfile=/proc/self/fd/{password_fd}"]
         arguments += [f"--username={USER}", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8"]
         process = start(
-            [str(find_binaries() / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
+            [str((self._chosen or find_binaries()) / "initdb"), *arguments, *([] if self.durable else ["--no-sync"])],
             log=self.log,
             death_signal=signal.SIGKILL,
             account=account,
@@ -119,8 +121,36 @@ class Postgres(Service):
             raise ServiceError(f"initdb failed; see {self.log}")
 
 
-def find_binaries(major: str | None = None) -> Path:
-    """The directory of PostgreSQL's programs: of version `major`, or of the newest one installed.
+def data_major(directory: Path) -> int | None:
+    """The major version that made the data of a directory; None where there are none. Raise ServiceError where they are not to be read."""
+    try:
+        text = (directory / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ServiceError(f"{directory}/PG_VERSION cannot be read: {error.strerror}") from None
+    if not text.isdigit():
+        raise ServiceError(
+            f"{directory}/PG_VERSION says {text[:20]!r}, which is no version of PostgreSQL; put back a backup"
+        )
+    return int(text)
+
+
+def binaries_of(directory: Path) -> Path:
+    """PostgreSQL's programs of the version that made the data of a directory. Raise ServiceError with what to do where they are gone."""
+    major, installed = data_major(directory), installed_binaries()
+    if major in installed:
+        return installed[major]
+    newest = f"is not installed, only {max(installed)}" if installed else "is not installed"
+    raise ServiceError(
+        f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}; "
+        "script/upgrade-postgres then moves the data to the newest version that is installed. Where there is no such package, put back "
+        "a backup: docs/administrator.md, Another PostgreSQL version"
+    )
+
+
+def installed_binaries() -> dict[int, Path]:
+    """The directories of PostgreSQL's programs by major version, those that are too old left out.
 
     Debian keeps them out of PATH, one directory for each major version.
     """
@@ -128,11 +158,11 @@ def find_binaries(major: str | None = None) -> Path:
     if not by_version and (program := shutil.which("postgres")):
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
         by_version = {answer.split()[2].split(".")[0]: Path(program).resolve().parent}
-    usable = {int(name): path for name, path in by_version.items() if name.isdigit() and int(name) >= OLDEST_MAJOR}
-    if major is None:
-        if not usable:
-            raise MissingProgram(f"PostgreSQL {OLDEST_MAJOR} or newer", "postgresql")
-        return usable[max(usable)]
-    if int(major) not in usable:
-        raise MissingProgram(f"PostgreSQL {major}, which made the data under var/,", f"postgresql-{major}")
-    return usable[int(major)]
+    return {int(name): path for name, path in by_version.items() if name.isdigit() and int(name) >= OLDEST_MAJOR}
+
+
+def find_binaries() -> Path:
+    """The directory of PostgreSQL's programs, of the newest version that is installed. Raise MissingProgram."""
+    if not (installed := installed_binaries()):
+        raise MissingProgram(f"PostgreSQL {OLDEST_MAJOR} or newer", "postgresql")
+    return installed[max(installed)]
