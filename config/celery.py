@@ -4,10 +4,18 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_embedded_init, beat_init, celeryd_init, setup_logging, worker_process_init
+from celery.signals import (
+    beat_embedded_init,
+    beat_init,
+    celeryd_init,
+    setup_logging,
+    worker_process_init,
+    worker_shutting_down,
+)
 from django.conf import settings
 
 from config.services.children import die_with_parent
+from workers import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -37,6 +45,12 @@ def remember_worker(**_: Any) -> None:
     """Before the pool is forked: a child that asked for its parent might be told the one it was left to."""
     global _worker_pid
     _worker_pid = os.getpid()
+
+
+@worker_shutting_down.connect
+def tell_the_pool(**_: Any) -> None:
+    """A warm shutdown waits for tasks, and one of ours goes on as long as trials wait."""
+    stopping.announce()
 
 
 @worker_process_init.connect

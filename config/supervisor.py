@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from config.environment import Environment
 from config.services.children import start, stop
 from config.services.errors import ServiceError
 from config.services.lease import ROOT, Installation, Lease, Lock, keeper_runs
@@ -176,6 +177,7 @@ def background_worker(var: Path) -> Program:
 def _worker(var: Path) -> Program:
     argv = [sys.executable, "-m", "celery", "-A", "config", "worker", "--beat", "--loglevel=INFO"]
     argv += ["--without-mingle", "--without-gossip", "--hostname=rankwire@%h"]
-    # Warm first: it takes no more work. A trial that does not end in time is found lost and queued again.
-    ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 5.0)]
+    # Warm first: it takes no more work, and hands its trial back. One that cannot be ended in time is found lost and queued again.
+    seconds = Environment.load(ROOT / ".env").integer("RANKWIRE_STOP_SECONDS", 2)
+    ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
     return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)

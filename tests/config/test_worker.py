@@ -1,12 +1,18 @@
 """The Celery worker as a process."""
 
 import os
+from collections.abc import Callable
 
 import psutil
 import pytest
 
 from config import celery
+from experiments.library import load_defaults
+from experiments.models import Lease, State, Trial
+from experiments.spec import parse
+from tests.config.processes import wait_for
 from tests.worker_process import CeleryWorker
+from workers import queue, reaper
 
 
 def test_it_takes_its_pool_along_when_it_is_killed(celery_worker: CeleryWorker) -> None:
@@ -26,3 +32,32 @@ def test_a_worker_without_a_pool_does_not_wait_for_itself_to_end(monkeypatch: py
     monkeypatch.setattr(celery, "_worker_pid", os.getppid())
     celery.die_with_worker()
     assert ended_with == [os.getppid()]
+
+
+@pytest.mark.timeout(240)
+def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
+    transactional_db: None, empty_redis: object, start_celery_worker: Callable[..., CeleryWorker]
+) -> None:
+    """The running one counts as no attempt; the short one behind it is left to the next worker."""
+    water = {
+        "workload": "water",
+        "sweep": {"hosts": [1]},
+        "cluster": "local",
+        "time_limit_s": 300,
+        "name": "under test",
+    }
+    long = {**water, "parameters": {"molecules": 64, "steps": 1_000_000}, "repetitions": 2, "retries": 0}
+    experiment = queue.submit(parse(long), project=load_defaults())
+    worker = start_celery_worker()
+    wait_for(lambda: experiment.trials.filter(state=State.RUNNING).exists(), timeout_s=90)
+    family = psutil.Process(worker.pid).children(recursive=True)
+    worker.process.terminate()
+    assert worker.process.wait(90) == 0, worker.output()[-3000:]
+    _, left = psutil.wait_procs(family, timeout=60)
+    assert left == []
+    rows = experiment.trials.values_list("state", "attempt", "worker", "preparing_at", "reaper_rounds")
+    assert list(rows) == [(State.QUEUED, 1, "", None, 0)] * 2
+    assert not Lease.objects.exists()
+    reaper.reap()
+    assert experiment.trials.count() == 2
+    Trial.objects.cancel()

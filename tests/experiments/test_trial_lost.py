@@ -128,3 +128,34 @@ def test_it_counts_only_finished_measured_trials_that_no_attempt_replaced() -> N
     assert replaced is not None
     replaced.queue_attempt()
     assert experiment.trials.counted().count() == 1
+
+
+def test_a_trial_that_is_handed_back_waits_as_if_nobody_had_taken_it() -> None:
+    factories.experiment()
+    trial = factories.running()
+    before = Trial.objects.filter(state=State.QUEUED).count()
+    assert trial.hand_back()
+    assert (trial.state, trial.attempt, trial.worker, trial.preparing_at, trial.command) == (
+        State.QUEUED,
+        1,
+        "",
+        None,
+        [],
+    )
+    assert not trial.leases.exists()
+    assert Trial.objects.filter(state=State.QUEUED).count() == before + 1
+    assert factories.claimed("host:2:2").pk == trial.pk, "it keeps its turn"
+
+
+def test_only_its_own_worker_hands_a_trial_back_and_nobody_one_that_is_to_be_cancelled() -> None:
+    factories.experiment()
+    trial = factories.running()
+    mine = Trial.objects.get(pk=trial.pk)
+    Trial.objects.filter(pk=trial.pk).update(worker="host:2:2")
+    assert not mine.hand_back()
+    Trial.objects.filter(pk=trial.pk).update(worker=mine.worker)
+    trial.cancel()
+    assert not mine.hand_back()
+    trial.refresh_from_db()
+    assert trial.state == State.RUNNING
+    assert trial.leases.exists()

@@ -8,10 +8,12 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
 
 from experiments.errors import StaleTrial
 from experiments.models import Trial
+from workers import stopping
 
 BEAT_S: Final = 1.0
 log = structlog.get_logger()
@@ -19,6 +21,10 @@ log = structlog.get_logger()
 
 class Stopped(Exception):
     """Somebody cancelled the trial."""
+
+
+class WorkerEnds(Exception):
+    """The worker was told to end, and the trial takes longer than it may still wait."""
 
 
 class Heart:
@@ -53,11 +59,13 @@ class Heart:
         self._news.set()
 
     def check(self) -> None:
-        """Raise Stopped when the trial was cancelled, StaleTrial when it is no longer ours."""
+        """Raise Stopped when the trial was cancelled, StaleTrial when it is no longer ours, WorkerEnds when there is no time left."""
         if self._stale.is_set():
             raise StaleTrial(f"{self._trial} is no longer run by {self._trial.worker}")
         if self._stop_asked.is_set():
             raise Stopped
+        if stopping.is_overdue(settings.STOP_SECONDS):
+            raise WorkerEnds
 
     def _beat(self) -> None:
         try:

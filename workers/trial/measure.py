@@ -101,7 +101,7 @@ class TrialRun:
             self.heart.show({"note": what})
 
     def measure(self, session: Session) -> Measured:
-        """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped or StaleTrial."""
+        """Launch the workload in ``session`` and watch it to its end. Raise TrialFailed, Stopped, WorkerEnds or StaleTrial."""
         missing = workloads.missing_packages(self.workload)
         if missing and session.launcher.kind.on_this_machine:
             raise TrialFailed(

@@ -14,12 +14,13 @@ from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
 from experiments.pure import plain_files
+from workers import stopping
 from workers.errors import HostsLost, TrialFailed
 from workers.launchers import SessionPool
 from workers.trial import leftovers
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
-from workers.trial.heartbeat import Heart, Stopped
+from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
 from workers.trial.measure import TrialRun
 from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
@@ -30,14 +31,14 @@ log = structlog.get_logger()
 
 
 def run_waiting(cluster: Cluster) -> int:
-    """Claim and execute trials until none is waiting or the hosts are taken; return how many.
+    """Claim and execute trials until none is waiting, the hosts are taken or the worker is to end; return how many.
 
     One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
     """
     worker = identity()
     executed = 0
     try:
-        while (trial := Trial.claim_next(cluster, worker)) is not None:
+        while not stopping.is_asked() and (trial := Trial.claim_next(cluster, worker)) is not None:
             execute(trial)
             executed += 1
     finally:
@@ -63,6 +64,8 @@ def execute(trial: Trial) -> None:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
             _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
+        except WorkerEnds:
+            _store(trial.hand_back)
         except HostsLost as error:
             reason = str(error)
             _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))

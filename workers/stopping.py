@@ -1,0 +1,37 @@
+"""A worker that was told to end: its processes claim no more trials, and hand back what does not end in time."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from typing import Final
+
+_SINCE: Final = mmap.mmap(-1, 8)
+"""When it was told, on the monotonic clock; 0 is not at all. Shared by a worker and the processes that it forks later."""
+_MOMENT: Final = struct.Struct("d")
+
+
+def announce() -> None:
+    """Note that this worker is to end; called in its first process, and heard in all."""
+    if not is_asked():
+        _MOMENT.pack_into(_SINCE, 0, time.monotonic())
+
+
+def is_asked() -> bool:
+    """Return whether this worker is to end."""
+    return _since() > 0.0
+
+
+def is_overdue(grace_s: float) -> bool:
+    """Return whether it was told so more than ``grace_s`` seconds ago."""
+    return is_asked() and time.monotonic() > _since() + grace_s
+
+
+def forget() -> None:
+    """As if it had never been told."""
+    _MOMENT.pack_into(_SINCE, 0, 0.0)
+
+
+def _since() -> float:
+    return float(_MOMENT.unpack_from(_SINCE, 0)[0])
