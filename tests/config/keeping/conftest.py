@@ -28,6 +28,10 @@ class Elsewhere:
         self._redis = services.redis.url.rpartition("/")[0] + "/1"
         self.execute(f"CREATE DATABASE {self.database}")
 
+    @property
+    def url(self) -> str:
+        return f"{self._server}/{self.database}"
+
     def execute(self, statement: str, database: str = "postgres") -> list[Any]:
         with psycopg.connect(f"{self._server}/{database}", autocommit=True) as connection:
             cursor = connection.execute(statement)
@@ -40,7 +44,7 @@ class Elsewhere:
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RANKWIRE_")}
         here = {
-            "DATABASE_URL": f"{self._server}/{self.database}",
+            "DATABASE_URL": self.url,
             "REDIS_URL": self._redis,
             "RANKWIRE_VAR": str(self.var),
             "DJANGO_SETTINGS_MODULE": "config.settings",

@@ -1,0 +1,56 @@
+"""Databases that earlier versions made come along: what was measured, what is said of it, who signs in.
+
+``tests/data/databases`` holds dumps of real ones, each named by its last migration: four trials of water on one and two virtual hosts, an
+API token, and an admin whose password is "of that time". How they were made: docs/decisions/0018-keeping.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from config.environment import database
+from config.keeping.dump import Programs
+from tests.config.keeping.conftest import Elsewhere
+
+DATABASES = Path(__file__).parents[2] / "data" / "databases"
+LOOK = """
+import json
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+from experiments.models import ApiToken, Trial
+call_command("migrate", verbosity=0, interactive=False)
+settings.ALLOWED_HOSTS = ["testserver"]
+browser = Client()
+browser.post("/sign-in/", {"username": "admin", "password": "of that time"})
+trials = Trial.objects.filter(experiment__slug="spec")
+pages = ["/", "/experiments/spec/", *(trial.get_absolute_url() for trial in trials), "/explore/"]
+print(json.dumps({
+    "pages": [browser.get(page).status_code for page in pages],
+    "result": browser.get("/api/v1/experiments/spec/result/").json(),
+    "states": sorted(trials.values_list("state", flat=True)),
+    "counted": trials.counted().count(),
+    "tokens": list(ApiToken.objects.values_list("name", "user__username", "scope", "project")),
+}))
+"""
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["0001", "0009"])
+def test_a_database_of_then_is_read_today(name: str, elsewhere: Elsewhere) -> None:
+    Programs(database(elsewhere.url), 0).load(DATABASES / f"{name}.dump", elsewhere.database)
+    values = "SELECT trial_id, scope, metric, value FROM experiments_measurement ORDER BY 1, 2, 3"
+    measured = elsewhere.execute(values, elsewhere.database)
+    assert len([row for row in measured if row[2] == "elapsed_s"]) >= 4
+
+    there = elsewhere.ask(LOOK)
+
+    assert set(measured) <= set(elsewhere.execute(values, elsewhere.database))
+    assert set(there["pages"]) == {200}
+    assert there["states"] == ["finished"] * 4
+    assert there["counted"] == 4
+    assert there["result"]["experiment"]["name"] == "Kept through upgrades"
+    assert there["result"]["answer"]["sentence"]
+    assert there["tokens"] == [["stored", "admin", "maintain", None]]
