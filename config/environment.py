@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.core.exceptions import ImproperlyConfigured
@@ -33,8 +33,18 @@ class Environment:
         return cls({**read_dotenv(dotenv), **os.environ})
 
     def text(self, name: str, default: str = "") -> str:
+        """The value, or what the file holds that NAME_FILE names, as secrets of containers are handed over."""
         self.names.add(name)
-        return self._variables.get(name, "").strip() or default
+        return self._variables.get(name, "").strip() or self._of_file(f"{name}_FILE") or default
+
+    def _of_file(self, name: str) -> str:
+        if not (path := self._variables.get(name, "").strip()):
+            return ""
+        try:
+            return Path(path).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise ImproperlyConfigured(f"{name} names {path}, which cannot be read: {reason}.") from None
 
     def items(self, name: str, default: str = "") -> list[str]:
         """A comma-separated list."""
@@ -114,6 +124,19 @@ def read_dotenv(path: Path) -> dict[str, str]:
             value = value[1:-1]
         values[name.strip()] = value
     return values
+
+
+def with_password(url: str, password: str, *, name: str) -> str:
+    """`url` with a password that may hold any character; `name` is that of the setting that gives the password."""
+    if not password:
+        return url
+    parts = urlsplit(url)
+    if not parts.netloc:
+        raise ImproperlyConfigured(f"{name} is set, but not the address that it belongs to.")
+    user, _at, host = parts.netloc.rpartition("@")
+    if ":" in user:
+        raise ImproperlyConfigured(f"{name} is set, but the address holds a password already.")
+    return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
 
 def database(url: str) -> dict[str, Any]:

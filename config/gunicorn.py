@@ -1,6 +1,7 @@
 """gunicorn's configuration, for script/server and the container alike: `--config python:config.gunicorn`."""
 
 from config import settings
+from config.log import logging_config
 
 worker_class = "config.front.BufferedWorker"
 workers = settings.WEB_PROCESSES
@@ -10,3 +11,10 @@ graceful_timeout = 5
 accesslog = "-"
 control_socket_disable = True  # nobody asks it, and it would lie outside of RANKWIRE_VAR
 worker_tmp_dir = "/dev/shm"  # noqa: S108 - its heartbeat file must not wait for a disk
+
+if settings.LOG_FORMAT == "json":  # else lines of its own would stand among the objects
+    logconfig_dict = logging_config(level=settings.LOG_LEVEL, style=settings.LOG_FORMAT)
+    logconfig_dict["loggers"] |= {
+        name: {"level": settings.LOG_LEVEL, "handlers": [], "propagate": True}
+        for name in ("gunicorn.error", "gunicorn.access")
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging.config
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -16,23 +16,26 @@ _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
 )
 
 
-def configure_logging(*, level: str, style: str) -> None:
-    """`style` is `console` for people or `json` for machines, one object per line."""
+def logging_config(*, level: str, style: str) -> dict[str, Any]:
+    """As `logging.config` takes it. `style` is `console` for people or `json` for machines, one object per line."""
     formatter = {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": _EVERY_RECORD,
         "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(style)],
     }
-    logging.config.dictConfig(
-        {
-            "version": 1,
-            "disable_existing_loggers": False,
-            "formatters": {"structlog": formatter},
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structlog"}},
-            "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines
-            "root": {"handlers": ["stderr"], "level": level},
-        }
-    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"structlog": formatter},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structlog"}},
+        "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines
+        "root": {"handlers": ["stderr"], "level": level},
+    }
+
+
+def configure_logging(*, level: str, style: str) -> None:
+    """Let every record of this process leave so."""
+    logging.config.dictConfig(logging_config(level=level, style=style))
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -10,7 +10,7 @@ from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 
 from config.accounts import directory, group_roles, identity_provider, mail, origin
-from config.environment import Environment, database, redis_address
+from config.environment import Environment, database, redis_address, with_password
 from config.log import configure_logging
 from config.secrets import read_or_create_secret
 from config.services.state import read_state
@@ -25,8 +25,16 @@ SECRET_KEY = ENVIRONMENT.text("RANKWIRE_SECRET_KEY") or read_or_create_secret(VA
 
 # PostgreSQL and Redis: given, or the embedded ones that script/server, script/run and script/manage start.
 _embedded = read_state(VAR)
-DATABASE_URL = ENVIRONMENT.text("DATABASE_URL", _embedded.database_url)
-REDIS_URL = ENVIRONMENT.text("REDIS_URL", _embedded.redis_url)
+DATABASE_URL = with_password(
+    ENVIRONMENT.text("DATABASE_URL", _embedded.database_url),
+    ENVIRONMENT.text("RANKWIRE_DATABASE_PASSWORD"),
+    name="RANKWIRE_DATABASE_PASSWORD",
+)
+REDIS_URL = with_password(
+    ENVIRONMENT.text("REDIS_URL", _embedded.redis_url),
+    ENVIRONMENT.text("RANKWIRE_REDIS_PASSWORD"),
+    name="RANKWIRE_REDIS_PASSWORD",
+)
 # Commands that need neither (collectstatic, makemigrations, mypy) run before the services do.
 SERVICES_KNOWN = bool(DATABASE_URL and REDIS_URL)
 DATABASES = {"default": database(DATABASE_URL or "postgresql://127.0.0.1:1/rankwire")}
@@ -344,10 +352,9 @@ CELERY_BEAT_SCHEDULE = {
 CELERY_BEAT_SCHEDULER = "config.beat:SteadyScheduler"
 
 LOGGING_CONFIG = None
-configure_logging(
-    level=ENVIRONMENT.choice("RANKWIRE_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
-    style=ENVIRONMENT.choice("RANKWIRE_LOG_FORMAT", ("console", "json")),
-)
+LOG_LEVEL = ENVIRONMENT.choice("RANKWIRE_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR"))
+LOG_FORMAT = ENVIRONMENT.choice("RANKWIRE_LOG_FORMAT", ("console", "json"))
+configure_logging(level=LOG_LEVEL, style=LOG_FORMAT)
 
 
 def require_services() -> None:

@@ -2,7 +2,7 @@
 
 The dump is loaded into a new database of the same server, the files into a directory beside `trials`. Then both change places with the
 old ones: the databases by a renaming that PostgreSQL commits as one, the directories just before that commit. Who is killed in
-between leaves the directories changed and the databases not: `heal`, which every start calls, sees that and changes them back.
+between leaves the directories changed and the databases not: `heal` (config.keeping.places), which every start calls, sees that and changes them back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -22,7 +21,7 @@ import psycopg
 import redis
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import ProgrammingError, connection, connections
+from django.db import ProgrammingError, connection
 from django.db.migrations.loader import MigrationLoader
 from kombu.exceptions import OperationalError
 from psycopg import sql
@@ -34,6 +33,7 @@ from config.keeping.backup import SPARE_BYTES, server_major
 from config.keeping.dump import Programs
 from config.keeping.errors import ChangedBackup, KeepingError
 from config.keeping.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
+from config.keeping.places import Places, address, change_places, drop, lock, maintenance, put_in_order
 from config.keeping.progress import Progress
 from config.services.lease import Lock
 from experiments import cluster_kinds
@@ -42,43 +42,10 @@ from experiments.models import Cluster, Experiment, Program, Project, Report, Tr
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.pure import plain_files
 
-OLD, NEW = "before_restore", "restored"
 _FOREIGN: Final = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
     "AND backend_type = 'client backend'"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where the old and the new lie while a restore is under way."""
-
-    var: Path
-    database: str
-
-    @property
-    def trials(self) -> Path:
-        return self.var / "trials"
-
-    @property
-    def new_files(self) -> Path:
-        return self.var / f"trials.{NEW}"
-
-    @property
-    def old_files(self) -> Path:
-        return self.var / f"trials.{OLD}"
-
-    @property
-    def new_database(self) -> str:
-        return f"{self.database}_{NEW}"
-
-    @property
-    def old_database(self) -> str:
-        return f"{self.database}_{OLD}"
-
-    @classmethod
-    def here(cls) -> Places:
-        return cls(Path(settings.VAR), str(connection.settings_dict["NAME"]))
 
 
 def chosen(directory: Path) -> Path:
@@ -95,7 +62,7 @@ def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], ob
     about = About.read(directory)
     _require_known(about)
     with _alone():
-        _heal()
+        put_in_order()
         if not replace and (there := what_is_there()):
             raise KeepingError(
                 f"this installation is not empty ({', '.join(there)}); --replace puts the backup in the place of all of it"
@@ -114,7 +81,7 @@ def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], ob
                 _bring_up_to_date(places.new_database, about)
                 _copy_files(directory, places, about, sums, tell)
                 _require_loaded(places.new_database, about)
-                _change_places(places, maintenance)
+                change_places(places, maintenance)
         except psycopg.errors.InsufficientPrivilege:
             user = connection.settings_dict["USER"]
             raise KeepingError(
@@ -158,46 +125,6 @@ def _own_rows() -> list[str]:
     return [plural(count, one) for count, one in counted if count > 0]
 
 
-def heal() -> None:
-    """Finish what a restore that was killed left half done. Does nothing where there is nothing to do; for every start.
-
-    Raise KeepingError while a backup is being put back.
-    """
-    places = Places.here()
-    if not places.new_files.exists() and not places.old_files.exists():
-        return
-    with _lock():
-        _heal()
-
-
-@contextmanager
-def _lock() -> Iterator[None]:
-    lock = Lock(Path(settings.VAR), "restore")
-    try:
-        if not lock.try_to_take():
-            raise KeepingError("a backup is being put back; start again when that has ended")
-        yield
-    finally:
-        lock.release()
-
-
-def _heal() -> None:
-    places = Places.here()
-    if not places.new_files.exists() and not places.old_files.exists():
-        return
-    with _maintenance() as server:
-        if _exists(server, places.old_database):  # committed: the old is no longer wanted
-            _drop(server, places.old_database)
-        else:
-            if places.old_files.exists():  # the directories had changed places, the databases not
-                if places.trials.exists():
-                    places.trials.rename(places.new_files)
-                places.old_files.rename(places.trials)
-            _drop(server, places.new_database)
-    for left in (places.new_files, places.old_files):
-        shutil.rmtree(left, ignore_errors=True)
-
-
 def _require_known(about: About) -> None:
     """Refuse a backup of a newer version, whose tables this one cannot read."""
     known = {key for key in MigrationLoader(None).disk_migrations}  # noqa: C416 - a view would keep the loader
@@ -238,7 +165,7 @@ def _alone() -> Iterator[None]:
             cursor.execute(_FOREIGN)
             if others := int(cursor.fetchone()[0]):
                 raise KeepingError(f"others use the database ({plural(others, 'session')}); stop script/server first")
-        with _lock():
+        with lock():
             yield
     finally:
         seat.release()
@@ -252,24 +179,14 @@ def _workers_answer() -> bool:
 
 
 @contextmanager
-def _maintenance() -> Iterator[psycopg.Connection[Any]]:
-    """A connection to the server, in none of the databases that are renamed."""
-    connections.close_all()
-    parameters = {**connection.get_connection_params(), "dbname": "postgres"}
-    parameters = {name: value for name, value in parameters.items() if name not in ("cursor_factory", "context")}
-    with closing(psycopg.connect(**parameters, autocommit=True)) as server:
-        yield server
-
-
-@contextmanager
 def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
     """An empty database, gone again unless it took the place of the old one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT datcollate, datctype FROM pg_database WHERE datname = current_database()")
         collate, ctype = cursor.fetchone()
-    with _maintenance() as server:
+    with maintenance() as server:
         for left in (places.new_database, places.old_database):  # of one that was killed; healed before this
-            _drop(server, left)
+            drop(server, left)
         server.execute(
             sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE {} LC_CTYPE {}").format(
                 sql.Identifier(places.new_database), sql.Literal(collate), sql.Literal(ctype)
@@ -279,15 +196,7 @@ def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
             yield server
         finally:
             shutil.rmtree(places.new_files, ignore_errors=True)
-            _drop(server, places.new_database)
-
-
-def _exists(server: psycopg.Connection[Any], name: str) -> bool:
-    return server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
-
-
-def _drop(server: psycopg.Connection[Any], name: str) -> None:
-    server.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+            drop(server, places.new_database)
 
 
 def _bring_up_to_date(name: str, about: About) -> None:
@@ -335,38 +244,16 @@ def _copy_files(
 
 def _require_loaded(name: str, about: About) -> None:
     """The rows are there that the backup counted."""
-    parameters = {**connection.get_connection_params(), "dbname": name}
-    parameters = {key: value for key, value in parameters.items() if key not in ("cursor_factory", "context")}
-    with closing(psycopg.connect(**parameters)) as loaded:
+    with closing(psycopg.connect(**address(name))) as loaded:
         row = loaded.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
     missing = about.files - int(row[0] if row else 0)
     if missing > 0:
         raise KeepingError(f"{plural(missing, 'row')} of files did not arrive in the database")
 
 
-def _change_places(places: Places, server: psycopg.Connection[Any]) -> None:
-    """New for old. The directories first, in the transaction of the renaming: see the module's text."""
-    rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
-    old, new = sql.Identifier(places.database), sql.Identifier(places.new_database)
-    moved: list[tuple[Path, Path]] = []
-    with plain_files.private():
-        places.trials.mkdir(exist_ok=True)  # or who looks later could not tell whether they changed places
-    try:
-        with server.transaction():
-            server.execute(rename.format(old, sql.Identifier(places.old_database)))
-            server.execute(rename.format(new, old))
-            for source, target in ((places.trials, places.old_files), (places.new_files, places.trials)):
-                source.rename(target)
-                moved.append((source, target))
-    except BaseException:
-        for source, target in reversed(moved):
-            target.rename(source)
-        raise
-
-
 def _after(directory: Path, places: Places, about: About) -> list[str]:
     """What was there before goes; what ran when the backup was made waits again; what remembers the old rows forgets them."""
-    _heal()
+    put_in_order()
     shutil.rmtree(places.var / "exports", ignore_errors=True)
     with closing(redis.Redis.from_url(settings.REDIS_URL)) as client:
         for key in client.scan_iter("rankwire:*", count=1000):

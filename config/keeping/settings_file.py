@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 from django.conf import settings
 
-from config.environment import read_dotenv
+from config.environment import Environment, read_dotenv
 from config.keeping.layout import SECRETS, SETTINGS, write_new
 
-OF_THE_PLACE: Final = frozenset({"DATABASE_URL", "REDIS_URL", "RANKWIRE_VAR"})
+OF_THE_PLACE: Final = frozenset(
+    {"DATABASE_URL", "REDIS_URL", "RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD", "RANKWIRE_VAR"}
+)
 """They say where this installation is, and would lead a restored one to it."""
 SECRET: Final = frozenset(
     {"RANKWIRE_SECRET_KEY", "RANKWIRE_SMTP_URL", "RANKWIRE_OIDC_SECRET", "RANKWIRE_LDAP_PASSWORD"}
@@ -20,10 +21,10 @@ SECRET_KEY_FILE, PASSWORD_FILE, SECRETS_FILE = "secret-key", "admin-password", "
 
 
 def values() -> dict[str, str]:
-    """Every setting that is set, by the environment or by `.env`."""
-    given = {**read_dotenv(settings.BASE_DIR / ".env"), **os.environ}
-    names = settings.ENVIRONMENT.names - OF_THE_PLACE
-    return {name: given[name].strip() for name in sorted(names) if given.get(name, "").strip()}
+    """Every setting that is set, by the environment, by `.env` or by a file of its own."""
+    given = Environment.load(settings.BASE_DIR / ".env")
+    names = sorted(settings.ENVIRONMENT.names - OF_THE_PLACE)
+    return {name: text for name in names if (text := given.text(name))}
 
 
 def store(directory: Path, *, secrets: bool) -> list[str]:

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
+
 from config.environment import Environment
 from config.services.children import start
 from config.services.errors import ServiceError
@@ -39,12 +41,16 @@ class Installation:
 
     @classmethod
     def of_environment(cls) -> Installation:
-        environment = Environment.load(ROOT / ".env")
-        return cls(
-            var=(ROOT / environment.text("RANKWIRE_VAR", "var")).resolve(),
-            database_url=environment.text("DATABASE_URL"),
-            redis_url=environment.text("REDIS_URL"),
-        )
+        """Raise ServiceError where a value cannot be read."""
+        try:
+            environment = Environment.load(ROOT / ".env")
+            return cls(
+                var=(ROOT / environment.text("RANKWIRE_VAR", "var")).resolve(),
+                database_url=environment.text("DATABASE_URL"),
+                redis_url=environment.text("REDIS_URL"),
+            )
+        except ImproperlyConfigured as error:
+            raise ServiceError(str(error)) from None
 
     @property
     def embedded(self) -> list[str]:

@@ -1,11 +1,17 @@
-"""Many trials once more by one statement: ten thousand rows need not come here and go back."""
+"""Trials that run once more: many by one statement, since ten thousand rows need not come here and go back; one that is handed back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from django.db import connection, models
+from django.db import connection, models, transaction
+from django.db.models import F
+
+from experiments.models.states import ACTIVE, State
+
+if TYPE_CHECKING:
+    from experiments.models.trial import Trial
 
 _TAKEN: Final = frozenset({"experiment", "configuration", "cluster", "kind", "repetition", "position"})
 _NEW: Final = {"attempt": "old.attempt + 1", "version": "experiment.version", "queued_at": "now()"}
@@ -36,3 +42,25 @@ def insert_attempts(trial: type[models.Model], keys: Sequence[int]) -> None:
 
 def _default(field: Any) -> Any:
     return field.get_db_prep_save(field.get_default(), connection)
+
+
+def hand_back(trial: Trial) -> bool:
+    """Let an active trial wait as if nobody had taken it, which counts as no attempt: its worker ends, through no fault of the trial.
+
+    Return False, and change nothing, where it is over, somebody else's by now, or to be cancelled.
+    """
+    untaken: dict[str, Any] = {"preparing_at": None, "running_at": None, "analysing_at": None, "worker": ""}
+    unknown: dict[str, Any] = {
+        "command": [],
+        "conditions": {},
+        "certificate": None,
+        "environment": None,
+        "progress": {},
+    }
+    with transaction.atomic():
+        mine = type(trial).objects.filter(pk=trial.pk, worker=trial.worker, state__in=ACTIVE, cancel_requested_at=None)
+        if not mine.update(state=State.QUEUED, **untaken, **unknown, beats=F("beats") + 1, reaper_rounds=0):
+            return False
+        trial.leases.all().delete()
+    trial.refresh_from_db()
+    return True

@@ -14,7 +14,7 @@ from django.urls import reverse
 from analysis.trust_level import FLAGGED
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
-from experiments.models.attempts import insert_attempts
+from experiments.models.attempts import hand_back, insert_attempts
 from experiments.models.cluster import Cluster, Lease
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
@@ -338,30 +338,8 @@ class Trial(models.Model):
             return None
 
     def hand_back(self) -> bool:
-        """Let it wait again as if nobody had taken it, which counts as no attempt: its worker ends, through no fault of the trial.
-
-        Return False, and change nothing, where it is over, somebody else's by now, or to be cancelled.
-        """
-        with transaction.atomic():
-            mine = type(self).objects.filter(pk=self.pk, worker=self.worker, state__in=ACTIVE, cancel_requested_at=None)
-            if not mine.update(
-                state=State.QUEUED,
-                worker="",
-                preparing_at=None,
-                running_at=None,
-                analysing_at=None,
-                beats=F("beats") + 1,
-                reaper_rounds=0,
-                progress={},
-                command=[],
-                conditions={},
-                certificate=None,
-                environment=None,
-            ):
-                return False
-            self.leases.all().delete()
-        self.refresh_from_db()
-        return True
+        """Let it wait again as if nobody had taken it; return whether it was its worker's to hand back."""
+        return hand_back(self)
 
     def _note_failure(self) -> None:
         Event.note_failure(self)

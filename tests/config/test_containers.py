@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,13 +10,14 @@ import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any
 
 import pytest
+import redis
 import yaml
 from django.conf import settings
 
+from config.environment import Environment, database, with_password
 from config.services.lease import ROOT
 from config.services.redis import Redis
 from tests.config.processes import wait_for
@@ -81,12 +83,23 @@ def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None
 
     assert not is_healthy()
     addresses = {"REDIS_URL": empty_redis.url, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/not-asked"}
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", **addresses}
-    with subprocess.Popen([sys.executable, "-m", *command], cwd=ROOT, env=environment, stderr=DEVNULL) as process:
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "RANKWIRE_LOG_FORMAT": "json",
+        **addresses,
+    }
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdout=output, stderr=output
+        )
         try:
-            wait_for(is_healthy, timeout_s=45)
+            wait_for(is_healthy, timeout_s=90)
         finally:
             process.terminate()
+            process.wait()
+    assert [json.loads(line) for line in log.read_text().splitlines()], "nothing but objects, no banner"
     (tmp_path / "beat").touch()
     os.utime(tmp_path / "beat", (0, 0))
     assert not is_healthy()
@@ -110,3 +123,46 @@ def test_it_starts_the_web_server_with_a_configuration_that_exists() -> None:
     command = next(line for line in (ROOT / "Dockerfile").read_text().splitlines() if line.startswith("CMD "))
     assert "python:config.gunicorn" in command
     assert import_module("config.gunicorn").workers == settings.WEB_PROCESSES
+
+
+@pytest.mark.parametrize("name", ["setup", "web", "worker", "background", "beat"])
+def test_its_passwords_may_hold_any_character(name: str) -> None:
+    password = "a/b@c:d%2F#?"
+    variables = {
+        key: str(value).split("${", 1)[0] if str(value).startswith(("postgresql:", "redis:")) else password
+        for key, value in services()[name]["environment"].items()
+        if key in ("DATABASE_URL", "REDIS_URL", "RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD")
+    }
+    environment = Environment(variables)
+    url = with_password(
+        environment.text("DATABASE_URL"),
+        environment.text("RANKWIRE_DATABASE_PASSWORD"),
+        name="RANKWIRE_DATABASE_PASSWORD",
+    )
+    assert database(url)["PASSWORD"] == password
+    assert (database(url)["USER"], database(url)["HOST"], database(url)["NAME"]) == ("rankwire", "postgres", "rankwire")
+    url = with_password(environment.text("REDIS_URL"), environment.text("RANKWIRE_REDIS_PASSWORD"), name="")
+    options = redis.connection.parse_url(url)
+    assert (options["password"], options["host"], options["db"]) == (password, "redis", 0)
+
+
+def test_no_secret_is_built_into_the_image() -> None:
+    """The settings, which bootstrap loads, make a secret key below var."""
+    text = (ROOT / "Dockerfile").read_text()
+    last = text.rpartition("RUN script/bootstrap")[2]
+    assert "&& rm -rf var \\" in last.partition("USER")[0]
+
+
+def test_compiled_kernels_lie_in_the_volume() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    volume = text.partition("VOLUME ")[2].split()[0]
+    assert f"XDG_CACHE_HOME={volume}/" in text
+    assert all(
+        f"var:{volume}" in service["volumes"] for service in services().values() if service["image"] == "rankwire"
+    )
+
+
+def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> None:
+    worker = services()["worker"]
+    assert worker["stop_grace_period"] == "1m"
+    assert int(worker["environment"]["RANKWIRE_STOP_SECONDS"]) <= 45

@@ -37,3 +37,20 @@ def test_it_shows_tracebacks_without_the_values_of_variables() -> None:
     output = run("console")
     assert "ZeroDivisionError" in output
     assert "hunter2" not in output
+
+
+def test_the_web_server_writes_objects_too() -> None:
+    environment = {**os.environ, "RANKWIRE_LOG_FORMAT": "json", "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    environment |= {"REDIS_URL": "redis://127.0.0.1:1/0", "RANKWIRE_WEB_PROCESSES": "1"}
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "--bind", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [*command, "config.wsgi:application"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr is not None
+        events = []
+        for line in server.stderr:
+            events.append(json.loads(line))
+            if "Listening at" in line:
+                server.terminate()
+    assert {event["logger"] for event in events} >= {"gunicorn.error"}
+    assert any(event["event"].startswith("Listening at") for event in events)

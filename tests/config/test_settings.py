@@ -54,6 +54,14 @@ def test_it_documents_the_true_defaults() -> None:
             {"RANKWIRE_PREFIX": "api/"},
             "RANKWIRE_PREFIX must not be '/api': pages of Rankwire have addresses that begin so.",
         ),
+        (
+            {"DATABASE_URL": "postgresql://a:b@c/d", "RANKWIRE_DATABASE_PASSWORD": "e"},
+            "RANKWIRE_DATABASE_PASSWORD is set, but the address holds a password already.",
+        ),
+        (
+            {"RANKWIRE_SMTP_URL_FILE": "/nowhere/smtp"},
+            "RANKWIRE_SMTP_URL_FILE names /nowhere/smtp, which cannot be read: No such file or directory.",
+        ),
         ({"REDIS_URL": "localhost"}, "REDIS_URL must read redis://:password@host:port/number."),
     ],
 )
@@ -114,3 +122,11 @@ def test_behind_tls_browsers_are_told_to_stay_there_and_keys_are_given_to_no_pla
 )
 def test_a_path_is_taken_however_its_slashes_are_written(written: str, prefix: str) -> None:
     assert Environment({"RANKWIRE_PREFIX": written}).prefix("RANKWIRE_PREFIX") == prefix
+
+
+def test_a_setting_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("of the file\n")
+    given = {"RANKWIRE_SECRET_KEY_FILE": str(tmp_path / "key")}
+    assert Environment(given).text("RANKWIRE_SECRET_KEY") == "of the file"
+    assert Environment({**given, "RANKWIRE_SECRET_KEY": "itself"}).text("RANKWIRE_SECRET_KEY") == "itself"
+    assert Environment({**given, "RANKWIRE_SECRET_KEY_FILE": ""}).text("RANKWIRE_SECRET_KEY", "none") == "none"

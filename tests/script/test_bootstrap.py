@@ -5,6 +5,7 @@ The machine is a directory of programs: the shell's own tools for real, and stan
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -30,6 +31,9 @@ REAL = (
     "tail",
     "env",
     "tee",
+    "find",
+    "sort",
+    "setsid",
 )
 
 
@@ -149,3 +153,30 @@ def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Pa
     command = [str(ROOT / "script" / "bootstrap"), "--test", "--", "sh", "-c", 'echo "$PWD $1"', "sh", "two words"]
     result = subprocess.run(command, cwd=tmp_path, env=dict(os.environ), capture_output=True, text=True, check=False)
     assert result.stdout.splitlines()[-1] == f"{tmp_path} two words"
+
+
+def test_what_the_lists_say_can_be_installed_before_the_sources_are_there(machine: Machine) -> None:
+    """With nothing but the files that the Dockerfile copies first, so that a change of the sources installs nothing again."""
+    before = (ROOT / "Dockerfile").read_text().partition("RUN script/bootstrap --locked")[0]
+    copied = [word for line in before.splitlines() if line.startswith("COPY ") for word in line.split()[1:-1]]
+    assert copied
+    for name in copied:
+        shutil.copy(ROOT / name, machine.clone / name)
+    calls = machine.directory / "calls"
+    (machine.clone / ".venv" / "bin").mkdir(parents=True)
+    python = machine.clone / ".venv" / "bin" / "python"
+    python.write_text(f'#!{shutil.which("sh")}\necho "$*" >>{calls}\n')
+    python.chmod(0o755)
+    lock = hashlib.sha256((machine.clone / "package-lock.json").read_bytes()).hexdigest()
+    for directory in ("node_modules", "staticfiles"):
+        (machine.clone / directory).mkdir()
+    (machine.clone / "node_modules" / ".installed").write_text(lock)
+
+    assert machine.bootstrap("--locked").returncode == 0
+    assert "--require-hashes -r requirements.lock" in calls.read_text()
+    assert not {word for word in ("collectstatic", "workers.") if word in calls.read_text()}
+    calls.unlink()
+    assert machine.bootstrap().returncode == 0
+    assert "collectstatic" in calls.read_text()
+    assert "workers.profile.library" in calls.read_text()
+    assert "pip install" not in calls.read_text(), "it is installed already"

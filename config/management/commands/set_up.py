@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from config.keeping import restore
+from config.keeping import places
 from config.keeping.errors import KeepingError
 from config.secrets import read_or_create_secret
 from experiments.library import LIBRARY, load_defaults
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, no_demo: bool = False, **options: Any) -> None:
         try:
-            restore.heal()
+            places.heal()
         except KeepingError as error:
             raise CommandError(str(error)) from None
         with connection.cursor() as cursor:

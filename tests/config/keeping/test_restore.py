@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
+from config.keeping import places as changing
 from config.keeping import restore, settings_file
 from config.keeping.errors import KeepingError
 from config.services.lease import Lock
@@ -22,9 +23,9 @@ from tests.experiments import factories
 
 
 @pytest.fixture
-def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> restore.Places:
+def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> changing.Places:
     """A restore that is about to change old and new: each database says which it is, and each directory."""
-    places = restore.Places(elsewhere.var, elsewhere.database)
+    places = changing.Places(elsewhere.var, elsewhere.database)
     elsewhere.execute(f"CREATE DATABASE {places.new_database}")
     for name, text in ((places.database, "old"), (places.new_database, "new")):
         elsewhere.execute(f"CREATE TABLE it_is_the_{text} ()", name)
@@ -37,28 +38,28 @@ def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> restore.Pla
         with psycopg.connect(f"{elsewhere._server}/postgres", autocommit=True) as connection:
             yield connection
 
-    monkeypatch.setattr(restore.Places, "here", lambda: places)
-    monkeypatch.setattr(restore, "_maintenance", server)
+    monkeypatch.setattr(changing.Places, "here", lambda: places)
+    monkeypatch.setattr(changing, "maintenance", server)
     monkeypatch.setattr(settings, "VAR", elsewhere.var)
     return places
 
 
-def which(elsewhere: Elsewhere, places: restore.Places) -> tuple[str, str]:
+def which(elsewhere: Elsewhere, places: changing.Places) -> tuple[str, str]:
     """What the installation is: by its database, by its files."""
     [table] = elsewhere.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", places.database)
     [file] = places.trials.iterdir()
     return table[0].removeprefix("it_is_the_"), file.name
 
 
-def change(places: restore.Places) -> None:
-    with restore._maintenance() as server:
-        restore._change_places(places, server)
+def change(places: changing.Places) -> None:
+    with changing.maintenance() as server:
+        changing.change_places(places, server)
 
 
-def test_old_and_new_change_places_and_the_old_goes(elsewhere: Elsewhere, places: restore.Places) -> None:
+def test_old_and_new_change_places_and_the_old_goes(elsewhere: Elsewhere, places: changing.Places) -> None:
     change(places)
     assert which(elsewhere, places) == ("new", "new")
-    restore.heal()
+    changing.heal()
     assert which(elsewhere, places) == ("new", "new")
     assert elsewhere.databases() == [elsewhere.database]
     assert list(elsewhere.var.glob("trials*")) == [places.trials]
@@ -66,20 +67,20 @@ def test_old_and_new_change_places_and_the_old_goes(elsewhere: Elsewhere, places
 
 @pytest.mark.parametrize("moved", [0, 1, 2])
 def test_the_next_start_takes_back_what_was_not_committed(
-    moved: int, elsewhere: Elsewhere, places: restore.Places
+    moved: int, elsewhere: Elsewhere, places: changing.Places
 ) -> None:
     """Killed after so many of the two directories were renamed."""
     if moved > 0:
         places.trials.rename(places.old_files)
     if moved > 1:
         places.new_files.rename(places.trials)
-    restore.heal()
+    changing.heal()
     assert which(elsewhere, places) == ("old", "old")
     assert elsewhere.databases() == [elsewhere.database]
     assert list(elsewhere.var.glob("trials*")) == [places.trials]
 
 
-def test_who_still_uses_the_database_keeps_everything_as_it_was(elsewhere: Elsewhere, places: restore.Places) -> None:
+def test_who_still_uses_the_database_keeps_everything_as_it_was(elsewhere: Elsewhere, places: changing.Places) -> None:
     with (
         psycopg.connect(f"{elsewhere._server}/{places.new_database}"),
         pytest.raises(psycopg.errors.ObjectInUse),
@@ -89,7 +90,7 @@ def test_who_still_uses_the_database_keeps_everything_as_it_was(elsewhere: Elsew
 
 
 def test_a_directory_that_cannot_be_moved_takes_the_databases_back(
-    elsewhere: Elsewhere, places: restore.Places
+    elsewhere: Elsewhere, places: changing.Places
 ) -> None:
     (places.new_files / "new").unlink()
     places.new_files.rmdir()
@@ -99,7 +100,7 @@ def test_a_directory_that_cannot_be_moved_takes_the_databases_back(
     assert not places.old_files.exists()
 
 
-def test_nothing_starts_while_one_is_put_back(places: restore.Places) -> None:
+def test_nothing_starts_while_one_is_put_back(places: changing.Places) -> None:
     lock = Lock(places.var, "restore")
     assert lock.try_to_take()
     try:
