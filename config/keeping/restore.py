@@ -1,8 +1,9 @@
 """Putting a backup back. Nothing that is there goes before the new database and all its files are there and checked.
 
-The dump is loaded into a new database of the same server, the files into a directory beside `trials`. Then both change places with the
-old ones: the databases by a renaming that PostgreSQL commits as one, the directories just before that commit. Who is killed in
-between leaves the directories changed and the databases not: `heal` (config.keeping.places), which every start calls, sees that and changes them back.
+The dump is loaded into a new database of the same server, the files into a directory beside `trials`. Then both change places with
+the old ones: the databases by a renaming that PostgreSQL commits as one, the directories just before that commit. Who is killed in
+between leaves the directories changed and the databases not: `config.keeping.places.heal`, which every start calls, sees that and
+changes them back.
 """
 
 from __future__ import annotations

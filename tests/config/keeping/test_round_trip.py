@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.test import override_settings
 
 from config.keeping import backup
 from experiments.library import load_defaults
@@ -54,12 +55,11 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     elsewhere: Elsewhere,
     kept: Path,
     client: Any,
-    monkeypatch: pytest.MonkeyPatch,
     said: Callable[..., str],
 ) -> None:
-    monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.PBKDF2PasswordHasher"])
     shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)
-    reader = get_user_model().objects.create_superuser("reader", password="correct horse")
+    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.PBKDF2PasswordHasher"]):  # as elsewhere
+        reader = get_user_model().objects.create_superuser("reader", password="correct horse")
     for fields in (SHORT, LONG):
         queue.submit(parse(fields), project=load_defaults(), slug=fields["name"])
     short, long = (Experiment.objects.get(slug=fields["name"]).trials for fields in (SHORT, LONG))
