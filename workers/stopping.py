@@ -28,10 +28,5 @@ def is_overdue(grace_s: float) -> bool:
     return is_asked() and time.monotonic() > _since() + grace_s
 
 
-def forget() -> None:
-    """As if it had never been told."""
-    _MOMENT.pack_into(_SINCE, 0, 0.0)
-
-
 def _since() -> float:
     return float(_MOMENT.unpack_from(_SINCE, 0)[0])

@@ -14,22 +14,25 @@ from django.test import override_settings
 
 from config.keeping import backup
 from experiments.library import load_defaults
-from experiments.models import Artifact, Experiment, Measurement, State
+from experiments.models import State, Trial
 from experiments.spec import parse
 from tests.config.keeping.conftest import Elsewhere
 from tests.config.processes import wait_for
+from tests.experiments import factories
 from tests.worker_process import CeleryWorker
 from workers import queue
 
-WATER: dict[str, Any] = {
+LONG: dict[str, Any] = {
+    "name": "long",
     "workload": "water",
+    "parameters": {"molecules": 64, "steps": 1_000_000},
     "sweep": {"hosts": [1]},
     "repetitions": 1,
     "cluster": "local",
     "time_limit_s": 300,
+    "profile": "none",
+    "capture": {"enabled": False},
 }
-SHORT = {**WATER, "name": "short", "parameters": {"molecules": 64, "steps": 20}}
-LONG = {**WATER, "name": "long", "parameters": {"molecules": 64, "steps": 1_000_000}}
 LOOK = """
 import json
 from django.test import Client
@@ -60,24 +63,26 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     shutil.rmtree(Path(settings.VAR) / "trials", ignore_errors=True)
     with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.PBKDF2PasswordHasher"]):  # as elsewhere
         reader = get_user_model().objects.create_superuser("reader", password="correct horse")
-    for fields in (SHORT, LONG):
-        queue.submit(parse(fields), project=load_defaults(), slug=fields["name"])
-    short, long = (Experiment.objects.get(slug=fields["name"]).trials for fields in (SHORT, LONG))
-    wait_for(lambda: short.get().is_over and long.get().state == State.RUNNING, timeout_s=90)
-    assert short.get().state == State.FINISHED, short.get().message
+    factories.experiment(slug="short")
+    short = factories.finished()
+    factories.stored_file(short).save()
+    factories.stored_file(short, "numbers.bin", bytes(range(256)) * 5000, kind="other").save()
+    Trial.objects.filter(state=State.QUEUED).cancel()
+    long = queue.submit(parse(LONG), project=load_defaults(), slug="long").trials
+    wait_for(lambda: long.get().state == State.RUNNING, timeout_s=120)
     client.force_login(reader)
     answer = client.get("/api/v1/experiments/short/result/").json()
 
     place = backup.make(kept, secrets=True, tell=lambda _: None)
 
     long.get().cancel()
-    files = sorted(map(list, Artifact.objects.filter(trial=short.get()).values_list("path", "sha256")))
-    measured = sorted(map(list, Measurement.objects.filter(trial=short.get()).values_list("scope", "metric", "value")))
+    files = sorted(map(list, short.artifacts.values_list("path", "sha256")))
+    measured = sorted(map(list, short.measurements.values_list("scope", "metric", "value")))
     done = elsewhere.manage("restore", str(kept))
     assert done.returncode == 0, said(done)
     assert "1 trial ran when the backup was made; it waits again" in done.stdout
     there = elsewhere.ask(LOOK)
-    assert there["answer"]["experiment"]["name"] == "short"
+    assert there["answer"]["experiment"]["slug"] == "short"
     assert there["answer"] == answer
     assert there["files"] == files
     assert files
@@ -87,4 +92,4 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     assert there["secret"] == settings.SECRET_KEY == (place / "secrets" / "secret-key").read_text().strip()
     assert elsewhere.databases() == [elsewhere.database]
     assert sorted(path.name for path in elsewhere.var.glob("trials*")) == ["trials"]
-    wait_for(lambda: long.get().is_over, timeout_s=60)
+    wait_for(lambda: long.get().is_over, timeout_s=120)
