@@ -120,7 +120,7 @@ def _fill(
     """Write all of a backup but `backup.json`, and check it."""
     taken, damaged = Taken(), list[Stored]()
     for _round in range(ROUNDS):
-        snapshot = _dump(directory / DATABASE, programs, made_at, tell, room_for_files=not taken.hashes)
+        snapshot = _dump(directory / DATABASE, programs, tell, again=bool(taken.hashes))
         if not taken.hashes:
             _require_room(directory, snapshot, earlier)
         changed = _take_files(directory, snapshot.files, taken, earlier, tell)
@@ -165,17 +165,13 @@ def _fill(
     return about
 
 
-def _dump(
-    file: Path, programs: Programs, made_at: datetime, tell: Callable[[str], object], *, room_for_files: bool
-) -> Snapshot:
+def _dump(file: Path, programs: Programs, tell: Callable[[str], object], *, again: bool) -> Snapshot:
     """Dump what a snapshot sees, and read from the same snapshot which files there must be."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot(), pg_database_size(current_database())")
         identifier, size_bytes = cursor.fetchone()
-        tell(
-            f"dumping the database ({amount(size_bytes, 'B')})" if room_for_files else "dumping the database once more"
-        )
+        tell("dumping the database once more" if again else f"dumping the database ({amount(size_bytes, 'B')})")
         _require(file.parent, int(size_bytes) // 2)
         programs.dump(file, identifier)
         rows = Artifact.objects.filter(removed_at=None).order_by("path").values_list("path", "size_bytes", "sha256")
@@ -257,7 +253,10 @@ def _drop_unnamed(directory: Path, files: Iterable[Stored], taken: Taken) -> Non
 
 
 def _require_same(dumped: Iterable[Stored], wanted: list[Stored], directory: Path) -> None:
-    if sorted(dumped, key=lambda file: file.path) != sorted(wanted, key=lambda file: file.path):
+    def order(file: Stored) -> tuple[str, str]:
+        return file.path, file.sha256
+
+    if sorted(dumped, key=order) != sorted(wanted, key=order):
         raise ChangedBackup(f"{directory / DATABASE} does not name the files that were taken")
 
 
