@@ -10,6 +10,7 @@ from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
 from analysis.numbers import SHARE
 from experiments import workloads
+from experiments.pure import foreign_figures
 from experiments.workloads import FigureOfMerit, Workload
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
@@ -124,6 +125,8 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
     figure = next((f for f in workload.figures if f.id == identifier), None) if workload else None
     if workload is not None and figure is None and workload.constants and name.isidentifier():
         figure = FigureOfMerit(identifier, name.replace("_", " ").capitalize(), "", "neutral", "")
+    if workload is None and (foreign := foreign_figures.described(identifier)) is not None:
+        return _foreign(identifier, foreign)
     if workload is None or figure is None:
         return _STUDIES[identifier]
     return Metric(
@@ -133,6 +136,21 @@ def find(identifier: str, specification: Mapping[str, Any] | None = None) -> Met
         direction=figure.direction,
         definition=figure.definition,
         source=workload.title,
+        section="run",
+    )
+
+
+def _foreign(identifier: str, figure: foreign_figures.ForeignFigure) -> Metric:
+    """A figure that another tool named: whether less or more of it is better, the tool does not say."""
+    tool = foreign_figures.TOOLS[figure.tool]
+    label = figure.name.replace("_", " ")
+    return Metric(
+        id=identifier,
+        label=label[:1].upper() + label[1:],
+        unit=figure.unit,
+        direction="neutral",
+        definition=f"Measured elsewhere, under {tool}, which calls it so.",
+        source=tool,
         section="run",
     )
 

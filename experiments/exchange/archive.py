@@ -145,33 +145,16 @@ class Archive:
         if name not in self.hashes:
             raise BadBundle(f"{name} is missing from the bundle.")
         digest = hashlib.sha256()
-        for piece in self._raw(name):
+        for piece in pieces_of(self._container, name):
             digest.update(piece)
             yield piece
         if digest.hexdigest() != self.hashes[name]:
             raise BadBundle(f"{name} was changed after the bundle was made: its hash is another one.")
 
-    def _raw(self, name: str) -> Iterator[bytes]:
-        left = self._container.sizes[name]
-        try:
-            with self._container.open(name) as stream:
-                while piece := stream.read(_PIECE):
-                    left -= len(piece)
-                    if left < 0:
-                        raise BadBundle(f"{name} is longer than the archive says.")
-                    yield piece
-        # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
-            raise BadBundle(f"{name} cannot be read: {error}.") from None
-        except Exception as error:
-            if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
-                raise
-            raise BadBundle(f"{name} cannot be read: {error}.") from None
-
     def _content(self, name: str, limit: int) -> bytes:
         if self._container.sizes[name] > limit:
             raise BadBundle(f"{name} is longer than the {limit >> 20} MiB that are read of such a file.")
-        return b"".join(self._raw(name))
+        return b"".join(pieces_of(self._container, name))
 
     def content(self, name: str, limit: int = JSON_BYTES) -> bytes:
         """Return a whole file. Raise BadBundle where it is missing, too long or changed."""
@@ -192,6 +175,25 @@ class Archive:
         with target.open("xb") as stream:
             for piece in self.pieces(name):
                 stream.write(piece)
+
+
+def pieces_of(container: Container, name: str) -> Iterator[bytes]:
+    """Yield the content of a file of a container, no more than its list says. Raise BadBundle where it cannot be read."""
+    left = container.sizes[name]
+    try:
+        with container.open(name) as stream:
+            while piece := stream.read(_PIECE):
+                left -= len(piece)
+                if left < 0:
+                    raise BadBundle(f"{name} is longer than the archive says.")
+                yield piece
+    # zipfile's words for damage, for kinds of compression that it has not (NotImplementedError) and for a password (RuntimeError).
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
+        raise BadBundle(f"{name} cannot be read: {error}.") from None
+    except Exception as error:
+        if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
+            raise
+        raise BadBundle(f"{name} cannot be read: {error}.") from None
 
 
 def _refuse(constant: str) -> Any:

@@ -78,13 +78,19 @@ class Arrival:
 
 @dataclass(slots=True)
 class Brought:
-    """What a whole bundle came to."""
+    """What a whole file came to: a bundle, or (``kind``) what was measured without Rankwire."""
 
     installation: str
+    """Of a bundle; of anything else what it is from: a file, a tool."""
     written_at: Any
+    """None where the file does not say it."""
     written_by: str
     licence: str
     arrivals: list[Arrival] = field(default_factory=list)
+    kind: str = "bundle"
+    """``bundle``, ``description`` (a table too) or ``report``, of another tool."""
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each run or figure of a report that does not come in."""
 
     @property
     def trials(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import uuid
 from collections import Counter
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -21,7 +23,8 @@ from analysis.catalogue import METRICS
 from experiments import workloads
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.arrival import Arrival
-from experiments.exchange.measured import Measured, MeasuredTrial, ranks_of, read_measured
+from experiments.exchange.foreign import read_report
+from experiments.exchange.measured import Measured, MeasuredTrial, checked, ranks_of, read_measured
 from experiments.exchange.placing import files_with_rows
 from experiments.exchange.table import read_table
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
@@ -46,6 +49,7 @@ _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 _NO_CAPTURE: Final = "it was imported without a capture"
 _DESCRIPTION_BYTES: Final = 200_000
 _TABLE_BYTES: Final = 2_000_000
+_REPORT_BYTES: Final = 32_000_000
 _PIECE: Final = 1 << 20
 
 
@@ -82,6 +86,32 @@ def bring_in_measured(place: Path, *, project: Project, owner: Any = None, dry_r
         raise InvalidSpec(map(rows.placed, error.errors)) from None
 
 
+def bring_in_report(
+    place: Path, *, project: Project, owner: Any = None, dry_run: bool = False
+) -> tuple[list[Arrival], list[str]]:
+    """Import a result file of another tool: what came of each of its programs, and a sentence for each run that does not come in.
+
+    All of it comes in or nothing. Raise BadBundle, or OSError where ``place`` is not there.
+    """
+    try:
+        content = plain_files.read_text(place, limit_bytes=_REPORT_BYTES)
+    except NotPlain as error:
+        raise BadBundle(f"{error}.") from None
+    report = read_report(content)
+    told = {"tool": report.tool, "sha256": hashlib.sha256(content.encode()).hexdigest()}
+    described = []
+    for data in report.sets:
+        try:
+            described.append((json.dumps(data, sort_keys=True), *checked(data)))
+        except InvalidSpec as error:
+            raise BadBundle(f"{data['name']}: {error}.") from None
+    with transaction.atomic():
+        arrivals = [
+            _bring_in(place, text, each, points, project, owner, dry_run, told) for text, each, points in described
+        ]
+    return arrivals, report.left_out
+
+
 def _bring_in(
     place: Path,
     text: str,
@@ -90,6 +120,7 @@ def _bring_in(
     project: Project,
     owner: Any,
     dry_run: bool,
+    told: Mapping[str, Any] | None = None,
 ) -> Arrival:
     """The import of what ``text`` describes. Raise InvalidSpec at the fields of its trials, or BadBundle."""
     digest = _digest(text, described, place.parent)
@@ -103,7 +134,7 @@ def _bring_in(
     arrival.trials = len(read)
     arrival.files = sum(len(trial.places) for trial in described.trials)
     if not dry_run:
-        origin = _origin(described, place, digest, owner)
+        origin = {**_origin(described, place, digest, owner), **(told or {})}
         with files_with_rows() as scratch:
             arrival.stored = _store(described, points, read, arrival.uid, origin, project, owner)
             _place_files(arrival.stored, described, read, place.parent, scratch)

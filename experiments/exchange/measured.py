@@ -127,14 +127,19 @@ def read_measured(text: str, table: str | None = None) -> tuple[Measured, list[d
             if "trials" in data:
                 raise InvalidSpec([FieldError("trials", "stand in the table: leave them out here")])
             data = {**data, "trials": rows.trials}
-        if wrong := list(problems(data)):
-            raise InvalidSpec(wrong)
-        described = _validated(data)
-        if errors := [*_wrong_figures(described), *_wrong_places(described)]:
-            raise InvalidSpec(errors)
-        return described, described.points()
+        return checked(data)
     except InvalidSpec as error:
         raise InvalidSpec(_lined(each, document, rows) for each in error.errors) from None
+
+
+def checked(data: dict[str, Any]) -> tuple[Measured, list[dict[str, Any]]]:
+    """Return the description that ``data`` is and the parameters of each of its trials. Raise InvalidSpec with paths."""
+    if wrong := list(problems(data)):
+        raise InvalidSpec(wrong)
+    described = _validated(data)
+    if errors := [*_wrong_figures(described), *_wrong_places(described)]:
+        raise InvalidSpec(errors)
+    return described, described.points()
 
 
 def _lined(error: FieldError, document: YamlDocument, rows: Table | None) -> FieldError:

@@ -1,4 +1,4 @@
-"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, or a description or table of other measurements."""
+"""Bring in what was measured elsewhere: a bundle that another Rankwire wrote, a description or table, or a result file of another tool."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from experiments.errors import BadBundle, InvalidSpec
-from experiments.exchange.arrival import Arrival, bring_in
-from experiments.exchange.elsewhere import bring_in_measured
+from experiments.exchange.arrival import Arrival, Brought
+from experiments.exchange.intake import take_in
 from experiments.models import Project
 from experiments.models.people.project import DEFAULT_PROJECT
 
@@ -23,8 +23,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "file",
-            help="a bundle (a zip archive or its directory), a description that ends in .yaml, or a table that ends in .csv "
-            "with a description beside it",
+            help="a bundle (a zip archive or its directory), a description that ends in .yaml, a table that ends in .csv with a "
+            "description beside it, or a file that ends in .json: a report of ReFrame, results of Ramble or Benchpark, a summary of TALP",
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
         parser.add_argument("--project", default=DEFAULT_PROJECT, help="where it goes (default: the default project)")
@@ -34,32 +34,24 @@ class Command(BaseCommand):
         if target is None:
             known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
             raise CommandError(f"there is no project {project!r}; known: {known}", returncode=2)
-        if file.endswith((".yaml", ".yml", ".csv")):
-            self._described(Path(file), target, dry_run)
-            return
         try:
-            brought = bring_in(Path(file), project=target, dry_run=dry_run)
-        except BadBundle as error:
-            raise CommandError(f"{file}: {error}", returncode=2) from None
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror or error}.", returncode=2) from None
-        self.stdout.write(
-            f"{'Would come' if dry_run else 'Came'} from {brought.installation}, written {brought.written_at:%Y-%m-%d %H:%M}:"
-        )
-        for arrival in brought.arrivals:
-            self._tell(arrival)
-
-    def _described(self, file: Path, project: Project, dry_run: bool) -> None:
-        try:
-            arrival = bring_in_measured(file, project=project, dry_run=dry_run)
+            brought = take_in(Path(file), project=target, dry_run=dry_run)
         except InvalidSpec as error:
             raise CommandError("\n".join(f"{file}: {each}" for each in error.errors), returncode=2) from None
         except BadBundle as error:
             raise CommandError(f"{file}: {error}", returncode=2) from None
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror or error}.", returncode=2) from None
-        self.stdout.write(f"{'Would be created' if dry_run else 'Created'} from {file}:")
-        self._tell(arrival)
+        self.stdout.write(self._heading(brought, file, dry_run))
+        for arrival in brought.arrivals:
+            self._tell(arrival)
+        for sentence in brought.left_out:
+            self.stdout.write(f"  left out: {sentence}.")
+
+    def _heading(self, brought: Brought, file: str, dry_run: bool) -> str:
+        if brought.kind != "bundle":
+            return f"{'Would be created' if dry_run else 'Created'} from {file}:"
+        return f"{'Would come' if dry_run else 'Came'} from {brought.installation}, written {brought.written_at:%Y-%m-%d %H:%M}:"
 
     def _tell(self, arrival: Arrival) -> None:
         where = f" {arrival.stored.get_absolute_url()}" if arrival.stored is not None else ""

@@ -1,0 +1,92 @@
+"""Whatever comes in: a bundle, a description with its files, a table, or a result file of another tool."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from django.conf import settings
+
+from experiments.errors import BadBundle
+from experiments.exchange.archive import MANIFEST, ZipContainer, is_safe_path, pieces_of
+from experiments.exchange.arrival import Brought, bring_in
+from experiments.exchange.elsewhere import bring_in_measured, bring_in_report
+from experiments.models import Project
+
+DESCRIPTIONS: Final = (".yaml", ".yml")
+TABLE: Final = ".csv"
+REPORT: Final = ".json"
+_ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
+
+
+def take_in(place: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> Brought:
+    """Import what lies at ``place``, by its name; files that a description names lie beside it.
+
+    Raise BadBundle, InvalidSpec at fields and lines, or OSError where it is not there.
+    """
+    told: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
+    if place.suffix in (*DESCRIPTIONS, TABLE):
+        arrival = bring_in_measured(place, **told)
+        return Brought(place.name, None, "", "", [arrival], "description")
+    if place.suffix == REPORT:
+        arrivals, left_out = bring_in_report(place, **told)
+        return Brought(place.name, None, "", "", arrivals, "report", left_out)
+    return bring_in(place, **told)
+
+
+def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> Brought:
+    """Import a file that somebody sent under ``name``: it sees no other file of this machine, whatever names it gives.
+
+    A description or a table with files comes in a zip archive, in which it lies at the top. Raise BadBundle or InvalidSpec.
+    """
+    told: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
+    plain = PurePosixPath(name.replace("\\", "/")).name[-100:]
+    if Path(plain).suffix in _ALONE:
+        with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
+            place = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
+            shutil.copyfile(file, place)
+            return take_in(place, **told)
+    with _unpacked(file) as described:
+        if described is not None:
+            return take_in(described, **told)
+    return bring_in(file, **told, name=name)
+
+
+@contextmanager
+def _unpacked(file: Path) -> Iterator[Path | None]:
+    """Where the description or the table of an archive lies that is no bundle; None for anything else."""
+    archive = ZipContainer(file)
+    try:
+        top = [name for name in archive.sizes if "/" not in name and name.endswith((*DESCRIPTIONS, TABLE))]
+        if MANIFEST in archive.sizes or not top:
+            yield None
+            return
+        if sum(archive.sizes.values()) > 4 * settings.IMPORT_LIMIT_BYTES:
+            raise BadBundle("More is in the archive than comes in this way: take script/manage import.")
+        chosen = _described_by(top)
+        with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
+            for name in archive.sizes:
+                _unpack(archive, name, Path(directory) / name)
+            yield Path(directory) / chosen
+    finally:
+        archive.close()
+
+
+def _described_by(top: list[str]) -> str:
+    """The file that says what the archive holds. Raise BadBundle where several do."""
+    tables = [name for name in top if name.endswith(TABLE)]
+    descriptions = [name for name in top if not name.endswith(TABLE)]
+    if len(tables) > 1 or len(descriptions) > 1:
+        raise BadBundle("Several descriptions or tables lie at the top of the archive: send one, with its files.")
+    return (tables or descriptions)[0]
+
+
+def _unpack(archive: ZipContainer, name: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("xb") as stream:
+        for piece in pieces_of(archive, name):
+            stream.write(piece)
