@@ -26,9 +26,14 @@ class BundleForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """A bundle and where it goes."""
+    """What comes in, and where it goes."""
 
-    file = forms.FileField(label="Bundle", help_text="A zip archive that a Rankwire has written.")
+    file = forms.FileField(
+        label="File",
+        help_text="A bundle of another Rankwire (.zip); a description of other measurements (.yaml), or a zip archive with it and the "
+        "files or the table (.csv) that belong to it at the top; a report of ReFrame, results of Ramble or Benchpark, or a summary of "
+        "TALP (.json).",
+    )
     project = forms.ChoiceField(label="Project", help_text="Its members see what comes in.")
 
     def __init__(self, projects: list[Project], *args: Any, **options: Any) -> None:

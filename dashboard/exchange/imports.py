@@ -18,14 +18,15 @@ from django.views.decorators.http import require_http_methods
 from dashboard.exchange.forms import ImportForm
 from dashboard.requests import seats
 from experiments.access import projects_for
-from experiments.errors import BadBundle
-from experiments.exchange.arrival import Brought, bring_in
+from experiments.errors import BadBundle, InvalidSpec
+from experiments.exchange.arrival import Brought
+from experiments.exchange.intake import take_in_sent
 from experiments.models import Project
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """The form; on POST what the bundle would create, or (``import``) what it did."""
+    """The form; on POST what the file would create, or (``import``) what it did."""
     projects = projects_for(request.user)
     if not projects:
         raise PermissionDenied
@@ -41,6 +42,9 @@ def page(request: HttpRequest) -> HttpResponse:
                 brought = take(request.user, form.cleaned_data["file"], project, dry_run=not wanted)
             except BadBundle as error:
                 form.add_error("file", str(error))
+            except InvalidSpec as error:
+                for each in error.errors:
+                    form.add_error("file", str(each))
             else:
                 status = 200
                 if wanted:
@@ -51,11 +55,11 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> Brought:
-    """Bring in a bundle that somebody sent. Raise BadBundle; Busy where as many of theirs are looked at as may."""
+    """Bring in a file that somebody sent. Raise BadBundle, InvalidSpec; Busy where as many of theirs are looked at as may."""
     taken = seats.take(user, "import")
     try:
         with _on_disk(sent) as place:
-            return bring_in(place, project=project, owner=user, dry_run=dry_run, name=(sent.name or "")[:200])
+            return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
     finally:
         taken.leave()
 
@@ -80,5 +84,7 @@ def _imported(request: HttpRequest, brought: Brought) -> HttpResponse:
         messages.add_message(
             request, messages.SUCCESS if arrival.trials else messages.INFO, arrival.words, extra_tags=tag
         )
+    if brought.left_out:
+        messages.info(request, f"Left out: {'; '.join(brought.left_out)}.", extra_tags="info")
     stored = [arrival.stored for arrival in brought.arrivals if arrival.stored is not None]
     return redirect(stored[0]) if len(stored) == 1 else redirect("experiments")

@@ -25,7 +25,8 @@ from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import seats
 from experiments import access
 from experiments.errors import BadBundle, CannotExport
-from experiments.exchange.arrival import Arrival, Brought, bring_in
+from experiments.exchange.arrival import Arrival, Brought
+from experiments.exchange.intake import take_in_sent
 from experiments.models.people.project import DEFAULT_PROJECT
 
 _PIECE: Final = 1 << 20
@@ -55,19 +56,24 @@ class ArrivalSerializer(serializers.Serializer[Arrival]):
 
 
 class BroughtSerializer(serializers.Serializer[Brought]):
-    """A bundle that was sent, with where it is from."""
+    """What was sent, with where it is from."""
 
-    installation = serializers.CharField()
-    written_at = serializers.DateTimeField()
+    kind = serializers.ChoiceField(choices=("bundle", "description", "report"))
+    installation = serializers.CharField(help_text="Of a bundle; otherwise the name of what was sent.")
+    written_at = serializers.DateTimeField(allow_null=True, help_text="Null where it is no bundle.")
     written_by = serializers.CharField()
     licence = serializers.CharField()
     arrivals = ArrivalSerializer(many=True)
+    left_out = serializers.ListField(
+        child=serializers.CharField(), help_text="A sentence for each run or figure of a report that does not come in."
+    )
 
 
 class ZipParser(BaseParser):
-    """An archive as the body: written to disk as it comes, never whole in memory."""
+    """A file as the body: written to disk as it comes, never whole in memory."""
 
     media_type = "application/zip"
+    name = "sent.zip"
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         target = tempfile.NamedTemporaryFile(prefix="rankwire-import-")  # noqa: SIM115 - closed, and gone, after the answer
@@ -79,7 +85,21 @@ class ZipParser(BaseParser):
                 raise ValidationError(f"larger than the {settings.IMPORT_LIMIT_BYTES >> 20} MiB that may be sent")
             target.write(piece)
         target.flush()
-        return {"file": target}
+        return {"file": target, "name": self.name}
+
+
+class DescriptionParser(ZipParser):
+    """A description of what was measured elsewhere."""
+
+    media_type = "application/yaml"
+    name = "sent.yaml"
+
+
+class ReportParser(ZipParser):
+    """A result file of another tool."""
+
+    media_type = "application/json"
+    name = "sent.json"
 
 
 class BundlesView(APIView):
@@ -102,25 +122,25 @@ class BundlesView(APIView):
 
 
 class ImportsView(APIView):
-    """Bundles of others."""
+    """Bundles of others, and what was measured without Rankwire."""
 
-    parser_classes = (ZipParser,)
+    parser_classes = (ZipParser, DescriptionParser, ReportParser)
 
     @extend_schema(
         parameters=[
             schema.PROJECT,
             OpenApiParameter("dry_run", bool, description="Say what would be created, and create nothing."),
         ],
-        request={"application/zip": OpenApiTypes.BINARY},
+        request={kind.media_type: OpenApiTypes.BINARY for kind in parser_classes},
         responses={
             200: BroughtSerializer,
             201: BroughtSerializer,
             **schema.errors(400, 403, 429),
-            415: OpenApiResponse(ErrorsSerializer, description="The body is not application/zip."),
+            415: OpenApiResponse(ErrorsSerializer, description="The body is none of these."),
         },
     )
     def post(self, request: Request) -> Response:
-        """Bring in a bundle: 201 where anything of it is new, otherwise 200; nothing of it where anything is wrong."""
+        """Bring in what was measured elsewhere: 201 where anything of it is new, otherwise 200; nothing where anything is wrong."""
         refuse_unknown(request, {"project", "dry_run"})
         dry_run = request.query_params.get("dry_run", "false")
         if dry_run not in ("true", "false"):
@@ -134,9 +154,10 @@ class ImportsView(APIView):
         if sent is None:
             taken.leave()
             raise ValidationError("the body is empty: send a bundle as application/zip")
+        name = request.data["name"]  # type: ignore[call-overload]
         try:
-            brought = bring_in(
-                Path(sent.name), project=project, owner=request.user, dry_run=dry_run == "true", name="sent by REST"
+            brought = take_in_sent(
+                Path(sent.name), name, project=project, owner=request.user, dry_run=dry_run == "true"
             )
         except BadBundle as error:
             raise ValidationError(str(error)) from None

@@ -27,11 +27,11 @@ def test_a_bundle_is_looked_at_and_then_imported(page, tmp_path, complaints):
 
     page.goto("/experiments/")
     page.get_by_role("link", name="Import results").click()
-    page.get_by_label("Bundle").set_input_files(place)
+    page.get_by_label("File", exact=True).set_input_files(place)
     page.get_by_role("button", name="Say what it would create").click()
     expect(page.get_by_text("Water of others: 4 trials with 0 files.")).to_be_visible()
     assert violations(page) == []
-    page.get_by_label("Bundle").set_input_files(place)
+    page.get_by_label("File", exact=True).set_input_files(place)
     page.get_by_role("button", name="Import", exact=True).click()
     page.wait_for_url("**/experiments/water-of-others/")
     page.get_by_role("tab", name="Setup and provenance").click()
