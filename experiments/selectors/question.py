@@ -14,6 +14,7 @@ from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
+from experiments.pure import foreign_figures
 from experiments.selectors.designs import is_ladder, is_number, loads_of, varying
 from experiments.workloads import LoadTest, Workload
 
@@ -83,7 +84,8 @@ def _decided(experiment: Experiment, study: Study, workload: Workload | None) ->
         printed,
         "elapsed_s",
         *figures,
-        *sorted(present),
+        # Of another tool's figures nobody knows whether less or more is better.
+        *sorted(metric for metric in present if foreign_figures.described(metric) is None),
     ]
     metric = next((m for m in candidates if m and m in present), "elapsed_s")
     description = find(metric, experiment.specification)

@@ -18,6 +18,7 @@ from experiments.exchange.measured import checked
 from experiments.library import load_defaults
 from experiments.models import Experiment
 from experiments.pure import foreign_figures
+from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments.exchange import reports
 
 
@@ -202,6 +203,9 @@ def test_the_command_says_what_it_would_create_and_then_does(tmp_path: Path, db:
     )
     measured = dict(imported.trials.earliest("position").measurements.values_list("metric", "value"))
     assert measured["reframe.latency_s"] == 1.25e-6
+    assert "best" not in diagnosis_of(imported).answer.sentence, (
+        "whether more or less of its figures is better, ReFrame does not say"
+    )
     output = StringIO()
     call_command("import", place, stdout=output)
     assert "it is here already" in output.getvalue()
