@@ -90,7 +90,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/experiments/{slug}/repetitions/", "post"): (
         Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
     ),
-    ("/api/v1/imports/", "post"): (Refusal("", ".*", "schemas say nothing of the bytes of an archive"),),
+    ("/api/v1/imports/", "post"): (Refusal(".*", ".*", "schemas say nothing of the bytes of a file"),),
     ("/api/v1/networks/", "put"): (Refusal(r"\d+\.name", "the name stands twice", "schemas compare whole items only"),),
     ("/api/v1/predictions/", "post"): (
         Refusal("experiment", "there is no experiment.*", _STORED),
