@@ -46,7 +46,7 @@ class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
 def accepted(task: BackgroundTask, request: Request) -> Response:
     """The answer to who asked for what takes longer: 202 with the address of the task."""
     shown = BackgroundTaskSerializer(task, context={"request": request}).data
-    return Response(shown, status=202, headers={"Location": shown["url"]})
+    return Response(shown, status=202, headers={"Location": str(shown["url"])})
 
 
 class BackgroundTaskViewSet(

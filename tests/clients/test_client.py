@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,9 @@ import pytest
 from rankwire_client import Client, NotReached, Refused, TimeLimit
 from rankwire_client.command import main
 
-from experiments.models import ApiToken, Experiment, State
-from tests.experiments import factories
+from experiments.models import Experiment, State
 
 WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
-
-
-@pytest.fixture
-def client(
-    nobody_hears: None, transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Client]:
-    _, key = ApiToken.issue(factories.person("ada", "submitter"), "test")
-    monkeypatch.setenv("RANKWIRE_URL", live_server.url)
-    monkeypatch.setenv("RANKWIRE_TOKEN", key)
-    with Client() as made:
-        yield made
 
 
 def test_it_submits_and_tells_what_is_stored(client: Client) -> None:

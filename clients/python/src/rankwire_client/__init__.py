@@ -1,6 +1,6 @@
 """A client of Rankwire's REST interface (docs/rest.md)."""
 
 from rankwire_client.client import Client
-from rankwire_client.errors import NotReached, Problem, RankwireError, Refused, TimeLimit
+from rankwire_client.errors import NotMade, NotReached, Problem, RankwireError, Refused, TimeLimit
 
-__all__ = ["Client", "NotReached", "Problem", "RankwireError", "Refused", "TimeLimit"]
+__all__ = ["Client", "NotMade", "NotReached", "Problem", "RankwireError", "Refused", "TimeLimit"]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import httpx
 
-from rankwire_client.errors import NotReached, Refused, TimeLimit
+from rankwire_client.errors import NotMade, NotReached, Refused, TimeLimit
+from rankwire_client.part import HEADERS, Part
 
 ATTEMPTS = 5
 """How often a request is sent before the server counts as not reached."""
@@ -20,6 +24,8 @@ PAGE = 200
 _NOT_NOW = (502, 503, 504)
 
 Specification = str | Mapping[str, Any]
+Form = Literal["csv", "json", "jsonl", "parquet"]
+Rows = Literal["configurations", "trials", "measurements"]
 
 
 class Client:
@@ -113,6 +119,52 @@ class Client:
             self._sleep(pause_s)
             pause_s = min(1.5 * pause_s, 15.0)
 
+    def table(self, path: str | Path, *, form: Form = "csv", rows: Rows = "trials", **filters: Any) -> Path:
+        """Store a table of results in a file, as it comes, and return its path.
+
+        A row is a trial with every parameter and everything measured, a configuration with medians, or one measurement.
+        Filters are those of `explore/export/` in docs/rest.md, such as ``experiment``, ``where`` and ``every``. The file
+        has its name only once it is whole. A large table is made in the background first.
+        Raises OSError, NotMade, TimeLimit, Refused, NotReached.
+        """
+        every = {"every": str(filters.pop("every")).lower()} if "every" in filters else {}
+        return self._save(Path(path), "GET", f"explore/export/{form}/", params={**filters, **every, "rows": rows})
+
+    def frame(self, *, library: Literal["polars", "pandas"] = "polars", rows: Rows = "trials", **filters: Any) -> Any:
+        """Return the table of `table` as a frame of polars or of pandas, of which one has to be installed.
+
+        Raises ImportError besides what `table` raises.
+        """
+        read = importlib.import_module(library).read_parquet  # before anything is asked: it may not be there
+        with TemporaryDirectory(prefix="rankwire-") as directory:
+            return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
+
+    def _save(self, target: Path, method: str, address: str, **request: Any) -> Path:
+        """Store what is answered; where that is a task, what the task makes."""
+        part = Part(target)
+        try:
+            answer = self._answer(method, address, part=part, **request)
+            if answer.status_code == 202:
+                answer = self._answer("GET", f"tasks/{self._made(answer.json())}/file/", part=part)
+            if not answer.is_success:
+                raise Refused.by(answer)
+            return part.finish()
+        finally:
+            part.abandon()
+
+    def _made(self, task: Mapping[str, Any], *, time_limit_s: float = 3600.0) -> int:
+        """Wait for a task in the background and return its number."""
+        ends, pause_s = time.monotonic() + time_limit_s, 0.5
+        while task["state"] in ("waiting", "running"):
+            if time.monotonic() + pause_s > ends:
+                raise TimeLimit(f"{task['title']} was not made after {time_limit_s:g} s")
+            self._sleep(pause_s)
+            pause_s = min(1.5 * pause_s, 15.0)
+            task = self._ask("GET", f"tasks/{int(task['id'])}/")
+        if task["state"] != "done":
+            raise NotMade(f"{task['title']} was not made: {task['message']}")
+        return int(task["id"])
+
     def _send(
         self, specification: Specification, address: str, project: str | None, headers: dict[str, str]
     ) -> dict[str, Any]:
@@ -141,13 +193,29 @@ class Client:
             raise NotReached(f"what answers at {self._http.base_url} is not Rankwire") from error
         return told
 
-    def _answer(self, method: str, address: str, **request: Any) -> httpx.Response:
-        """Send it until there is an answer: each request of this client may be sent again without harm."""
+    def _answer(
+        self,
+        method: str,
+        address: str,
+        *,
+        part: Part | None = None,
+        headers: Mapping[str, str] | None = None,
+        **request: Any,
+    ) -> httpx.Response:
+        """Send it until there is an answer: each request of this client may be sent again without harm.
+
+        A file goes to ``part``; after a cut it is asked for from its start.
+        """
         why = ""
         for attempt in range(ATTEMPTS):
             pause_s = min(2.0**attempt, LONGEST_PAUSE_S)
             try:
-                answer = self._http.request(method, address, **request)
+                more = HEADERS if part is not None else {}
+                with self._http.stream(method, address, headers={**(headers or {}), **more}, **request) as answer:
+                    if part is not None and answer.status_code == 200:
+                        part.take(answer)
+                    else:
+                        answer.read()
             except httpx.TransportError as error:
                 why = str(error) or type(error).__name__
             else:

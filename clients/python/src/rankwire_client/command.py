@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rankwire_client.client import Client
@@ -25,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         with Client() as client:
+            if asked.what == "results":
+                return _results(client, asked)
             told = _told(client, asked)
     except Refused as refused:
         for problem in [str(each) for each in refused.problems] or [str(refused)]:
@@ -68,6 +72,22 @@ def _told(client: Client, asked: argparse.Namespace) -> dict[str, Any]:
         return client.wait(told["slug"], time_limit_s=asked.time_limit, progress=_show)
     finally:
         print(file=sys.stderr)
+
+
+def _results(client: Client, asked: argparse.Namespace) -> int:
+    """Write the table to its file, or to standard output when all of it is here."""
+    client.experiment(asked.slug)  # the table of an experiment that is not there would be empty
+    table = {"form": asked.format, "rows": asked.rows, "experiment": asked.slug, "every": asked.every}
+    if asked.output:
+        client.table(asked.output, **table)
+        return OK
+    if asked.format == "parquet" and sys.stdout.isatty():
+        raise ValueError("Parquet is nothing to read on a terminal: name a file with -o")
+    with TemporaryDirectory(prefix="rankwire-") as directory:
+        with client.table(Path(directory) / "table", **table).open("rb") as stream:
+            shutil.copyfileobj(stream, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    return OK
 
 
 def _show(experiment: dict[str, Any]) -> None:
@@ -121,6 +141,14 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="all that the server tells")
     result = commands.add_parser("result", help="its answer and everything measured, as JSON")
     result.add_argument("slug", metavar="SLUG")
+    results = commands.add_parser("results", help="its trials with every parameter and everything measured, as a table")
+    results.add_argument("slug", metavar="SLUG")
+    results.add_argument(
+        "--format", choices=["csv", "json", "jsonl", "parquet"], default="csv", help="csv when left out"
+    )
+    results.add_argument("--rows", choices=["trials", "configurations", "measurements"], default="trials")
+    results.add_argument("--every", action="store_true", help="also trials that enter no statistics")
+    results.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
     return parser
 
 

@@ -3,6 +3,7 @@
 RankwireError
 ├── Refused     the server answered that it does not do this
 ├── NotReached  there was no answer, also not after several attempts
+├── NotMade     what the server was to make in the background was not made
 └── TimeLimit   the experiment was not over in time
 """
 
@@ -56,5 +57,9 @@ class NotReached(RankwireError):
     """No answer came, or only that the server is not there at the moment."""
 
 
+class NotMade(RankwireError):
+    """A table that the server was to make in the background was not made; the sentence is the server's."""
+
+
 class TimeLimit(RankwireError):
-    """Waiting ended before the experiment did."""
+    """Waiting ended before the experiment did, or before a table was made."""
