@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db.models import Count, Max, Q, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
@@ -20,6 +20,8 @@ from experiments.access import may_set_up_clusters, may_test_clusters
 from experiments.models import ACTIVE, Cluster, ClusterTest, State
 from experiments.workloads.base import Workload
 from workers import queue
+
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class StepSerializer(serializers.Serializer[Any]):
@@ -156,6 +158,9 @@ class WorkloadSerializer(serializers.Serializer[Any]):
     decides = serializers.CharField()
     missing = serializers.ListField(child=serializers.CharField())
     parameters = ParameterSerializer(many=True)
+    parameters_schema = serializers.DictField(
+        help_text="JSON schema (draft 2020-12) of all of them together, as they stand among `parameters` of a specification."
+    )
     figures = FigureSerializer(many=True)
 
 
@@ -210,6 +215,7 @@ def _as_data(workload: Workload) -> dict[str, Any]:
             }
             for name, info in fields.items()
         ],
+        "parameters_schema": {"$schema": _DIALECT, **schema.in_place(workload.parameters_type)},
         "figures": [
             {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
             for f in workload.figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.test import Client
+from jsonschema import Draft202012Validator
 
 from experiments import workloads
 from experiments.models import Cluster, ClusterTest
@@ -78,3 +79,18 @@ def test_it_lists_workloads_with_parameters_and_figures(viewer: Client) -> None:
     assert "water.loop_time_s" in {figure["id"] for figure in water["figures"]}
     assert rows["command"]["restricted"]
     assert viewer.get(f"{WORKLOADS}moon/").status_code == 404
+
+
+def test_every_workload_tells_one_schema_of_its_parameters(viewer: Client) -> None:
+    for workload in viewer.get(WORKLOADS).json()["results"]:
+        told = workload["parameters_schema"]
+        assert told["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+        Draft202012Validator.check_schema(told)
+        assert set(told["properties"]) == {each["name"] for each in workload["parameters"]}
+        validator = Draft202012Validator(told)
+        found = workloads.find(workload["slug"])
+        assert found is not None
+        assert validator.is_valid(found.parameters_type().model_dump(mode="json"))
+        assert not validator.is_valid({"nonsense": 1})
+    water = Draft202012Validator(viewer.get(f"{WORKLOADS}water/").json()["parameters_schema"])
+    assert [water.is_valid({"steps": steps}) for steps in (50, -3, "many")] == [True, False, False]
