@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, viewsets
@@ -20,6 +20,7 @@ from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
 from dashboard.api.trials import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
+from dashboard.requests import ranges
 from experiments.access import only_project
 from experiments.models import BackgroundTask
 
@@ -86,13 +87,20 @@ class BackgroundTaskViewSet(
     def perform_destroy(self, instance: BackgroundTask) -> None:
         instance.forget()
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, **schema.errors(404, 410)})
+    @extend_schema(
+        parameters=[schema.RANGE],
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            (206, "application/octet-stream"): OpenApiTypes.BINARY,
+            **schema.errors(404, 410, 416),
+        },
+    )
     @action(detail=True, methods=["get"], renderer_classes=[JSONRenderer, FileRenderer])
-    def file(self, request: Request, pk: str) -> FileResponse:
+    def file(self, request: Request, pk: str) -> HttpResponseBase:
         """Download what was made; 410 when its days are over, or who asks sees less today than what it was made of."""
         task = self.get_object()
         if not task.has_file:
             raise NotFound("This task has no file, or not yet.")
         if not task.file.is_file() or not may_fetch(request.user, task):
             raise Gone("The file is no longer kept for you; ask for it again.")
-        return FileResponse(task.file.open("rb"), as_attachment=True, filename=filename(task))
+        return ranges.download(request, task.file, filename(task))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.http import FileResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -20,6 +19,7 @@ from dashboard.api.protocol import etag, fields, schema
 from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
 from dashboard.filters import TrialFilter
+from dashboard.requests import ranges
 from dashboard.trial.siblings import around, differing
 from experiments import access
 from experiments.files import read_analysis, read_mpi_profile
@@ -167,11 +167,12 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
         return Response({"cancelled": trial.cancel()})
 
     @extend_schema(
-        parameters=[etag.PARAMETER],
+        parameters=[etag.PARAMETER, schema.RANGE],
         responses={
             (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            (206, "application/octet-stream"): OpenApiTypes.BINARY,
             **etag.NOT_MODIFIED,
-            **schema.errors(404, 409, 410),
+            **schema.errors(404, 409, 410, 416),
         },
     )
     @action(
@@ -193,11 +194,7 @@ class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
         same = etag.known(request, digest)
         if same is not None:
             return same
-        response = FileResponse(
-            artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
-        )
-        response["ETag"] = digest
-        return response
+        return ranges.download(request, artifact.intact(), f"trial-{pk}-{artifact.name.replace('/', '-')}", digest)
 
     def get_object(self) -> Trial:
         wanted = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.background.exports import filename, may_fetch
+from dashboard.requests import ranges
 from experiments.models import BackgroundTask
 
 
@@ -25,14 +27,14 @@ def task(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def file(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
+def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The file of an export that is done."""
     own = _own(request, pk)
     if not own.has_file or not own.file.is_file():
         raise Http404("There is no such file, or not any more.")
     if not may_fetch(request.user, own):
         raise Http404("The table was made of projects that you do not see any more.")
-    return FileResponse(own.file.open("rb"), as_attachment=True, filename=filename(own))
+    return ranges.download(request, own.file, filename(own))
 
 
 @require_POST

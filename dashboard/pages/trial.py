@@ -8,13 +8,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.requests import ranges
 from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
@@ -128,15 +130,14 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_GET
-def download(request: HttpRequest, pk: int, name: str) -> FileResponse | HttpResponse:
+def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """One stored file of a trial, as the trial left it or not at all."""
     artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
     if artifact is None or not artifact.file.is_file():
         raise Http404(f"no such file: {name}")
     try:
-        return FileResponse(
-            artifact.intact().open("rb"), as_attachment=True, filename=f"trial-{pk}-{artifact.name.replace('/', '-')}"
-        )
+        kept_as = f"trial-{pk}-{artifact.name.replace('/', '-')}"
+        return ranges.download(request, artifact.intact(), kept_as, f'"{artifact.sha256}"')
     except (Tampered, NotPlain) as error:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, content_type="text/plain; charset=utf-8")
 

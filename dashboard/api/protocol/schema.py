@@ -19,10 +19,17 @@ _SENTENCES: Final = {
     406: "Answers are JSON only.",
     409: "Published and imported results are never changed; a key of one request was sent with another one; a report has a newer version.",
     410: "The file was removed after its retention period.",
+    416: "The file has no such bytes; `Content-Range` says how many it has.",
     429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
     415: "The body has another type than those that are listed.",
 }
 _BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+RANGE: Final = OpenApiParameter(
+    "Range",
+    str,
+    OpenApiParameter.HEADER,
+    description="`bytes=FIRST-LAST`: that part alone (206); `If-Range` with an `ETag`.",
+)
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
 
 

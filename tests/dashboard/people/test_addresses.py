@@ -112,8 +112,10 @@ def test_every_address_answers_every_kind_of_person_as_the_table_says(
         path = filled(address, things)
         for method in methods(address):
             body = mark if path.endswith("/mark/") else ""
-            if _answer(clients["superuser"], method, path, body):
-                answers[f"{method} {address}"] = "".join(_answer(clients[kind], method, path, body) for kind in KINDS)
+            if told := _answer(clients["superuser"], method, path, body):
+                others = (kind for kind in KINDS if kind != "superuser")
+                of = {kind: _answer(clients[kind], method, path, body) for kind in others} | {"superuser": told}
+                answers[f"{method} {address}"] = "".join(of[kind] for kind in KINDS)
     assert {row: answer for row, answer in answers.items() if TABLE.get(row) != answer} == {}
     assert set(TABLE) <= set(answers), "rows of addresses that are gone"
 
