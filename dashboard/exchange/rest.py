@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.protocol import schema
+from dashboard.api.protocol.errors import PROBLEM
 from dashboard.api.protocol.filtering import refuse_unknown
 from dashboard.api.serializers import ErrorsSerializer
 from dashboard.background.bundles import ask_bundle
@@ -136,7 +137,7 @@ class ImportsView(APIView):
             200: BroughtSerializer,
             201: BroughtSerializer,
             **schema.errors(400, 403, 429),
-            415: OpenApiResponse(ErrorsSerializer, description="The body is none of these."),
+            (415, PROBLEM): OpenApiResponse(ErrorsSerializer, description="The body is none of these."),
         },
     )
     def post(self, request: Request) -> Response:

@@ -6,22 +6,31 @@ import importlib
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import IO, Any, Final, Literal, Self
+from urllib.parse import quote
 
 import httpx
 
 from rankwire_client.errors import NotMade, NotReached, Refused, TimeLimit
-from rankwire_client.part import HEADERS, Part
+from rankwire_client.part import Part
+from rankwire_client.token import stored_token
 
 ATTEMPTS = 5
 """How often a request is sent before the server counts as not reached."""
 LONGEST_PAUSE_S = 30.0
 PAGE = 200
 _NOT_NOW = (502, 503, 504)
+_KINDS: Final = {
+    ".zip": "application/zip",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".json": "application/json",
+}
 
 Specification = str | Mapping[str, Any]
 Form = Literal["csv", "json", "jsonl", "parquet"]
@@ -29,7 +38,8 @@ Rows = Literal["configurations", "trials", "measurements"]
 
 
 class Client:
-    """A server at ``url``, asked with ``token``; without them, RANKWIRE_URL and RANKWIRE_TOKEN of the environment.
+    """A server at ``url``, asked with ``token``; without them, RANKWIRE_URL and RANKWIRE_TOKEN of the environment, and at
+    last the token that lies in a file of this person alone (``rankwire_client.token``).
 
     ``timeout_s`` is how long one request may stay without an answer. ``transport`` replaces the network.
     Raises ValueError where address or token are missing.
@@ -44,7 +54,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        url, token = url or os.environ.get("RANKWIRE_URL"), token or os.environ.get("RANKWIRE_TOKEN")
+        url, token = url or os.environ.get("RANKWIRE_URL"), token or os.environ.get("RANKWIRE_TOKEN") or stored_token()
         if not url or not url.startswith(("http://", "https://")):
             raise ValueError("the address of the server is missing: set RANKWIRE_URL, as http://127.0.0.1:8000")
         if not token or not token.isascii() or not token.isprintable():
@@ -92,6 +102,10 @@ class Client:
         """Yield trials, a page at a time; filters as docs/rest.md names them."""
         return self._all("trials/", filters)
 
+    def trial(self, number: int) -> dict[str, Any]:
+        """Return one trial with everything measured; its files are ``artifacts``."""
+        return self._ask("GET", f"trials/{int(number)}/")
+
     def result(self, slug: str) -> dict[str, Any]:
         """Return an experiment's answer and its current trials with everything measured."""
         return self._ask("GET", f"experiments/{_part(slug)}/result/")
@@ -138,6 +152,49 @@ class Client:
         read = importlib.import_module(library).read_parquet  # before anything is asked: it may not be there
         with TemporaryDirectory(prefix="rankwire-") as directory:
             return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
+
+    def download(self, trial: int, name: str, path: str | Path) -> Path:
+        """Store a file of a trial, such as its capture, and return its path.
+
+        What breaks off goes on where it ended; the file has its name only when its hash is the one that the server keeps.
+        Raises OSError, NotMade, Refused, NotReached.
+        """
+        return self._save(Path(path), "GET", f"trials/{int(trial)}/artifacts/{quote(name)}/")
+
+    def bundle(
+        self,
+        of: str | Sequence[str],
+        path: str | Path,
+        *,
+        captures: Literal["all", "none"] = "all",
+        licence: str | None = None,
+    ) -> Path:
+        """Have a bundle made of an experiment (its slug), or of several and of trials (``e:SLUG``, ``t:NUMBER``), and store it.
+
+        Raises OSError, NotMade, TimeLimit, Refused, NotReached.
+        """
+        tokens = [f"e:{_part(of)}"] if isinstance(of, str) else list(of)
+        wanted = {"of": tokens, "captures": captures, **({"licence": licence} if licence else {})}
+        return self._save(Path(path), "POST", "bundles/", json=wanted)
+
+    def import_(self, path: str | Path, *, project: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Bring in a bundle (.zip), a description (.yaml) or another tool's report (.json); return what came of it.
+
+        With ``dry_run`` nothing is stored. What is there already is not doubled. Raises OSError, ValueError, Refused, NotReached.
+        """
+        kind = _KINDS.get(Path(path).suffix.lower())
+        if kind is None:
+            raise ValueError(f"{path}: what is imported ends in {', '.join(_KINDS)}")
+        params = {"dry_run": str(dry_run).lower(), **({"project": project} if project else {})}
+        return self._ask("POST", "imports/", body=Path(path), params=params, headers={"Content-Type": kind})
+
+    def reports(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Yield reports, newest first, a page at a time; filters as docs/rest.md names them."""
+        return self._all("reports/", filters)
+
+    def report(self, number: int, *, version: int | None = None) -> dict[str, Any]:
+        """Return a report with its Markdown, of an earlier version where one is named."""
+        return self._ask("GET", f"reports/{int(number)}/", params={} if version is None else {"version": version})
 
     def _save(self, target: Path, method: str, address: str, **request: Any) -> Path:
         """Store what is answered; where that is a task, what the task makes."""
@@ -199,20 +256,24 @@ class Client:
         address: str,
         *,
         part: Part | None = None,
+        body: Path | None = None,
         headers: Mapping[str, str] | None = None,
         **request: Any,
     ) -> httpx.Response:
         """Send it until there is an answer: each request of this client may be sent again without harm.
 
-        A file goes to ``part``; after a cut it is asked for from its start.
+        A file goes to ``part``, after a cut from where it ended; ``body`` is a file that is sent.
         """
         why = ""
         for attempt in range(ATTEMPTS):
             pause_s = min(2.0**attempt, LONGEST_PAUSE_S)
             try:
-                more = HEADERS if part is not None else {}
-                with self._http.stream(method, address, headers={**(headers or {}), **more}, **request) as answer:
-                    if part is not None and answer.status_code == 200:
+                sent = {**(headers or {}), **(part.headers() if part is not None else {})}
+                with (
+                    nullcontext() if body is None else body.open("rb") as content,
+                    self._http.stream(method, address, headers=sent, **_with(content, request)) as answer,
+                ):
+                    if part is not None and answer.status_code in (200, 206):
                         part.take(answer)
                     else:
                         answer.read()
@@ -227,6 +288,10 @@ class Client:
             if attempt + 1 < ATTEMPTS:
                 self._sleep(pause_s)
         raise NotReached(f"{self._http.base_url} was not reached in {ATTEMPTS} attempts: {why}")
+
+
+def _with(content: IO[bytes] | None, request: Mapping[str, Any]) -> dict[str, Any]:
+    return {**request} if content is None else {**request, "content": content}
 
 
 def is_over(experiment: Mapping[str, Any]) -> bool:

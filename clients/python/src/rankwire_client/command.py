@@ -27,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         with Client() as client:
-            if asked.what == "results":
-                return _results(client, asked)
+            if asked.what in _FILES:
+                return _FILES[asked.what](client, asked)
             told = _told(client, asked)
     except Refused as refused:
         for problem in [str(each) for each in refused.problems] or [str(refused)]:
@@ -90,6 +90,40 @@ def _results(client: Client, asked: argparse.Namespace) -> int:
     return OK
 
 
+def _download(client: Client, asked: argparse.Namespace) -> int:
+    """Store the files of a trial that are named, otherwise all that are kept."""
+    kept = [each["name"] for each in client.trial(asked.trial)["artifacts"] if each["removed_at"] is None]
+    if wrong := [name for name in asked.names if name not in kept]:
+        raise ValueError(f"trial {asked.trial} has no file {wrong[0]}; it has {', '.join(kept) or 'none'}")
+    directory = Path(asked.output)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in asked.names or kept:
+        print(client.download(asked.trial, name, directory / name.replace("/", "-")))
+    return OK
+
+
+def _bundle(client: Client, asked: argparse.Namespace) -> int:
+    print(client.bundle(asked.slug, asked.output or f"{asked.slug}.zip", captures=asked.captures))
+    return OK
+
+
+def _import(client: Client, asked: argparse.Namespace) -> int:
+    told = client.import_(asked.file, project=asked.project, dry_run=asked.dry_run)
+    if asked.json:
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        for each in told["arrivals"]:
+            note = f"; {each['note']}" if each["note"] else ""
+            print(f"{each['name']}: {_plural(each['trials'], 'trial')}, {_plural(each['files'], 'file')}{note}")
+        for sentence in told["left_out"]:
+            print(f"left out: {sentence}")
+    return OK
+
+
+_FILES = {"results": _results, "download": _download, "bundle": _bundle, "import": _import}
+"""What brings or sends files."""
+
+
 def _show(experiment: dict[str, Any]) -> None:
     print(f"\r\033[K{_line(experiment)}", end="", file=sys.stderr, flush=True)
 
@@ -149,6 +183,21 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument("--rows", choices=["trials", "configurations", "measurements"], default="trials")
     results.add_argument("--every", action="store_true", help="also trials that enter no statistics")
     results.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
+    download = commands.add_parser("download", help="files of a trial, checked against their hashes")
+    download.add_argument("trial", type=int, metavar="TRIAL", help="its number")
+    download.add_argument("names", nargs="*", metavar="NAME", help="otherwise all")
+    download.add_argument("-o", "--output", metavar="DIRECTORY", default=".", help="otherwise where you are")
+    bundle = commands.add_parser("bundle", help="an experiment with its files, for another Rankwire")
+    bundle.add_argument("slug", metavar="SLUG")
+    bundle.add_argument("--captures", choices=["all", "none"], default="all")
+    bundle.add_argument("-o", "--output", metavar="FILE", help="otherwise SLUG.zip")
+    brought = commands.add_parser(
+        "import", help="a bundle (.zip), a description (.yaml), another tool's report (.json)"
+    )
+    brought.add_argument("file", metavar="FILE")
+    brought.add_argument("--project", help="slug of the project; otherwise `default`")
+    brought.add_argument("--dry-run", action="store_true", help="say what would be created, and create nothing")
+    brought.add_argument("--json", action="store_true", help="all that the server tells")
     return parser
 
 

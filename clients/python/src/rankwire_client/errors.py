@@ -58,7 +58,7 @@ class NotReached(RankwireError):
 
 
 class NotMade(RankwireError):
-    """A table that the server was to make in the background was not made; the sentence is the server's."""
+    """A file that the server was to make in the background was not made (the sentence is the server's), or did not arrive whole."""
 
 
 class TimeLimit(RankwireError):
