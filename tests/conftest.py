@@ -55,8 +55,8 @@ class Services:
     redis: Redis
 
 
-ONE_BY_ONE = ("tests/workers/", "tests/script/", "tests/config/", "tests/browser/test_new.py")
-"""Tests that start servers, MPI programs and networks."""
+ONE_BY_ONE = ("tests/workers/", "tests/script/test_quick_studies.py", "tests/browser/test_new.py")
+"""Tests that run MPI programs on networks of their own, and judge what they measured."""
 
 
 ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
@@ -73,16 +73,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(again)
 
 
-class TwoHalves(LoadScopeScheduling):
-    """With ``-n 2``: what takes the machine runs in one process, a test at a time; all else in the other."""
+class OneForTheMachine(LoadScopeScheduling):
+    """With ``-n``: what takes the machine runs in one process, a test at a time; all else in the others."""
 
     def _split_scope(self, nodeid: str) -> str:
         return "machine" if nodeid.startswith(ONE_BY_ONE) else nodeid
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoHalves:
-    return TwoHalves(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneForTheMachine:
+    return OneForTheMachine(config, log)
 
 
 def pytest_sessionfinish() -> None:

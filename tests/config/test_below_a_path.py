@@ -42,4 +42,4 @@ def test_a_surprise_of_rest_is_told_in_json_below_a_path(below_a_path: None) -> 
     request = RequestFactory(SCRIPT_NAME="/lab").get("/lab/api/v1/trials/")
     request.path, request.path_info = "/lab/api/v1/trials/", "/api/v1/trials/"
     answer: HttpResponse = server_error(request)
-    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Content-Type"] == "application/problem+json"

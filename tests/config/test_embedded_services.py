@@ -18,7 +18,7 @@ import pytest
 import redis
 
 from config.services.lease import ROOT
-from tests.config.processes import process_of, processes_of, wait_for, wait_until_gone
+from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 
 
 class User:
@@ -158,7 +158,7 @@ def test_it_starts_only_what_the_environment_does_not_give(use: Callable[..., Us
     addresses = use(REDIS_URL="redis://127.0.0.1:1/0").answer()
     assert addresses["redis_url"] == ""
     assert query(addresses["database_url"], "SELECT 1") == 1
-    assert not [process for process in processes_of(var) if process.name() == "redis-server"]
+    assert not called(processes_of(var), "redis-server")
 
 
 def test_it_says_in_one_line_when_running_services_lack_one(use: Callable[..., User]) -> None:
