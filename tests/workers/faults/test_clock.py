@@ -75,7 +75,7 @@ def require_true_clock(programs: dict[str, psutil.Process]) -> None:
 def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
     step: timedelta, submit: Callable[..., Experiment], worker: CeleryWorker, clock: SteppedClock
 ) -> None:
-    experiment = submit(parameters={"molecules": 64, "steps": 1000}, retries=0)
+    experiment = submit(parameters={"molecules": 1000, "steps": 60}, retries=0)
     trials = experiment.trials
     began = time.monotonic()
     queue.ring(experiment.cluster_id)
