@@ -1,55 +1,19 @@
 """Comparison: what differs, by how much, and how sure; the answer first, and nothing that says nothing."""
 
-import json
 import re
 
 import pytest
-from django.urls import reverse
 
-from experiments.errors import CannotCompare
-from experiments.models import Configuration, Experiment, Project, Trial
-from experiments.selectors.comparison import compare
-from tests.dashboard.api.clients import client_of
+from experiments.models import Experiment
 from tests.dashboard.studies_measured import measured
 
 ADDRESS = "/compare/"
-
-
-@pytest.fixture
-def two(submit, run):
-    first = submit(name="Plain", repetitions=5)
-    second = submit(name="Jumbo", repetitions=5, parameters={"molecules": 216, "steps": 50}, link={"mtu": 9000})
-    run()
-    return first, second
+WATER = {"workload": "water", "sweep": {"hosts": [2, 4]}, "repetitions": 5}
+PUBLISHED = "e:guster-2007-water"
 
 
 def tokens(*experiments: Experiment) -> list[str]:
     return [f"e:{experiment.slug}" for experiment in experiments]
-
-
-def test_it_pairs_experiments_by_what_they_sweep(two, person):
-    compared = compare(person, tokens(*two), at="2")
-    assert compared.names == ("hosts",)
-    assert compared.points == [(1,), (2,), (4,)]
-    assert [d.name for d in compared.settings if d.differs] == ["link.mtu"]
-    assert [len(m.trials_at(compared.names, compared.at)) for m in compared.members] == [5, 5]
-    elapsed = next(row for row in compared.rows if row.metric == "elapsed_s")
-    assert elapsed.against[0] is None
-    assert elapsed.against[1].verdict == "no clear change"
-
-
-def test_it_calls_configurations_better_only_where_a_direction_exists(two, person):
-    one, four = (Configuration.objects.get(experiment=two[0], hosts=hosts) for hosts in (2, 4))
-    compared = compare(person, [f"c:{one.pk}", f"c:{four.pk}"]).to_dict()
-    words = {row["metric"]: row["comparisons"][1]["words"] for row in compared["metrics"]}
-    assert (words["cpu_mean_rank_s"], words["interarrival_mean_s"]) == ("better", "less")
-    ratio = next(r for r in compared["metrics"] if r["metric"] == "packets")["comparisons"][1]
-    assert ratio["ratio"] == pytest.approx(4, rel=0.01)
-    assert ratio["ratio_interval"]["low"] < 4 < ratio["ratio_interval"]["high"]
-
-
-WATER = {"workload": "water", "sweep": {"hosts": [2, 4]}, "repetitions": 5}
-PUBLISHED = "e:guster-2007-water"
 
 
 def seconds(factor: float, **more: float):
@@ -195,62 +159,3 @@ def test_it_does_not_call_different_what_a_publication_does_not_state(library, p
     assert "Molecules" in {row["name"] for row in stated["A (Mini)"]}
     assert not apart & {row["name"] for row in stated["A (Mini)"]}
     assert "Stated for A (Mini) only" in response.content.decode()
-
-
-def test_it_calls_single_trials_too_few(two, person):
-    pks = Trial.objects.filter(configuration__hosts=2).values_list("pk", flat=True)[:2]
-    compared = compare(person, [f"t:{pk}" for pk in pks])
-    assert {c.verdict for row in compared.rows for c in row.against if c} == {"too few repetitions"}
-
-
-@pytest.mark.parametrize(
-    "chosen", [[], ["e:plain"], ["e:plain", "x:1"], ["e:plain", "c:99999999"], ["e:plain"] * 9, ["e:plain", "e:no"]]
-)
-def test_it_says_why_something_cannot_be_compared(two, person, page, chosen):
-    with pytest.raises(CannotCompare):
-        compare(person, chosen)
-    answer = page.get(ADDRESS, {"of": chosen})
-    assert answer.status_code == 400
-    assert "Nothing to compare" in answer.content.decode()
-
-
-def test_it_does_not_show_experiments_of_others(two, person, page):
-    Experiment.objects.filter(pk=two[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
-    assert page.get(ADDRESS, {"of": ",".join(tokens(*two))}).status_code == 400
-
-
-def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_assert_num_queries):
-    address = f"{ADDRESS}?of={','.join(tokens(*two))}"
-    with django_assert_num_queries(8):
-        html = page.get(address).content.decode()
-    assert "no clear change" in html
-    assert "Make baseline" in html
-    assert "9\u202f000 B" in html
-    other = page.get(f"{address}&baseline=e:jumbo&at=1&scope=mpi")
-    assert other.status_code == 200
-    assert other.context["compared"].baseline.label == "B"
-
-
-def test_it_gives_rest_the_same_numbers(two, person, page):
-    asked = {"of": ",".join(tokens(*two)), "at": "1"}
-    told = client_of(person).get("/api/v1/compare/", asked).json()
-    shown = page.get(ADDRESS, asked).context["compared"].to_dict()
-    assert told == json.loads(json.dumps(shown))
-    assert told["at"] == {"hosts": 2}
-    wrong = client_of(person).get("/api/v1/compare/", {**asked, "ofs": "1"})
-    assert wrong.status_code == 400
-
-
-def test_it_offers_experiments_of_the_list_to_compare(two, page):
-    html = page.get(reverse("experiments")).content.decode()
-    assert 'value="e:plain"' in html
-    assert 'value="e:jumbo"' in html
-    assert f'<form id="compare-form" action="{ADDRESS}">' in html
-    assert 'name="of"' not in page.get(reverse("home")).content.decode()
-
-
-def test_it_offers_configurations_to_compare_on_the_experiment_page(two, page):
-    html = page.get(two[0].get_absolute_url()).content.decode()
-    key = Configuration.objects.filter(experiment=two[0]).first().pk
-    assert f'value="c:{key}"' in html
-    assert reverse("compare") in html
