@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,10 @@ def mpi_pcap(mpi_capture: Path) -> Path:
     return target
 
 
+COMPILED_S = 250
+"""A minute of processor time, and processes of the suite may share it with whatever else runs."""
+
+
 @pytest.fixture(scope="session")
 def checked_kernels() -> dict[str, str]:
     """The environment of a program whose kernels check every index. Whoever needs them first on a machine waits for them.
@@ -49,5 +55,7 @@ def checked_kernels() -> dict[str, str]:
     """
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment = {**kept, "NUMBA_BOUNDSCHECK": "1"}
-    subprocess.run([sys.executable, "-m", "analysis.warm_up"], env=environment, check=True, timeout=140)
+    with (Path(tempfile.gettempdir()) / f"rankwire-checked-kernels-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # processes of one suite would each compile them
+        subprocess.run([sys.executable, "-m", "analysis.warm_up"], env=environment, check=True, timeout=COMPILED_S)
     return environment

@@ -13,7 +13,7 @@ SCRIPT = Path(__file__).parents[2] / "fuzz_capture.py"
 
 
 @pytest.mark.parametrize(("checked", "count"), [(False, 500), (True, 250)], ids=["plain", "bounds-checked"])
-@pytest.mark.timeout(200)  # the first test that needs checked kernels compiles them
+@pytest.mark.timeout(400)  # the first test that needs checked kernels compiles them
 def test_mutants_give_a_result_or_one_error(
     request: pytest.FixtureRequest, tmp_path: Path, checked: bool, count: int
 ) -> None:

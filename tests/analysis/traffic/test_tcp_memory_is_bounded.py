@@ -134,7 +134,8 @@ print("ok")
 """
 
 
-@pytest.mark.timeout(200)  # the first test that needs checked kernels compiles them
+@pytest.mark.timeout(320)  # the first test that needs checked kernels compiles them
+@pytest.mark.timeout(320)  # the first test that needs checked kernels compiles them
 def test_random_packets_stay_within_bounds_with_every_index_checked(checked_kernels: dict[str, str]) -> None:
     """In a process of its own: numba decides about bounds checks when it compiles."""
     command = [sys.executable, "-c", RANDOM_PACKETS]

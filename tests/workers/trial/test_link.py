@@ -28,7 +28,8 @@ def _workload(script_workload: object) -> None:
 
 
 def test_it_keeps_one_certificate_for_all_trials_on_the_same_link(run_all: RunAll) -> None:
-    first, second = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, link=WIDE_AREA, repetitions=2)
+    asked = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
+    first, second = run_all(workload="script", link=WIDE_AREA, repetitions=2, **asked)
     assert first.state == second.state == State.FINISHED, first.message
     assert first.certificate == second.certificate
     assert first.certificate["kept"], first.certificate["reasons"]
@@ -42,7 +43,8 @@ def test_a_link_outside_its_tolerance_degrades_the_trial_with_the_reason(
     run_all: RunAll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdict, "BANDWIDTH_TOLERANCE", -1.0)
-    (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, link={"bandwidth": "50 Mbit/s"})
+    asked = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade"}
+    (trial,) = run_all(workload="script", link={"bandwidth": "50 Mbit/s"}, **asked)
     assert trial.state == State.FINISHED, trial.message
     assert trial.trust == "degraded"
     assert "the bandwidth from n1 to n2 is" in trial.trust_reasons[0]

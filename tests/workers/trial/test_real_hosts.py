@@ -19,7 +19,7 @@ from experiments.models import Cluster, Lease, State, Trial
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from workers.launchers import BTL_PORTS
 
-WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 100}, "sweep": {"hosts": [3]}}
+WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
 PINGPONG = {"workload": "pingpong", "sweep": {"hosts": [2]}}
 TALK_UNTIL_TOLD = """\
 import os, time

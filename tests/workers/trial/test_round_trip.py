@@ -32,7 +32,12 @@ from experiments.models import (
 )
 from experiments.selectors.diagnosis import diagnosis_of
 
-SCALING = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [1, 2]}}
+SCALING = {
+    "workload": "water",
+    "parameters": {"molecules": 64, "steps": 20},
+    "sweep": {"hosts": [1, 2]},
+    "certificate": "degrade",
+}
 
 
 def everything(experiment: Experiment) -> dict[str, Any]:
