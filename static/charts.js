@@ -50,11 +50,14 @@
     return out;
   }
 
+  const drawn = new WeakMap(); // plot -> what its picture was made of
+
   function draw(plot) {
     // A running experiment gets more views as trials finish: the buttons come anew, and what somebody chose stays.
     for (const b of plot.closest(".panel").querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b.dataset.view === plot.dataset.figure);
     const source = document.getElementById(plot.dataset.figure);
     if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
+    drawn.set(plot, madeOf(plot));
     const figure = JSON.parse(source.textContent), colour = resolver();
     const shown = resolve({ data: figure.data, layout: layout(figure.layout) }, colour), axes = shown.layout;
     const tool = name => plot.closest(".panel").querySelector(`[data-${name}][aria-pressed=true]`);
@@ -72,7 +75,28 @@
     const empty = plot.parentNode.querySelector(".empty");
     if (empty) empty.hidden = figure.data.length > 0;
   }
-  const drawAll = () => document.querySelectorAll(".plot[data-figure]").forEach(draw);
+  const plots = () => document.querySelectorAll(".plot[data-figure]");
+  const drawAll = () => plots().forEach(draw);
+
+  function madeOf(plot) {
+    const source = document.getElementById(plot.dataset.figure);
+    return [source && source.textContent, plot.dataset.figure, document.documentElement.dataset.bsTheme, plot.clientWidth,
+      ...plot.closest(".panel").querySelectorAll("[data-view], [data-scale], [data-published]")];
+  }
+  function isDrawn(plot) {
+    const before = drawn.get(plot), now = madeOf(plot);
+    return before !== undefined && before.length === now.length && before.every((part, k) => part === now[k]);
+  }
+  /* Parts of a page come anew every few seconds while something runs: only charts that changed are drawn, once for all parts that come together. */
+  let waiting = false;
+  function drawChanged() {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      [...plots()].filter(plot => !isDrawn(plot)).forEach(draw); // widths are asked for before anything is drawn
+    });
+  }
 
   /* The table twin is built from the traces on screen, so it cannot disagree with the picture. */
   const text = v => v === null || v === undefined ? "" : typeof v === "number" ? number(v) : String(v);
@@ -153,6 +177,6 @@
   });
   addEventListener("rankwire:redraw", drawAll);
   document.addEventListener("rankwire:figure", e => redraw(e.target)); // one plot whose figure changed
-  document.addEventListener("htmx:afterSettle", drawAll);
+  document.addEventListener("htmx:afterSettle", drawChanged);
   document.fonts.ready.then(drawAll); // measured text is wrong until the fonts are there
 })();

@@ -71,6 +71,24 @@ def test_it_fits_every_page_to_the_width_for_everybody_without_complaint(page, f
     assert complaints == []
 
 
+SETTLED = """async name => {
+    const plot = document.querySelector("#c-time .plot"), source = document.getElementById(plot.dataset.figure);
+    const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    let drawn = 0;
+    await frame();
+    plot.on("plotly_afterplot", () => drawn++);
+    if (name) {
+        const figure = JSON.parse(source.textContent);
+        figure.layout.xaxis.title = { text: name };
+        source.textContent = JSON.stringify(figure);
+    }
+    for (const part of [1, 2, 3]) document.body.dispatchEvent(new CustomEvent("htmx:afterSettle", { bubbles: true }));
+    await frame();
+    return drawn;
+}"""
+"""Three parts of the page come anew, with the name of an axis or as they were; how often its chart was drawn."""
+
+
 def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
     page.goto("/experiments/guster-2007-water/")
     panel = page.locator("#c-time")
@@ -81,6 +99,9 @@ def test_it_draws_charts_and_shows_them_as_tables(page, complaints):
     expect(panel.locator("tbody tr").nth(1)).to_contain_text("200.4")
     panel.get_by_role("button", name="Chart").click()
     expect(panel.locator(".plot")).to_be_visible()
+    assert page.evaluate(SETTLED, "") == 0
+    assert page.evaluate(SETTLED, "Another name") == 1
+    expect(panel.locator(".xtitle")).to_have_text("Another name")
     assert complaints == []
 
 
