@@ -173,9 +173,12 @@ def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[C
         worker.kill()
 
 
-@pytest.fixture(scope="session")
-def shared_celery_worker(start_celery_worker: Callable[..., CeleryWorker]) -> list[CeleryWorker]:
-    return []
+@pytest.fixture(scope="module")
+def shared_celery_worker(start_celery_worker: Callable[..., CeleryWorker]) -> Iterator[list[CeleryWorker]]:
+    shared: list[CeleryWorker] = []
+    yield shared
+    for worker in shared:  # it would run what tests of other modules queue
+        worker.kill()
 
 
 @pytest.fixture
@@ -185,7 +188,7 @@ def celery_worker(
     start_celery_worker: Callable[..., CeleryWorker],
     shared_celery_worker: list[CeleryWorker],
 ) -> Iterator[CeleryWorker]:
-    """A running worker, shared by the tests that leave it idle and alive; rows must be committed for it to see them."""
+    """A running worker, shared by the tests of a module that leave it idle and alive; rows must be committed for it to see them."""
     if not (shared_celery_worker and shared_celery_worker[0].alive):
         shared_celery_worker[:] = [start_celery_worker()]
     worker = shared_celery_worker[0]
@@ -193,13 +196,6 @@ def celery_worker(
     celery_app.control.purge()
     # A task of this test must not touch the tables while they are emptied for the next one.
     if not worker.wait_until_idle(timeout_s=10):
-        worker.kill()
-
-
-@pytest.fixture
-def nobody_hears(empty_redis: Redis, shared_celery_worker: list[CeleryWorker]) -> None:
-    """What is sent waits: no worker of an earlier test takes it."""
-    for worker in shared_celery_worker:
         worker.kill()
 
 

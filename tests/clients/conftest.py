@@ -15,7 +15,7 @@ from tests.experiments import factories
 
 @pytest.fixture
 def client(
-    nobody_hears: None, transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch
+    empty_redis: object, transactional_db: None, live_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Client]:
     _, key = ApiToken.issue(factories.person("ada", "submitter"), "test")
     monkeypatch.setenv("RANKWIRE_URL", live_server.url)

@@ -76,7 +76,7 @@ def test_it_sweeps_on_after_the_clock_was_set_back(tmp_path: Path, empty_redis: 
 
 
 def test_it_sends_nothing_while_earlier_messages_wait_to_be_heard(
-    nobody_hears: None, empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
+    empty_redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("config.beat.AGAIN_S", 0.01)
     scheduler = Recorder(app)

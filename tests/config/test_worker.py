@@ -36,7 +36,7 @@ def test_a_worker_without_a_pool_does_not_wait_for_itself_to_end(monkeypatch: py
 
 @pytest.mark.timeout(240)
 def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
-    transactional_db: None, nobody_hears: None, start_celery_worker: Callable[..., CeleryWorker]
+    transactional_db: None, empty_redis: object, start_celery_worker: Callable[..., CeleryWorker]
 ) -> None:
     """The running one counts as no attempt; the short one behind it is left to the next worker."""
     water = {

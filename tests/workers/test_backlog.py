@@ -21,7 +21,7 @@ def unheard() -> int:
 
 
 @pytest.fixture
-def waiting(transactional_db: None, nobody_hears: None) -> Experiment:
+def waiting(transactional_db: None, empty_redis: object) -> Experiment:
     """Its trials wait for a worker."""
     spec = {"name": "waits", "workload": "water", "cluster": "testbed", "repetitions": 2}
     return Experiment.submit(parse(spec), project=load_defaults())
@@ -36,7 +36,7 @@ def test_a_sweep_rings_once_until_it_is_heard(waiting: Experiment, empty_redis: 
     assert unheard() == 1, "a lost bell is rung again"
 
 
-def test_a_message_that_waits_is_not_heard(nobody_hears: None) -> None:
+def test_a_message_that_waits_is_not_heard(empty_redis: object) -> None:
     assert is_heard(app)
     app.send_task("somebody's")
     assert not is_heard(app)

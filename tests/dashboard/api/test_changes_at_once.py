@@ -18,7 +18,7 @@ COMMAND = {"workload": "command", "parameters": {"program": ["true"]}, "sweep": 
 
 
 @pytest.fixture
-def experiment(transactional_db: None, nobody_hears: None) -> Experiment:
+def experiment(transactional_db: None, empty_redis: object) -> Experiment:
     experiment = factories.experiment(owner=factories.person("ada", "submitter"))
     experiment.trials.update(state=State.FAILED)
     return experiment

@@ -290,7 +290,7 @@ def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experi
 
 
 def test_the_sweep_wakes_the_worker_of_the_background_where_something_is_to_be_told(
-    nobody_hears: None, experiment: Experiment, django_capture_on_commit_callbacks: Any
+    empty_redis: object, experiment: Experiment, django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
         tasks.sweep()
