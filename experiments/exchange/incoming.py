@@ -10,10 +10,13 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from experiments import cluster_kinds
-from experiments.errors import BadBundle
+from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
 from experiments.exchange.records import ExperimentRecord, FileRecord, TrialRecord, trial_uid
+from experiments.library.studies import PublishedStudy
 from experiments.pure import plain_files
+from experiments.spec import design
+from experiments.spec.validation import restore
 
 _PIECE: Final = 1 << 20
 _R = TypeVar("_R", bound=BaseModel)
@@ -52,7 +55,42 @@ def experiment_of(archive: Archive, directory: str) -> ExperimentRecord:
             raise BadBundle(f"{name}: clusters of the kind {cluster.kind!r} are not known here.")
     if len({each.hash for each in record.configurations}) < len(record.configurations):
         raise BadBundle(f"{name} has a configuration twice.")
+    _require_specification(record, name)
+    _require_points(record, name)
     return record
+
+
+def _require_specification(record: ExperimentRecord, name: str) -> None:
+    """Lists of experiments read specifications too: one that is none would take them away from everybody."""
+    if record.published:
+        checked(PublishedStudy, record.specification, f"{name}: the specification")
+        return
+    try:
+        restore(record.specification)
+    except InvalidSpec as error:
+        first = error.errors[0]
+        where = first.path or "as a whole"
+        raise BadBundle(f"{name}: the specification is not as it should be: {where}: {first.message}.") from None
+
+
+def _require_points(record: ExperimentRecord, name: str) -> None:
+    """Links are links, and what differs between the points of a sweep can be set along an axis."""
+    points = [each.parameters for each in record.configurations]
+    links = {repr(link): (number, link) for number, point in enumerate(points) if (link := _link(point))}
+    for number, link in links.values():
+        try:
+            design.link_of(link)
+        except (ValueError, TypeError, ArithmeticError) as error:  # pydantic's are ValueErrors
+            told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise BadBundle(f"{name} is not as it should be: configurations.{number}: its link: {told}.") from None
+    lists = {key for point in points for key, value in point.items() if isinstance(value, list | dict)}
+    for key in sorted(lists):
+        if len({repr(point.get(key)) for point in points}) > 1:
+            raise BadBundle(f"{name} is not as it should be: a list cannot be swept over, as the parameter {key!r} is.")
+
+
+def _link(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name.startswith("link.")}
 
 
 def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str, TrialRecord]]:

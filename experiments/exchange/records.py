@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
 
+from experiments.exchange import shapes
+
 FORMAT: Final = "rankwire-bundle/1"
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
@@ -52,20 +54,20 @@ class ClusterRecord(_Record):
     slug: _Slug
     name: Annotated[str, StringConstraints(max_length=120)]
     kind: _Slug
-    facts: _Object
+    facts: shapes.Facts
     elsewhere: bool
 
 
 class VersionRecord(_Record):
     number: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: _Object
+    specification: shapes.Facts
     hash: _Hash
     created_at: datetime
 
 
 class ConfigurationRecord(_Record):
     hash: _Hash
-    parameters: _Object
+    parameters: shapes.Parameters
     hosts: _Count
     ranks: _Count
     position: _Count
@@ -82,16 +84,16 @@ class ExperimentRecord(_Record):
     cluster: _Slug | None
     clusters: Annotated[list[ClusterRecord], Field(max_length=50)]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)]
-    specification: _Object
+    specification: shapes.Facts
     specification_hash: _Hash
     versions: Annotated[list[VersionRecord], Field(max_length=10_000)]
     configurations: Annotated[list[ConfigurationRecord], Field(max_length=100_000)]
     tags: list[_Line]
-    source: _Object
+    source: shapes.Facts
     published: bool
     owner: _Line
     created_at: datetime
-    origin: _Object
+    origin: shapes.Facts
     """Where it had come from itself; empty where it was measured."""
     trials: Annotated[list[_Line], Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
@@ -130,12 +132,12 @@ class TrialRecord(_Record):
     message: str
     traceback: str
     command: list[str]
-    conditions: _Object
-    certificate: Any
+    conditions: shapes.Conditions
+    certificate: shapes.Certificate
     trust: Literal["", "good", "degraded", "unusable"]
     trust_reasons: list[str]
     not_available: dict[str, str]
-    tables: _Object
+    tables: shapes.Tables
     environment: _Hash | None
     measurements: dict[Literal["all", "mpi"], dict[_MetricName, FiniteFloat]]
     files: Annotated[list[FileRecord], Field(max_length=1000)]

@@ -50,9 +50,13 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
     """Return a specification that ``parse`` accepted before ``to_dict`` wrote it, without judging its design again.
 
-    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds.
+    The limit of trials may have been lowered since, and expanding ten thousand configurations takes seconds. Raise InvalidSpec
+    where another version of Rankwire wrote it, whose fields are not known here.
     """
-    return ExperimentSpec.model_validate(stored)
+    try:
+        return ExperimentSpec.model_validate(stored)
+    except ValidationError as error:
+        raise InvalidSpec(FieldError(_path(e["loc"]), sentence(e)) for e in error.errors()[:MOST_ERRORS]) from None
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -44,8 +45,13 @@ _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squar
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
-    """Return (bytes, s) out of a table's rows, ``time`` being the column that holds the time; rows without both are left out."""
-    return [(int(row["bytes"]), row[time] * factor) for row in rows if "bytes" in row and time in row]
+    """Return (bytes, s) out of a table's rows, ``time`` being the column that holds the time; rows without both as numbers are left out."""
+    both = ((row.get("bytes"), row.get(time)) for row in rows)
+    return [(int(size), took * factor) for size, took in both if _is_number(size) and _is_number(took)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:

@@ -295,3 +295,10 @@ def test_home_and_studies_say_the_same_head_line_as_the_experiment(page, submit,
     assert sentence.endswith(".")
     for address in (reverse("home"), reverse("studies"), reverse("experiment-diagnosis", args=[experiment.slug])):
         assert sentence in html.unescape(page.get(address).content.decode()).replace("\n", " ")
+
+
+def test_it_shows_an_experiment_that_another_version_wrote(page, submit):
+    experiment = submit()
+    later = {**experiment.specification, "of_tomorrow": 1}
+    type(experiment).objects.filter(pk=experiment.pk).update(specification=later)
+    assert page.get(experiment.get_absolute_url()).status_code == 200

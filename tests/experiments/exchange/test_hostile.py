@@ -150,6 +150,31 @@ def rewritten(bundle: Path, place: Path, end: str, change: Callable[[Any], None]
     return packed({**files, name: json.dumps(data).encode()}, place)
 
 
+def nested(times: int) -> Any:
+    return {"again": nested(times - 1)} if times else 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda told: told["specification"].update(sweep=3.5), "the specification is not as it should be: sweep"),
+        (lambda told: told["specification"].update(surprise=1), "surprise"),
+        (lambda told: told.update(published=True), "experiment.json: the specification is not as it should be: slug"),
+        (lambda told: told["configurations"][0]["parameters"].update(hosts="four"), "parameters: hosts"),
+        (lambda told: told["configurations"][0]["parameters"].update({"link.delay": "text"}), "its link"),
+        (lambda told: told["configurations"][0]["parameters"].update(steps=[1]), "a list cannot be swept over, as the parameter 'steps'"),
+        (lambda told: told["source"].update(deep=nested(40)), "source: nested too deeply"),
+        (lambda told: told["clusters"][0]["facts"].update(deep=nested(40)), "facts: nested too deeply"),
+    ],
+)  # fmt: skip
+def test_it_refuses_an_experiment_that_would_break_pages(
+    change: Callable[[Any], None], words: str, bundle: Callable[..., Path], tmp_path: Path
+) -> None:
+    place = rewritten(bundle(), tmp_path / "changed.zip", "experiment.json", change)
+    elsewhere()
+    assert words in refusal(place)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -161,6 +186,17 @@ def rewritten(bundle: Path, place: Path, end: str, change: Callable[[Any], None]
         (lambda trial: trial["files"][0].update(sha256="0" * 64), "is not the file that its trial left"),
         (lambda trial: trial.update(cluster="another"), "a cluster that its experiment does not have"),
         (lambda trial: trial.update(surprise=1), "surprise"),
+        (
+            lambda trial: trial.update(tables={"Times": ["no row"]}),
+            "tables: Times.0: Input should be a valid dictionary",
+        ),
+        (lambda trial: trial.update(tables={"Times": [{"t": [1]}]}), "tables: Times.0.t"),
+        (lambda trial: trial.update(conditions={"cores": "two"}), "conditions: cores"),
+        (lambda trial: trial.update(conditions={"disturbances": 3}), "conditions: disturbances"),
+        (lambda trial: trial.update(conditions={"deep": nested(40)}), "conditions: nested too deeply"),
+        (lambda trial: trial.update(certificate={"rows": []}), "certificate: kept: Field required"),
+        (lambda trial: trial.update(certificate={"kept": True, "rows": [{}]}), "certificate: rows.0.quantity"),
+        (lambda trial: trial.update(certificate={"kept": True, "reasons": [1]}), "certificate: reasons.0"),
     ],
 )
 def test_it_refuses_a_trial_that_cannot_be(

@@ -1,0 +1,105 @@
+"""What readers of a trial expect inside of its free records, so that nothing else comes in. Pure.
+
+Conditions, certificates and tables are kept as they are, names that nobody here knows too: only what pages and analyses take hold of has a
+shape, and nothing is nested without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError
+
+_DEEPEST: Final = 12
+_Cell = str | bool | int | FiniteFloat | None
+_Number = int | FiniteFloat | None
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+
+class _CertificateRow(_Shape):
+    """What was asked of one direction of the link, and what it was measured to be."""
+
+    quantity: str
+    source: str
+    target: str
+    unit: str
+    asked: _Number = None
+    achieved: _Number = None
+    interval: Annotated[list[FiniteFloat | int], Field(min_length=2, max_length=2)] | None = None
+    kept: bool | None = None
+    tolerance: str = ""
+
+
+class _RoundTrips(_Shape):
+    source: str
+    target: str
+    probes: int = 0
+    min_s: _Number = None
+    p05_s: _Number = None
+    median_s: _Number = None
+    p95_s: _Number = None
+    max_s: _Number = None
+
+
+class _Certificate(_Shape):
+    kept: bool
+    rows: list[_CertificateRow] = []
+    round_trips: list[_RoundTrips] = []
+    reasons: list[str] = []
+    earlier: list[str] = []
+    attempts: int = 1
+    duration_s: _Number = None
+
+
+class _Conditions(_Shape):
+    cores: int | None = None
+    hosts: list[str] = []
+    disturbances: list[str] = []
+    world: str = ""
+    back_end: str = ""
+    link_asked: str = ""
+    oversubscription: str = ""
+
+
+class _Parameters(_Shape):
+    """Of a configuration; those of a link are judged as a link."""
+
+    hosts: Annotated[int, Field(ge=0)] = 1
+    ranks_per_host: Annotated[int, Field(ge=1)] = 1
+
+
+def _check_depth(value: Any, left: int) -> None:
+    if left < 0:
+        raise PydanticCustomError("shape", "nested too deeply")
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_depth(each, left - 1)
+
+
+def _shaped(kind: Any) -> Callable[[Any], Any]:
+    adapter = TypeAdapter(kind)
+
+    def check(value: Any) -> Any:
+        _check_depth(value, _DEEPEST)
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part)[:80] for part in first["loc"])
+            raise PydanticCustomError("shape", "{where}: {what}", {"where": where, "what": first["msg"]}) from None
+        return value
+
+    return check
+
+
+_Object = dict[str, Any]
+Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
+"""Whatever was noted, by name: shown as it is."""
+Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters))]
+Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
+Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]
+Tables = Annotated[_Object, AfterValidator(_shaped(dict[str, list[dict[str, _Cell]]]))]
