@@ -305,7 +305,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "dashboard.api.protocol.errors.handle",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     "URL_FORMAT_OVERRIDE": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "dashboard.api.examples.WithExamples",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Rankwire",

@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 
 from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.parsers import BaseParser
@@ -18,9 +18,7 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.protocol import schema
-from dashboard.api.protocol.errors import PROBLEM
 from dashboard.api.protocol.filtering import refuse_unknown
-from dashboard.api.serializers import ErrorsSerializer
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import seats
@@ -132,13 +130,12 @@ class ImportsView(APIView):
             schema.PROJECT,
             OpenApiParameter("dry_run", bool, description="Say what would be created, and create nothing."),
         ],
-        request={kind.media_type: OpenApiTypes.BINARY for kind in parser_classes},
-        responses={
-            200: BroughtSerializer,
-            201: BroughtSerializer,
-            **schema.errors(400, 403, 429),
-            (415, PROBLEM): OpenApiResponse(ErrorsSerializer, description="The body is none of these."),
+        request={
+            ZipParser.media_type: OpenApiTypes.BINARY,
+            DescriptionParser.media_type: OpenApiTypes.STR,
+            ReportParser.media_type: OpenApiTypes.OBJECT,
         },
+        responses={200: BroughtSerializer, 201: BroughtSerializer, **schema.errors(400, 403, 415, 429)},
     )
     def post(self, request: Request) -> Response:
         """Bring in what was measured elsewhere: 201 where anything of it is new, otherwise 200; nothing where anything is wrong."""

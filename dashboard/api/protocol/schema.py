@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
 from pydantic import BaseModel
 
-from dashboard.api.protocol.errors import PROBLEM
+from dashboard.api.protocol.errors import PROBLEM, problem, whole
 from dashboard.api.serializers import ErrorsSerializer
 from experiments.spec import ExperimentSpec
 
@@ -36,8 +36,15 @@ PROJECT: Final = OpenApiParameter("project", str, description="Slug of the proje
 def errors(*codes: int) -> dict[Any, Any]:
     """Return the description of error answers; 401 and 406 are possible everywhere."""
     return {
-        (code, PROBLEM): OpenApiResponse(ErrorsSerializer, description=_SENTENCES[code]) for code in (*codes, 401, 406)
+        (code, PROBLEM): OpenApiResponse(ErrorsSerializer, description=_SENTENCES[code], examples=[_refusal(code)])
+        for code in (*codes, 401, 406)
     }
+
+
+def _refusal(code: int) -> OpenApiExample:
+    """An error as it is answered: a wrong field of the request, or a sentence about the request as a whole."""
+    wrong_field = {"path": "project", "message": "there is no project of this name in which you may do this"}
+    return OpenApiExample("Problem", value=problem(code, [wrong_field if code == 400 else whole(_SENTENCES[code])]))
 
 
 def specification() -> dict[str, Any]:

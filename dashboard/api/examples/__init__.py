@@ -1,0 +1,47 @@
+"""Examples of what REST is sent and answers, for the OpenAPI document: a JSON file for each family of addresses.
+
+``{"PUT experiments/{slug}/": {"request": {MEDIA TYPE: body}, "answers": {STATUS: body}}}``. The answer of an address that lists is one
+of its rows: the document puts it into a page. A text in the place of an answer names the address whose answer it is too. They are
+answers of a small installation in which long lists and mappings are cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample
+
+ROOT: Final = "/api/v1/"
+_JSON: Final = "application/json"
+
+
+@cache
+def known() -> dict[str, Any]:
+    """Return all examples by operation."""
+    parts = (json.loads(file.read_text()) for file in sorted(Path(__file__).parent.glob("*.json")))
+    return {operation: example for part in parts for operation, example in part.items()}
+
+
+class WithExamples(AutoSchema):
+    """What the OpenAPI document is made with: each operation has the examples that are told of it here."""
+
+    def get_examples(self) -> list[OpenApiExample]:
+        return list(_examples(f"{self.method} {self.path.removeprefix(ROOT)}"))
+
+
+def _examples(operation: str) -> Iterator[OpenApiExample]:
+    told = known().get(operation, {})
+    for media_type, body in told.get("request", {}).items():
+        yield OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
+    for status, body in told.get("answers", {}).items():
+        shown = _first_answer(body) if isinstance(body, str) else body
+        yield OpenApiExample("Answer", value=shown, media_type=_JSON, response_only=True, status_codes=[status])
+
+
+def _first_answer(operation: str) -> Any:
+    return next(iter(known()[operation]["answers"].values()))
