@@ -321,6 +321,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "SERVERS": [{"url": PREFIX}] if PREFIX else [],
     "ENUM_NAME_OVERRIDES": {
+        "MeasurementScope": "experiments.models.Measurement.Scope",
         "TrialKind": "experiments.models.Kind",
         "TrialState": "experiments.models.State",
         "ArtifactKind": "experiments.models.Artifact.Kind",

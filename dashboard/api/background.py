@@ -18,7 +18,7 @@ from rest_framework.reverse import reverse
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
-from dashboard.api.trials import FileRenderer, Gone
+from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
 from dashboard.requests import ranges
 from experiments.access import only_project

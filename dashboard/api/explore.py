@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import described, refuse_empty, refuse_unknown
-from dashboard.api.trials import FileRenderer
+from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter
 from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data

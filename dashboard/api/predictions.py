@@ -25,7 +25,7 @@ from analysis.sensitivity import Link
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import StrictFilterBackend, refuse_unknown
-from dashboard.api.trials import FileRenderer
+from dashboard.api.trials.rows import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
 from dashboard.network.form import LONGEST_DELAY_S, LONGEST_NAME, MOST, RATES

@@ -28,7 +28,7 @@ from dashboard.api.quotas import QuotasView
 from dashboard.api.shares import ShareLinkViewSet
 from dashboard.api.status import StatusView
 from dashboard.api.tokens import TokenViewSet
-from dashboard.api.trials import TrialViewSet
+from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView
 from dashboard.exchange.rest import BundlesView, ImportsView
 from dashboard.reports.rest import ReportViewSet

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_GET
 from analysis.numbers import SHARE
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.requests.lookup import find_trial
-from dashboard.trial.host_samples import QUANTITIES, HostSamples, read_samples
-from experiments.errors import NotPlain, Tampered
-from experiments.models import Artifact, Trial
+from dashboard.trial.host_samples import QUANTITIES, HostSamples
+from dashboard.trial.stored_samples import NoSamples, samples_of
+from experiments.models import Trial
 
 _VIEWS: Final = (
     ("CPU", "cpu_share", "CPU use of one core", SHARE),
@@ -34,21 +34,10 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _panel(trial: Trial) -> dict[str, Any]:
-    artifact = trial.artifacts.filter(kind=Artifact.Kind.SAMPLES).first()
-    if artifact is None:
-        return {"why": "No samples of the hosts were stored with this trial."}
-    if artifact.removed_at is not None:
-        return {"why": f"{artifact.name} was removed from the store; nothing is left to draw."}
     try:
-        samples = read_samples(artifact.intact())
-    except (Tampered, NotPlain) as error:
-        return {"why": str(error)}
-    except OSError:
-        return {"why": f"{artifact.name} is no longer in its place on disk; nothing is left to draw."}
-    except ValueError as error:
-        return {"why": f"{artifact.name} cannot be read: {error}."}
-    if not samples.hosts:
-        return {"why": "No second sample was taken, so there are no rates."}
+        samples = samples_of(trial)
+    except NoSamples as none:
+        return {"why": str(none)}
     return {"views": _views(samples), "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
 
 

@@ -101,6 +101,10 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/programs/{slug}/", "put"): (*_PROGRAM, Refusal("name", "a registered program keeps its name", _YAML)),
     ("/api/v1/reports/", "post"): _REPORT,
     ("/api/v1/reports/{id}/", "put"): _REPORT,
+    ("/api/v1/trials/{id}/series/", "get"): (
+        Refusal("limit|offset", "is for hosts.*", _BESIDE),
+        Refusal("scope", "hosts do not tell.*", _BESIDE),
+    ),
     ("/api/v1/shares/", "post"): (
         Refusal("experiment", "there is no such experiment", _STORED),
         Refusal("compare", ".*", "the query of a page, in which experiments that are stored have to be named"),

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.api.experiments import ExperimentViewSet
-from dashboard.api.trials import TrialViewSet
+from dashboard.api.trials.rows import TrialViewSet
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of

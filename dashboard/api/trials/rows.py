@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from dashboard.api.protocol import etag, fields, schema
 from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
+from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
 from dashboard.requests import ranges
 from dashboard.trial.siblings import around, differing
@@ -39,7 +40,7 @@ class Gone(APIException):
 class WireSerializer(serializers.Serializer[Any]):
     """Curves and tables of a capture, as the catalogue defines them; null where there is none that can be believed."""
 
-    scope = serializers.ChoiceField(choices=Measurement.Scope.values)
+    scope = serializers.ChoiceField(choices=Measurement.Scope.choices)
     series = serializers.DictField(allow_null=True, help_text="Packets and bytes per bin of `bin_s` from `start_s`.")
     size_histogram = serializers.DictField(allow_null=True, help_text="Packets by length on the wire, bytes.")
     interarrival = serializers.DictField(allow_null=True, help_text="Gaps: distribution, dispersion, fits.")
@@ -70,7 +71,7 @@ class FileRenderer(JSONRenderer):
     format = "bin"
 
 
-class TrialViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
+class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
     """Trials of the experiments that the caller may see."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")

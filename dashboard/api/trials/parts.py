@@ -1,0 +1,266 @@
+"""``/api/v1/trials/ID/series/`` and its neighbours: what a trial's files hold beyond single numbers, each part alone and with its units.
+
+An analysis keeps at most 2000 bins, 2000 connections and the largest rows of its matrices, so every answer is bounded; hosts and
+connections come in pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import clean, refuse_unknown
+from dashboard.api.protocol.pagination import FURTHEST, MOST, Pagination
+from dashboard.api.trials.shapes import (
+    OF,
+    FlowsSerializer,
+    HistogramsSerializer,
+    MatricesSerializer,
+    MatrixSerializer,
+    PairSerializer,
+    SeriesSerializer,
+)
+from dashboard.trial.host_samples import MOST_HOSTS, QUANTITIES
+from dashboard.trial.stored_samples import NoSamples, samples_of
+from experiments.files import read_analysis, read_mpi_profile
+from experiments.models import Measurement, Trial
+
+UNITS: Final[Mapping[str, str]] = {
+    "bytes": "B", "len": "B", "s": "s", "ns": "ns", "bps": "bit/s", "Bps": "B/s", "packets": "packets",
+    "segments": "segments", "share": "1",
+}  # fmt: skip
+"""Units by what a name ends in. ``share`` of a processor is of one core."""
+SORTED_BY: Final = (
+    "connection", "start_ns", "packets", "wire_bytes", "payload_bytes", "goodput_bytes", "duration_s", "goodput_bps", "rtt_min_s",
+    "rtt_median_s", "rtt_p95_s", "response_latency_s", "retransmitted_segments", "retransmitted_bytes",
+)  # fmt: skip
+_NO_CAPTURE: Final = "This trial has no analysis of a capture, or none that is as it was written."
+_NO_MPI: Final = "The capture shows no traffic that is known to be of MPI."
+_NO_PROFILE: Final = "The ranks were not profiled, so that messages were not counted."
+_SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")
+
+
+def _page(most: int, few: int) -> list[OpenApiParameter]:
+    limit = {"type": "integer", "maximum": 10**18}
+    return [
+        OpenApiParameter("limit", limit, description=f"At most {most}; {few} when left out."),
+        OpenApiParameter("offset", {"type": "integer", "maximum": FURTHEST}),
+    ]
+
+
+class HostPages(Pagination):
+    """Each host has seven curves."""
+
+    default_limit = 16
+    max_limit = MOST_HOSTS
+
+
+class PartActions:
+    """Addresses of one trial. Mixed into its view set, whose ``get_object`` judges who may see it."""
+
+    @extend_schema(
+        parameters=[
+            _SCOPE,
+            OpenApiParameter("of", enum=OF, description="The capture, or what the hosts did; `traffic` when left out."),
+            *_page(MOST_HOSTS, HostPages.default_limit),
+        ],
+        responses={200: SeriesSerializer, **schema.errors(400, 404, 409)},
+    )
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def series(self, request: Request, pk: str) -> Response:
+        """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
+        trial = self._trial()
+        refuse_unknown(request, {"scope", "of", "limit", "offset"})
+        scope, of = _one_of(request, "scope", Measurement.Scope.values), _one_of(request, "of", OF)
+        if of == "hosts":
+            if scope != Measurement.Scope.ALL:
+                raise ValidationError({"scope": ["hosts do not tell which of their traffic is of MPI"]})
+            return Response(SeriesSerializer(_of_hosts(trial, request)).data)
+        for name in ("limit", "offset"):
+            if name in request.query_params:
+                raise ValidationError({name: ["is for hosts: the capture has one series"]})
+        return Response(SeriesSerializer(_of_traffic(trial, scope)).data)
+
+    @extend_schema(parameters=[_SCOPE], responses={200: HistogramsSerializer, **schema.errors(400, 404, 409)})
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def histograms(self, request: Request, pk: str) -> Response:
+        """How many packets had which size, and how the times between packets are distributed."""
+        trial = self._trial()
+        refuse_unknown(request, {"scope"})
+        curves, missing = _curves(trial, _one_of(request, "scope", Measurement.Scope.values))
+        sizes, gaps = curves.get("size_histogram") or {}, curves.get("interarrival") or {}
+        longer, dispersion = gaps.get("ccdf") or {}, gaps.get("idc") or {}
+        told = {
+            "sizes": {"size_bytes": sizes.get("orig_len") or [], "packets": sizes.get("packets") or []},
+            "gaps": {
+                **{name: gaps.get(name) for name in ("exact", "zero_share")},
+                **{name: longer.get(name) or [] for name in ("gap_s", "share_longer")},
+                **{name: dispersion.get(name) or [] for name in ("window_s", "idc")},
+                "fits": gaps.get("fits") or [],
+            },
+        }
+        units = _units((*told["sizes"], *told["gaps"]))
+        scope = _one_of(request, "scope", Measurement.Scope.values)
+        return Response(HistogramsSerializer({**told, "scope": scope, "units": units, "missing": missing}).data)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "ordering",
+                enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
+                description="Column to sort by, with `-` the largest first; what has no value is last. As in the analysis when left out.",
+            ),
+            *_page(MOST, Pagination.default_limit),
+        ],
+        responses={200: FlowsSerializer, **schema.errors(400, 404, 409)},
+    )
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def flows(self, request: Request, pk: str) -> Response:
+        """Connections of all traffic, in pages; of very many the largest alone were kept."""
+        trial = self._trial()
+        refuse_unknown(request, {"limit", "offset", "ordering"})
+        analysis = read_analysis(trial)
+        rows = _sorted(
+            (analysis or {}).get("flows") or [], clean(request, "ordering"), "ordering" in request.query_params
+        )
+        pages = Pagination()
+        page: Any = pages.paginate_queryset(rows, request)
+        told: dict[str, Any] = dict(pages.get_paginated_response(page).data)
+        missing = _NO_CAPTURE if analysis is None else None
+        return Response(
+            {"missing": missing, "units": _units(dict.fromkeys(name for row in page for name in row)), **told}
+        )
+
+    @extend_schema(responses={200: MatricesSerializer, **schema.errors(400, 404, 409)})
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def matrices(self, request: Request, pk: str) -> Response:
+        """Who sent how much to whom: from host to host and rank to rank in packets and bytes, and from rank to rank in messages."""
+        trial = self._trial()
+        refuse_unknown(request, set())
+        analysis, profile = read_analysis(trial), read_mpi_profile(trial)
+        kept = (analysis or {}).get("matrices") or {}
+        told = {name: kept[name] if (kept.get(name) or {}).get("labels") else None for name in ("hosts", "ranks")}
+        pairs = [] if profile is None else profile["pairs"]
+        return Response(
+            MatricesSerializer(
+                {
+                    **told,
+                    "missing": _NO_CAPTURE if analysis is None else None,
+                    "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
+                    "messages": {
+                        "pairs": [dict(zip(PairSerializer().fields, pair, strict=True)) for pair in pairs],
+                        "omitted": 0 if profile is None else profile["pairs_left_out"],
+                        "missing": _NO_PROFILE if profile is None else None,
+                    },
+                }
+            ).data
+        )
+
+    def _trial(self) -> Trial:
+        trial: Trial = self.get_object()  # type: ignore[attr-defined]  # of the view set
+        return trial
+
+
+def _one_of(request: Request, name: str, known: Sequence[str]) -> str:
+    """The value of ``name``, the first of ``known`` where it is left out. Raise ValidationError."""
+    if name not in request.query_params:
+        return known[0]
+    value = clean(request, name)
+    if value not in known:
+        raise ValidationError({name: [f"must be one of {', '.join(known)}"]})
+    return value
+
+
+def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
+    """What the analysis holds of that traffic, and why it is nothing."""
+    analysis = read_analysis(trial)
+    if analysis is None:
+        return {}, _NO_CAPTURE
+    curves: dict[str, Any] = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
+    return curves, None if (curves.get("series") or {}).get("packets") else _NO_MPI
+
+
+def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:
+    curves, missing = _curves(trial, scope)
+    kept = curves.get("series") or {}
+    columns = {name: values for name, values in kept.items() if isinstance(values, list)}
+    return {
+        "of": "traffic",
+        "scope": scope,
+        "missing": missing,
+        "units": _units(columns),
+        "start_s": kept.get("start_s"),
+        "step_s": kept.get("bin_s"),
+        "t_s": None,
+        "count": int(bool(columns)),
+        "next": None,
+        "series": [_curve(name, None, values) for name, values in columns.items()],
+    }
+
+
+def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
+    told: dict[str, Any] = {"of": "hosts", "scope": Measurement.Scope.ALL, "units": _units(QUANTITIES), "start_s": None}
+    pages = HostPages()
+    try:
+        samples = samples_of(trial)
+    except NoSamples as none:
+        pages.paginate_queryset([], request)
+        return {**told, "missing": str(none), "step_s": None, "t_s": None, "count": 0, "next": None, "series": []}
+    places: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
+    return {
+        **told,
+        "missing": None,
+        "step_s": samples.step_s,
+        "t_s": samples.t_s,
+        "count": len(samples.hosts) + samples.omitted,
+        "next": pages.get_next_link(),
+        "series": [
+            _curve(
+                quantity,
+                samples.hosts[host],
+                *(
+                    _known(part[host, :, place], samples.count[host])
+                    for part in (samples.mean, samples.low, samples.high)
+                ),
+            )
+            for host in places
+            for place, quantity in enumerate(QUANTITIES)
+        ],
+    }
+
+
+def _curve(quantity: str, host: str | None, values: Any, low: Any = None, high: Any = None) -> dict[str, Any]:
+    return {"quantity": quantity, "host": host, "values": values, "low": low, "high": high}
+
+
+def _known(values: Any, count: Any) -> list[float | None]:
+    """Values of the steps that have samples, None for the others."""
+    return [float(value) if some and np.isfinite(value) else None for value, some in zip(values, count, strict=True)]
+
+
+def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict[str, Any]]:
+    if not asked:
+        return rows
+    column = ordering.removeprefix("-")
+    if column not in SORTED_BY:
+        raise ValidationError({"ordering": [f"must be one of {', '.join(SORTED_BY)}, with - the largest first"]})
+    valued = [row for row in rows if row.get(column) is not None]
+    rest = [row for row in rows if row.get(column) is None]
+    return [*sorted(valued, key=lambda row: row[column], reverse=ordering.startswith("-")), *rest]
+
+
+def _units(names: Iterable[str]) -> dict[str, str]:
+    """Units of the names that end in one; the others are counts or words."""
+    endings = {name: name.removesuffix("_ab").removesuffix("_ba") for name in names}
+    told = {
+        name: "1/s" if end.endswith("_per_s") else UNITS.get(end.rpartition("_")[2]) for name, end in endings.items()
+    }
+    return {name: unit for name, unit in told.items() if unit}
