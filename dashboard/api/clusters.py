@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.protocol.in_place import in_place
 from dashboard.pages.clusters import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters
@@ -215,7 +216,7 @@ def _as_data(workload: Workload) -> dict[str, Any]:
             }
             for name, info in fields.items()
         ],
-        "parameters_schema": {"$schema": _DIALECT, **schema.in_place(workload.parameters_type)},
+        "parameters_schema": {"$schema": _DIALECT, **in_place(workload.parameters_type)},
         "figures": [
             {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
             for f in workload.figures

@@ -14,13 +14,14 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from dashboard.api.protocol.in_place import in_place
 from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser, YamlText
 from experiments.access import may_register_programs
 from experiments.models import Program
 from experiments.workloads.program import ProgramDefinition
 from workers import queue
 
-_BODIES: Any = {"application/json": schema.in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}
+_BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}
 
 
 class ProgramSerializer(serializers.ModelSerializer[Program]):

@@ -10,9 +10,11 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.api.protocol.fields import Sparse
+from dashboard.api.protocol.in_place import told
 from dashboard.experiment.not_counted import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
+from workers.testbed.certificate import Certificate
 
 Values = dict[str, float]
 
@@ -115,6 +117,20 @@ class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
         return reverse("api:trial-artifact", kwargs=place, request=self.context.get("request"))
 
 
+def _certificate() -> dict[str, Any]:
+    """The JSON schema of a certificate. Nothing of it is promised to be there: imported ones are as their installation told them."""
+    shape = told(Certificate)
+    rows = shape["properties"]["rows"]["items"]
+    for part in (shape, rows):
+        del part["required"]
+    return {"anyOf": [shape, {"type": "null"}]}
+
+
+@extend_schema_field(_certificate())
+class CertificateField(serializers.DictField):
+    """What the link of a trial was measured to be beside what was asked for; rows in SI base units."""
+
+
 class TrialDetailSerializer(TrialSerializer):
     """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
 
@@ -128,7 +144,7 @@ class TrialDetailSerializer(TrialSerializer):
     command = serializers.ListField(child=serializers.CharField(), read_only=True)
     progress = serializers.DictField(read_only=True)
     conditions = serializers.DictField(read_only=True)
-    certificate = serializers.DictField(read_only=True, allow_null=True)
+    certificate = CertificateField(read_only=True, allow_null=True)
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)
@@ -166,8 +182,8 @@ class ResultTrialSerializer(TrialDetailSerializer):
 
     warmup = serializers.SerializerMethodField()
     control = serializers.SerializerMethodField()
-    environment_hash = serializers.CharField(source="environment.hash", read_only=True, default=None)
-    started_at = serializers.DateTimeField(source="running_at", read_only=True)
+    environment_hash = serializers.CharField(source="environment.hash", read_only=True, default=None, allow_null=True)
+    started_at = serializers.DateTimeField(source="running_at", read_only=True, allow_null=True)
 
     class Meta(TrialDetailSerializer.Meta):
         fields: ClassVar = [

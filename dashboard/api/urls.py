@@ -17,7 +17,8 @@ from dashboard.api.changes import ChangeViewSet
 from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
 from dashboard.api.compare import CompareView
 from dashboard.api.events import EventViewSet
-from dashboard.api.experiments import ExperimentViewSet
+from dashboard.api.experiments.published import PublishedViewSet
+from dashboard.api.experiments.rows import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.metrics import MetricsView
@@ -52,6 +53,7 @@ router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
 router.register("predictions", PredictionViewSet, basename="prediction")
+router.register("published", PublishedViewSet, basename="published")
 router.register("events", EventViewSet, basename="event")
 router.register("changes", ChangeViewSet, basename="change")
 router.register("projects", ProjectViewSet, basename="project")

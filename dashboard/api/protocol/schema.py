@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
-from pydantic import BaseModel
 
 from dashboard.api.protocol.errors import PROBLEM, problem, whole
+from dashboard.api.protocol.in_place import in_place
 from dashboard.api.serializers import ErrorsSerializer
 from experiments.spec import ExperimentSpec
 
@@ -23,7 +23,6 @@ _SENTENCES: Final = {
     429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
     415: "The body has another type than those that are listed.",
 }
-_BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 RANGE: Final = OpenApiParameter(
     "Range",
     str,
@@ -50,14 +49,6 @@ def _refusal(code: int) -> OpenApiExample:
 def specification() -> dict[str, Any]:
     """Return the JSON schema of a specification."""
     return in_place(ExperimentSpec)
-
-
-def in_place(model: type[BaseModel]) -> dict[str, Any]:
-    """Return a model's JSON schema with its parts written in place: OpenAPI has no ``$defs``."""
-    schema = model.model_json_schema()
-    parts = schema.pop("$defs", {})
-    resolved: dict[str, Any] = _in_place(schema, parts)
-    return resolved
 
 
 def bodies_are_required(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -89,26 +80,3 @@ def _named(node: Any) -> list[str]:
         own = [str(node["$ref"]).rpartition("/")[2]] if "$ref" in node else []
         return [*own, *(name for value in node.values() for name in _named(value))]
     return [name for each in node for name in _named(each)] if isinstance(node, list) else []
-
-
-def _in_place(node: Any, parts: dict[str, Any]) -> Any:
-    if isinstance(node, dict):
-        reference = node.get("$ref")
-        if isinstance(reference, str):
-            rest = {name: value for name, value in node.items() if name != "$ref"}
-            return _in_place({**parts[reference.rpartition("/")[2]], **rest}, parts)
-        return _bounded({name: _in_place(value, parts) for name, value in node.items()})
-    if isinstance(node, list):
-        return [_in_place(item, parts) for item in node]
-    return node
-
-
-def _bounded(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with its bounds in the words of JSON schemas: pydantic leaves those of a number that may also be text as its own."""
-    bounds = {_BOUNDS[name]: node.pop(name) for name in _BOUNDS if name in node}
-    if not bounds:
-        return node
-    kinds = [
-        {**kind, **bounds} if kind.get("type") in ("number", "integer") else kind for kind in node.get("anyOf", ())
-    ]
-    return {**node, "anyOf": kinds} if kinds else {**node, **bounds}

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analysis.answers import render
 from analysis.numbers import plural
-from dashboard.api.result import experiment_result
+from dashboard.api.experiments.result import experiment_result
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.api.result import experiment_result
+from dashboard.api.experiments.result import experiment_result
 from dashboard.network.table import COLUMNS
 from experiments.models import Experiment, Prediction
 from tests.dashboard.api.clients import client_of

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.api.experiments import ExperimentViewSet
+from dashboard.api.experiments.rows import ExperimentViewSet
 from dashboard.api.trials.rows import TrialViewSet
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial

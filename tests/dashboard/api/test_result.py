@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.api.result import experiment_result
+from dashboard.api.experiments.result import experiment_result
 from experiments.library import load_published
 from experiments.models import Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of

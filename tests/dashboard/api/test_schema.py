@@ -36,6 +36,7 @@ from experiments.models import ApiToken, Prediction, ShareLink, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.api.refusals import unexplained
 from tests.experiments import factories
+from tests.kept_rows import PUBLISHED_STUDIES
 from workers import queue
 
 schemathesis.serializer.alias("application/zip", "application/octet-stream")
@@ -101,6 +102,8 @@ ADDRESSES = {
     "/api/v1/predictions/export/": {"get"},
     "/api/v1/predictions/{id}/": {"get"},
     "/api/v1/predictions/{id}/check/": {"post"},
+    "/api/v1/published/": {"get"},
+    "/api/v1/published/{slug}/": {"get"},
     "/api/v1/projects/": {"get"},
     "/api/v1/projects/{slug}/": {"get"},
     "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},
@@ -166,6 +169,7 @@ def document() -> dict[str, Any]:
 def signed_in(transactional_db: None, registered_programs: None) -> dict[str, str]:
     """The header of somebody who may do everything, where there is one thing of most kinds."""
     admin = factories.person("admin", is_superuser=True)
+    PUBLISHED_STUDIES.restore()
     factories.person("ada")
     factories.experiment(owner=admin)
     trial = factories.analysing()
@@ -190,13 +194,14 @@ def loaded(document: dict[str, Any]) -> Any:
 def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with what exists in the place of what may: names that nobody has would lead to 404 only."""
     narrowed = copy.deepcopy(document)
-    trial = Trial.objects.get(ended_at__isnull=False)
+    trial = Trial.objects.get(ended_at__isnull=False, experiment__published=False)
     named = {
         "clusters": "testbed",
         "experiments": trial.experiment.slug,
         "predictions": str(Prediction.objects.get().pk),
         "programs": "ocean",
         "projects": "default",
+        "published": "guster-2007-water",
         "shares": str(ShareLink.objects.get().pk),
         "tokens": str(ApiToken.objects.get(name="other").pk),
         "trials": str(trial.pk),

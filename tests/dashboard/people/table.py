@@ -61,6 +61,8 @@ TABLE: Final = {
     "POST api/v1/predictions/<pk>/check/": "shnniiis",
     "GET api/v1/events/": "siiiiiis",
     "GET api/v1/changes/": "snnnnnis",
+    "GET api/v1/published/": "siiiiiis",
+    "GET api/v1/published/<slug>/": "siiiiiis",
     "GET api/v1/projects/": "siiiiiis",
     "GET api/v1/projects/<slug>/": "shiiiiis",
     "PUT api/v1/projects/<slug>/members/<name>/": "shnnniis",

@@ -68,6 +68,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "clusters/": {"slug": "testbed"},
         "workloads/": {"name": "solver", "slug": "water"},
         "programs/": {"slug": "solver"},
+        "published/": {"slug": "guster-2007-water"},
         "help/": {"name": "metrics"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},

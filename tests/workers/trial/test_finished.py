@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from dashboard.api.result import experiment_result
+from dashboard.api.experiments.result import experiment_result
 from experiments.files import read_analysis, trial_directory
 from experiments.models import Artifact, Lease, State, Trial
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
 from dashboard.api import examples
 from experiments.spec import parse, parse_yaml
+from tests.dashboard.api.answers.judging import errors, sent
 
 PROBLEM = "application/problem+json"
 JSON = ("application/json", PROBLEM)
@@ -48,39 +47,9 @@ def test_every_example_is_valid_against_its_schema(document: dict[str, Any]) -> 
     wrong = []
     for place, kind, told in bodies(document):
         schema = {"components": document["components"], **told["schema"]}
-        if place.endswith(" request"):
-            schema = sent(schema)
-        judge = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
-        for value in values(told):
-            wrong += [f"{place} {kind}: {error.json_path}: {error.message}" for error in judge.iter_errors(value)]
-            wrong += [f"{place} {kind}: {name} is not in the schema" for name in unknown(value, schema, document)]
+        judged = sent(schema) if place.endswith(" request") else schema
+        wrong += [f"{place} {kind}: {error}" for value in values(told) for error in errors(value, judged)]
     assert not wrong, "\n".join(wrong)
-
-
-def sent(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema for who sends: what is only read need not be there."""
-    part = copy.deepcopy(schema)
-    for each in part["components"]["schemas"].values():
-        only_read = {name for name, member in each.get("properties", {}).items() if member.get("readOnly")}
-        each["required"] = [name for name in each.get("required", ()) if name not in only_read]
-    return part
-
-
-def unknown(value: Any, schema: Any, document: dict[str, Any], at: str = "$") -> Iterator[str]:
-    """The members of ``value`` of which a schema with members of its own says nothing: an answer has lost or renamed them."""
-    if "$ref" in schema:
-        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
-    for part in schema.get("allOf", ()):
-        yield from unknown(value, part, document, at)
-    if isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from unknown(item, schema.get("items", {}), document, f"{at}[{place}]")
-    elif isinstance(value, dict) and "properties" in schema:
-        for name, member in value.items():
-            if name in schema["properties"]:
-                yield from unknown(member, schema["properties"][name], document, f"{at}.{name}")
-            elif not schema.get("additionalProperties"):
-                yield f"{at}.{name}"
 
 
 def test_no_example_is_of_an_operation_that_is_not_there(document: dict[str, Any]) -> None:

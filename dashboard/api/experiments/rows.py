@@ -14,10 +14,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
+from dashboard.api.experiments.result import experiment_result
+from dashboard.api.experiments.shapes import DiagnosisSerializer, FindingsSerializer, ResultSerializer
 from dashboard.api.protocol import fields, schema
 from dashboard.api.protocol.filtering import StrictFilterBackend
 from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
-from dashboard.api.result import experiment_result
 from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
@@ -167,13 +168,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.prioritise(Priority[wanted.validated_data["priority"].upper()])
         return Response({"priority": wanted.validated_data["priority"]})
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @extend_schema(responses={200: FindingsSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def findings(self, request: Request, slug: str) -> Response:
         """What the experiment shows: answer, facts ranked by what they explain, verdict, findings, and what it cannot tell."""
         return Response(diagnosis_of(self.get_object()).findings())
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @extend_schema(responses={200: DiagnosisSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def diagnosis(self, request: Request, slug: str) -> Response:
         """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
@@ -186,7 +187,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         trees = efficiency_trees(Measured.alone(self.get_object()))
         return Response({"tables": [tree.to_dict() for tree in trees]})
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
+    @extend_schema(responses={200: ResultSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])
     def result(self, request: Request, slug: str) -> Response:
         """The experiment with all its current trials and everything measured: what `script/run --json` writes."""

@@ -1,0 +1,124 @@
+"""``/api/v1/published/``: the published studies, each with its configurations and what was printed for them."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import Count, Prefetch, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dashboard.api.protocol import schema
+from dashboard.api.protocol.filtering import PAGE, refuse_unknown
+from experiments.metrics import find
+from experiments.models import Configuration, Experiment, Measurement, Trial
+
+
+class CitationSerializer(serializers.Serializer[Any]):
+    """Where it was published and how it was measured."""
+
+    title = serializers.CharField()
+    authors = serializers.CharField()
+    year = serializers.CharField(allow_blank=True, help_text="A year, or years, as text.")
+    program = serializers.CharField(allow_blank=True)
+    conditions = serializers.CharField()
+    facts = serializers.DictField(help_text="Of the cluster, in base units.")
+
+
+class PublishedSerializer(serializers.ModelSerializer[Experiment]):
+    """A published study. As an experiment it has trials, findings and a diagnosis as every other (`experiment`)."""
+
+    url = serializers.HyperlinkedIdentityField(view_name="api:published-detail", lookup_field="slug")
+    experiment = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
+    citation = CitationSerializer(source="specification.source")
+    configurations = serializers.IntegerField(source="points", help_text="How many.")
+
+    class Meta:
+        model = Experiment
+        fields: ClassVar = ["slug", "url", "experiment", "name", "workload", "citation", "configurations"]
+        read_only_fields = fields
+
+
+class PrintedTableSerializer(serializers.Serializer[Any]):
+    """A printed table; `printed_as` tells the names of its columns in print by metric."""
+
+    name = serializers.CharField()
+    constants = serializers.DictField(help_text="Parameters of all its rows.")
+    printed_as = serializers.DictField(child=serializers.CharField())
+
+
+class PrintedSerializer(serializers.ModelSerializer[Configuration]):
+    """One configuration. `hosts` and `ranks` are 0 where they are not printed."""
+
+    configuration = serializers.CharField(source="hash")
+    parameters = serializers.DictField()
+    figures = serializers.SerializerMethodField(help_text="What was printed, by metric, in base units.")
+    conditions = serializers.SerializerMethodField(help_text="What stands beside the numbers, by table.")
+
+    class Meta:
+        model = Configuration
+        fields: ClassVar = ["configuration", "parameters", "hosts", "ranks", "figures", "conditions"]
+        read_only_fields = fields
+
+    def get_figures(self, configuration: Configuration) -> dict[str, float]:
+        return {row.metric: row.value for trial in configuration.trials.all() for row in trial.measurements.all()}
+
+    def get_conditions(self, configuration: Configuration) -> dict[str, dict[str, str]]:
+        return {table: beside for trial in configuration.trials.all() for table, beside in trial.conditions.items()}
+
+
+class PublishedDetailSerializer(PublishedSerializer):
+    """A published study with all that it printed."""
+
+    notes = serializers.ListField(
+        child=serializers.CharField(), source="specification.notes", help_text="About the quality of the numbers."
+    )
+    statements = serializers.ListField(
+        child=serializers.CharField(), source="specification.statements", help_text="What it says besides."
+    )
+    tables = PrintedTableSerializer(many=True, source="specification.tables")
+    units = serializers.SerializerMethodField(help_text="By metric.")
+    configurations = PrintedSerializer(many=True)  # type: ignore[assignment]  # of one study they are told, of many counted
+
+    class Meta(PublishedSerializer.Meta):
+        fields: ClassVar = [*PublishedSerializer.Meta.fields, "notes", "statements", "tables", "units"]
+        read_only_fields = fields
+
+    def get_units(self, study: Experiment) -> dict[str, str]:
+        printed = {metric for table in study.specification["tables"] for metric in table["printed_as"]}
+        return {metric: find(metric).unit for metric in sorted(printed)}
+
+
+class PublishedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+    """Published studies, which everybody sees who is signed in."""
+
+    queryset = Experiment.objects.filter(published=True)
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+    cursor_ordering = ""  # they are few
+
+    def get_queryset(self) -> QuerySet[Experiment]:
+        studies = super().get_queryset().order_by("slug")
+        if self.action == "list":
+            return studies.annotate(points=Count("configurations"))
+        values = Prefetch("measurements", Measurement.objects.filter(scope=Measurement.Scope.ALL).order_by("metric"))
+        trials = Prefetch("trials", Trial.objects.only("configuration_id", "conditions").prefetch_related(values))
+        points = Configuration.objects.order_by("position", "pk").prefetch_related(trials)
+        return studies.prefetch_related(Prefetch("configurations", points))
+
+    def get_serializer_class(self) -> type[PublishedSerializer]:
+        return PublishedSerializer if self.action == "list" else PublishedDetailSerializer
+
+    @extend_schema(responses={200: PublishedSerializer(many=True), **schema.errors(400)})
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """All of them, with where they were published."""
+        refuse_unknown(request, PAGE)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(responses={200: PublishedDetailSerializer, **schema.errors(400, 404)})
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """One study: its configurations with the figures that were printed, its tables, and notes on their quality."""
+        refuse_unknown(request, set())
+        return super().retrieve(request, *args, **kwargs)

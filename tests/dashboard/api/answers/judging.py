@@ -1,0 +1,42 @@
+"""Holds JSON against the schemas of the OpenAPI document, more strictly than they say: what they do not name is wrong too."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+
+
+def errors(value: Any, schema: dict[str, Any]) -> list[str]:
+    """What is wrong with ``value``; the schema has the document's ``components`` beside it."""
+    judge = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    told = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
+    return [*told, *(f"{name} is not in the schema" for name in _unknown(value, schema, schema["components"]))]
+
+
+def sent(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema for who sends: what is only read need not be there."""
+    part = copy.deepcopy(schema)
+    for each in part["components"]["schemas"].values():
+        only_read = {name for name, member in each.get("properties", {}).items() if member.get("readOnly")}
+        each["required"] = [name for name in each.get("required", ()) if name not in only_read]
+    return part
+
+
+def _unknown(value: Any, schema: Any, components: dict[str, Any], at: str = "$") -> Iterator[str]:
+    """The members of ``value`` of which a schema with members of its own says nothing: an answer has lost or renamed them."""
+    if "$ref" in schema:
+        schema = components["schemas"][schema["$ref"].rpartition("/")[2]]
+    for part in (*schema.get("allOf", ()), *(part for part in schema.get("anyOf", ()) if part.get("type") != "null")):
+        yield from _unknown(value, part, components, at)
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _unknown(item, schema.get("items") or {}, components, f"{at}[{place}]")
+    elif isinstance(value, dict) and "properties" in schema:
+        for name, member in value.items():
+            if name in schema["properties"]:
+                yield from _unknown(member, schema["properties"][name], components, f"{at}.{name}")
+            elif not schema.get("additionalProperties"):
+                yield f"{at}.{name}"

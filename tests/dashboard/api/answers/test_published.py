@@ -1,0 +1,58 @@
+"""REST: the published studies with what they printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.library.studies import published_studies
+from experiments.models import Measurement
+from tests.dashboard.api.clients import client_of
+from tests.experiments import factories
+
+PUBLISHED = "/api/v1/published/"
+
+
+@pytest.fixture
+def client(person: User) -> Client:
+    return client_of(person)
+
+
+def test_it_lists_the_studies_with_their_citations(client: Client) -> None:
+    told = client.get(PUBLISHED).json()
+    studies = {study.slug: study for study in published_studies()}
+    assert [row["slug"] for row in told["results"]] == sorted(studies)
+    for row in told["results"]:
+        study = studies[row["slug"]]
+        assert (row["citation"]["title"], row["citation"]["year"]) == (study.source.title, str(study.source.year))
+        assert row["configurations"] == len(study.points())
+    assert client.get(PUBLISHED, {"limit": 2}).json()["next"]
+    assert client.get(PUBLISHED, {"workload": "water"}).status_code == 400
+
+
+def test_one_has_every_configuration_with_what_was_printed(client: Client, django_assert_max_num_queries: Any) -> None:
+    for study in published_studies():
+        with django_assert_max_num_queries(12):
+            told = client.get(f"{PUBLISHED}{study.slug}/").json()
+        shown = {each["configuration"]: each for each in told["configurations"]}
+        assert {key: (each["parameters"], each["figures"]) for key, each in shown.items()} == {
+            point.hash: (point.parameters, point.values) for point in study.points()
+        }
+        assert [each["name"] for each in told["tables"]] == [table.name for table in study.tables]
+        assert (told["notes"], told["statements"]) == (study.notes, study.statements)
+        printed = {metric for table in study.tables for metric in table.printed_as}
+        assert set(told["units"]) == printed
+        assert told["units"].get("elapsed_s", "s") == "s"
+        assert client.get(told["experiment"]).json()["published"]
+    assert Measurement.objects.filter(trial__experiment__published=True).count() > 0
+
+
+def test_everybody_who_is_signed_in_sees_them_and_nothing_else_there(client: Client) -> None:
+    stranger = client_of(factories.person("eve"))
+    assert stranger.get(f"{PUBLISHED}guster-2007-water/").status_code == 200
+    own = factories.experiment()
+    assert client.get(f"{PUBLISHED}{own.slug}/").status_code == 404
+    assert Client().get(PUBLISHED).status_code == 401
