@@ -74,6 +74,9 @@ DIRECT_EXPORT_ROWS = ENVIRONMENT.integer(
 EXPORT_DAYS = ENVIRONMENT.integer("RANKWIRE_EXPORT_DAYS", 3, least=1)  # that such a file is kept
 INSTALLATION_NAME = ENVIRONMENT.text("RANKWIRE_NAME") or socket.gethostname()  # in what is exported from here
 IMPORT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_IMPORT_LIMIT_MIB", 256, least=1) << 20  # of a file that is sent
+EVENT_DAYS = ENVIRONMENT.integer(
+    "RANKWIRE_EVENT_DAYS", 90
+)  # that events and sent messages are kept; 0 keeps them for ever
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [

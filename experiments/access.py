@@ -131,8 +131,8 @@ def visible_reports(user: Any) -> QuerySet[Report]:
 
 
 def visible_events(user: Any, among: QuerySet[Event] | None = None) -> QuerySet[Event]:
-    """Return what happened to the experiments and reports that ``user`` may see."""
-    events = Event.objects.all() if among is None else among
+    """Return what happened of late to the experiments and reports that ``user`` may see."""
+    events = Event.objects.kept() if among is None else among
     if sees_everything(user):
         return events
     return events.filter(Q(experiment__in=visible_experiments(user)) | Q(report__in=visible_reports(user)))

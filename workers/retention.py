@@ -1,4 +1,5 @@
-"""Captures that are older than their time of retention go, and so do exports and keys of requests; what was measured stays."""
+"""Captures, events and sent messages that are older than their time of retention go, and so do exports and keys of requests;
+what was measured stays."""
 
 from __future__ import annotations
 
@@ -9,12 +10,16 @@ from typing import Final
 
 import structlog
 from django.conf import settings
+from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
-from experiments.models import UNFINISHED, Artifact, BackgroundTask, IdempotencyKey
+from experiments.models import UNFINISHED, Artifact, BackgroundTask, Delivery, Event, IdempotencyKey
 
 _SETTLED_S: Final = 3600.0
 """Younger files may be written just now."""
+
+_BATCH: Final = 1000
+"""Rows of a transaction: nobody waits long for one."""
 
 log = structlog.get_logger()
 
@@ -56,3 +61,24 @@ def remove_old_exports() -> int:
 def remove_old_keys() -> int:
     """Forget the answers to requests that nobody sends again after so long; return how many."""
     return IdempotencyKey.objects.filter(asked_at__lt=Now() - IdempotencyKey.KEPT).delete()[0]
+
+
+def remove_old_events() -> int:
+    """Forget events, and what became of messages, that are older than the setting says; return how many. 0 days keeps them for ever."""
+    if not settings.EVENT_DAYS:
+        return 0
+    ended = Delivery.objects.exclude(state=Delivery.State.WAITING)
+    old = ended.filter(ended_at__lt=Now() - timedelta(days=settings.EVENT_DAYS))
+    removed = _in_batches(old) + _in_batches(Event.objects.forgettable())
+    if removed:
+        log.info("events_removed", count=removed, older_than_days=settings.EVENT_DAYS)
+    return removed
+
+
+def _in_batches(rows: QuerySet[Model]) -> int:
+    """Delete the rows, each batch in a transaction of its own; return how many."""
+    removed = 0
+    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:_BATCH]):
+        rows.model._default_manager.filter(pk__in=keys).delete()
+        removed += len(keys)
+    return removed

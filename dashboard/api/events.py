@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import Cursor
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import refuse_unknown
 from dashboard.api.protocol.pagination import CursorPages
+from dashboard.api.trials.rows import Gone
 from experiments.access import visible_events
 from experiments.models import Event
 from experiments.selectors import events
 
 _KNOWN: Final = frozenset({"cursor", "limit", "kind"})
+
+
+class EventPages(CursorPages):
+    """Refuses the cursor of who slept longer than events are kept: a page could lack what is forgotten, and not say so."""
+
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        cursor = super().decode_cursor(request)
+        if cursor is None or cursor.position is None or not settings.EVENT_DAYS:
+            return cursor
+        oldest = Event.objects.kept().order_by("pk").values_list("pk", flat=True).first()
+        if oldest is None or int(cursor.position) < oldest:
+            days = settings.EVENT_DAYS
+            raise Gone(f"This cursor is older than the events of {days} days, which are kept: begin anew without it.")
+        return cursor
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):
@@ -55,7 +72,7 @@ class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
 
     queryset = Event.objects.none()
     serializer_class = EventSerializer
-    pagination_class = CursorPages
+    pagination_class = EventPages
 
     def get_queryset(self) -> Any:
         shown = events.with_subjects(visible_events(self.request.user))
@@ -66,7 +83,7 @@ class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
 
     @extend_schema(
         parameters=[OpenApiParameter("kind", str, enum=Event.Kind.values, description="Only events of this kind.")],
-        responses={200: EventSerializer(many=True), **schema.errors(400, 404)},
+        responses={200: EventSerializer(many=True), **schema.errors(400, 404, 410)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Events, newest first, paged by cursor."""

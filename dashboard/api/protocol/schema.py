@@ -18,7 +18,7 @@ _SENTENCES: Final = {
     404: "Not there, or not for you to see.",
     406: "Answers are JSON only.",
     409: "Published and imported results are never changed; a key of one request was sent with another one; a report has a newer version.",
-    410: "The file was removed after its retention period.",
+    410: "No longer kept: the file was removed after its retention period, or the events after this cursor were.",
     416: "The file has no such bytes; `Content-Range` says how many it has.",
     429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
     415: "The body has another type than those that are listed.",

@@ -31,7 +31,7 @@ _FROM_OTHER_TABLES: Final = {"metrics", "mpi_metrics", "not_available", "artifac
 
 
 class Gone(APIException):
-    """The file is no longer kept."""
+    """It is no longer kept."""
 
     status_code = 410
     default_code = "gone"

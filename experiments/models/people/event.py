@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from django.conf import settings
 from django.db import connection, models
 from django.db.models.functions import Now
 
@@ -16,6 +18,27 @@ if TYPE_CHECKING:
 
 
 class EventQuerySet(models.QuerySet["Event"]):
+    def kept(self) -> EventQuerySet:
+        """Those that are young enough to be told of."""
+        days = settings.EVENT_DAYS
+        return self.filter(at__gte=Now() - timedelta(days=days)) if days else self.all()
+
+    def forgettable(self) -> EventQuerySet:
+        """Those that are too old to be told of, and that nothing needs any more.
+
+        First failures, steps and the last end of an experiment stay, unseen: each keeps the same from being told once more.
+        """
+        days = settings.EVENT_DAYS
+        if not days:
+            return self.none()
+        kind, later = (
+            Event.Kind,
+            Event.objects.filter(experiment=models.OuterRef("experiment"), pk__gt=models.OuterRef("pk")),
+        )
+        ended_again = models.Q(kind=kind.ENDED, told_at__isnull=False) & models.Exists(later.filter(kind=kind.ENDED))
+        old = self.filter(at__lt=Now() - timedelta(days=days))
+        return old.filter(models.Q(kind__in=(kind.IMPORTED, kind.REPORT)) | ended_again)
+
     def untold(self) -> EventQuerySet:
         """Those that notices have still to be made of, the oldest first."""
         return self.filter(told_at=None, kind__in=NOTICES).order_by("pk")
