@@ -11,9 +11,7 @@ from dashboard.pages import (
     compare,
     diagnosis,
     experiment,
-    experiments,
     explore,
-    histories,
     history,
     home,
     hosts,
@@ -28,6 +26,7 @@ from dashboard.pages import (
     trial,
     workloads,
 )
+from dashboard.pages.lists import chosen_trials, experiments, histories, trials
 from dashboard.pages.parts import parts
 from dashboard.people import move
 
@@ -57,6 +56,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/cancel/", experiment.cancel, name="experiment-cancel"),
     path("experiments/<slug:slug>/move/", move.move, name="experiment-move"),
     path("experiments/<slug:slug>/specification.yaml", new.download_yaml, name="experiment-yaml"),
+    path("trials/", trials.trials, name="trials"),
+    path("trials/chosen/<slug:change>/", chosen_trials.chosen, name="trials-chosen"),
     path("trials/<int:pk>/", trial.page, name="trial"),
     path("trials/<int:pk>/live/", trial.live, name="trial-live"),
     path("trials/<int:pk>/hosts/", hosts.hosts, name="trial-hosts"),

@@ -1,14 +1,14 @@
 """What lists can be filtered by: one set of filters for each list, for its page and REST alike."""
 
+from dashboard.filters.base import ListFilter
 from dashboard.filters.lists import (
     ConfigurationFilter,
     ExperimentFilter,
     HistoryFilter,
-    ListFilter,
     PredictionFilter,
     ReportFilter,
-    TrialFilter,
 )
+from dashboard.filters.trials import TrialFilter, TrialPageFilter
 
 __all__ = [
     "ConfigurationFilter",
@@ -18,4 +18,5 @@ __all__ = [
     "PredictionFilter",
     "ReportFilter",
     "TrialFilter",
+    "TrialPageFilter",
 ]

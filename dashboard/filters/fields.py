@@ -146,7 +146,8 @@ class ConditionsField(forms.CharField):
         try:
             return read_conditions(text) if text else None
         except CannotExplore as error:
-            raise ValidationError(str(error)) from None
+            # As a parameter: the sentence may hold a percent sign, and whoever reads it fills in parameters.
+            raise ValidationError("%(why)s", params={"why": str(error)}) from None
 
 
 class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]

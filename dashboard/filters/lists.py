@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar
 
 import django_filters
 from django import forms
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.forms.boundfield import BoundField
 from django.http import QueryDict
-from django.utils.http import urlencode
-from drf_spectacular.utils import extend_schema_field
 
 from analysis.trust_level import TrustLevel
+from dashboard.filters.base import ListFilter, of_cluster, of_project, of_workload, with_text
 from dashboard.filters.fields import (
     AnyOfFilter,
-    Choices,
     ConditionsFilter,
     Day,
     MomentFilter,
@@ -27,14 +23,11 @@ from dashboard.filters.fields import (
     YesOrNo,
 )
 from dashboard.states import chip_of
-from experiments import workloads
 from experiments.models import (
     FAILED,
     UNFINISHED,
-    Cluster,
     Configuration,
     Experiment,
-    Kind,
     Prediction,
     Report,
     ReportVersion,
@@ -45,105 +38,19 @@ from experiments.selectors.conditions import condition
 from experiments.spec.expressions import Expression
 
 
-class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """The filters of a list. A page draws the form; ``help_text`` describes a filter to readers of the OpenAPI document."""
-
-    drawn: ClassVar[tuple[str, ...]] = ()
-    """What the page always draws; the others appear where the address asks for them."""
-    page_names: ClassVar[Mapping[str, str]] = {}
-    """Names that stand for a filter in the address of the page alone."""
-    _is_page = False
-
-    @classmethod
-    def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
-        """Return the filters as the address of a page asks for them."""
-        filters = cls(given, among)
-        filters._is_page = True
-        return filters
-
-    def get_form_class(self) -> type[forms.Form]:
-        form: type[forms.Form] = super().get_form_class()
-        names = self.page_names if self._is_page else {}
-        return type(form.__name__, (form,), {"add_prefix": lambda form, name: names.get(name, name)})
-
-    @property
-    def form(self) -> forms.Form:
-        if not hasattr(self, "_form"):
-            self._form = self.get_form_class()(self.data, auto_id="f-%s")
-            for field in self._form.fields.values():
-                _dress(field)
-        return self._form
-
-    @property
-    def matching(self) -> QuerySet[Any]:
-        """What the filters leave; nothing where one of them is wrong, as it was not meant to be left out."""
-        left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
-        return left
-
-    @property
-    def fields(self) -> list[BoundField]:
-        """What the page draws."""
-        return [field for field in self.form if field.name in self.drawn or field.data not in (None, "", [])]
-
-    @property
-    def query(self) -> str:
-        """The filters as a query string, for the links to other pages of the list."""
-        names = [field.html_name for field in self.form]
-        return urlencode([(name, text) for name in names for text in self.data.getlist(name) if text.strip()])
-
-
-def _dress(field: forms.Field) -> None:
-    """Give a field what Bootstrap and readers of the page need."""
-    widget = field.widget
-    is_check = isinstance(widget, forms.CheckboxInput | forms.CheckboxSelectMultiple)
-    look = "form-check-input" if is_check else "form-select" if isinstance(widget, forms.Select) else "form-control"
-    # A checkbox stands in its label.
-    label = {} if is_check else {"aria-label": str(field.label)}
-    widget.attrs = {"class": look, **label, **widget.attrs}
-    if isinstance(widget, forms.TextInput) and not isinstance(widget, forms.DateInput):
-        widget.attrs.setdefault("placeholder", str(field.label))
-
-
-def _with_text(experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-    return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
-
-
-def _workload_choices() -> list[tuple[str, str]]:
-    return [(workload.slug, workload.title) for workload in workloads.registry()]
-
-
-def _cluster_choices() -> list[tuple[str, str]]:
-    return [*Cluster.objects.order_by("name").values_list("slug", "name")]
-
-
-def _workload(**options: Any) -> django_filters.ChoiceFilter:
-    return django_filters.ChoiceFilter(
-        choices=_workload_choices, empty_label="Any workload", label="Workload", help_text="Workload.", **options
-    )
-
-
-def _cluster() -> django_filters.CharFilter:
-    widget = Choices("Any cluster", _cluster_choices)
-    return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
-
-
-def _project() -> django_filters.CharFilter:
-    return django_filters.CharFilter(field_name="project__slug", label="Project", help_text="Project.")
-
-
 class ExperimentFilter(ListFilter):
     """Filters of the list of experiments."""
 
     text = django_filters.CharFilter(
-        method=_with_text,
+        method=with_text,
         widget=Words,
         label="Words of the name or a tag",
         help_text="Part of the name, the address or a tag.",
     )
     tag = django_filters.CharFilter(method="filter_tag", label="Tag", help_text="Has this tag.")
-    workload = _workload()
-    cluster = _cluster()
-    project = _project()
+    workload = of_workload()
+    cluster = of_cluster()
+    project = of_project()
     owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
     state = django_filters.ChoiceFilter(
         method="filter_state",
@@ -198,7 +105,7 @@ class ReportFilter(ListFilter):
         label="Words of the title or the text",
         help_text="Part of the title or of the text of the newest version.",
     )
-    project = _project()
+    project = of_project()
     owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
 
     drawn = ("text",)
@@ -213,49 +120,11 @@ class ReportFilter(ListFilter):
         return reports.filter(Q(title__icontains=value) | Exists(newest.filter(text__icontains=value)))
 
 
-_MOST_HOSTS: Final = 2**31 - 1
-
-
-class TrialFilter(ListFilter):
-    """Filters of the list of trials."""
-
-    experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
-    configuration = django_filters.CharFilter(field_name="configuration__hash", label="Hash of the configuration.")
-    state = django_filters.MultipleChoiceFilter(
-        choices=State.choices, distinct=False, label="State; may be given more than once."
-    )
-    kind = django_filters.MultipleChoiceFilter(choices=Kind.choices, distinct=False, label="What the trial is for.")
-    trust = django_filters.MultipleChoiceFilter(
-        distinct=False,
-        choices=[(level.value, level.value) for level in TrustLevel],
-        label="Trust in the capture.",
-    )
-    workload = _workload(field_name="experiment__workload")
-    cluster = _cluster()
-    hosts = extend_schema_field(
-        {"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS, "description": "Number of hosts."}
-    )(
-        django_filters.NumberFilter(
-            field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Number of hosts."
-        )
-    )
-    superseded = TruthFilter(label="Whether a newer attempt has replaced it.")
-    ended_after = MomentFilter(field_name="ended_at", lookup_expr="gte", label="Ended then or later.")
-    ended_before = MomentFilter(field_name="ended_at", lookup_expr="lt", label="Ended earlier than that.")
-    ordering = Order(
-        fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order; - for descending."
-    )
-
-    class Meta:
-        model = Trial
-        fields: ClassVar[list[str]] = []
-
-
 class PredictionFilter(ListFilter):
     """Filters of the list of predictions."""
 
     experiment = django_filters.CharFilter(field_name="experiment__slug", label="Slug of the experiment.")
-    workload = _workload(field_name="experiment__workload")
+    workload = of_workload(field_name="experiment__workload")
 
     class Meta:
         model = Prediction
@@ -266,13 +135,13 @@ class HistoryFilter(ListFilter):
     """Filters of the list of histories: of the experiments that the histories are made of."""
 
     text = django_filters.CharFilter(
-        method=_with_text,
+        method=with_text,
         widget=Words,
         label="Words of an experiment's name or a tag",
         help_text="Words of an experiment's name, its slug or a tag.",
     )
-    workload = _workload()
-    cluster = _cluster()
+    workload = of_workload()
+    cluster = of_cluster()
     flagged = TruthFilter(
         method="filter_flagged",
         widget=Tick,
@@ -299,7 +168,7 @@ class ConfigurationFilter(ListFilter):
     """Filters of the explorer: of configurations, by their experiments, by their trials, and by conditions on themselves."""
 
     text = django_filters.CharFilter(
-        method=_with_text, widget=Words, label="Name or tag", help_text="Part of an experiment's name, address or tag."
+        method=with_text, widget=Words, label="Name or tag", help_text="Part of an experiment's name, address or tag."
     )
     where = ConditionsFilter(
         method="filter_where",

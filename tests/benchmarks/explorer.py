@@ -1,4 +1,4 @@
-"""What the comparison, explorer and history pages cost as the repository grows: one command prints the table.
+"""What the comparison, the explorer, histories and the list of trials cost as the repository grows: one command prints the table.
 
     python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--json FILE]
 
@@ -90,6 +90,9 @@ def ask(requests: int) -> dict[str, Cost]:
         "explorer, metric over metric": lambda n: "/explore/?x=packets&y=elapsed_s&colour=hosts",
         "history": lambda n: histories[n % len(histories)],
         "histories": lambda n: f"/history/?page={1 + n % 3}",
+        "trials": lambda n: "/trials/",
+        "trials, sorted by a metric": lambda n: "/trials/?sort=-elapsed_s",
+        "trials, filtered and sorted": lambda n: f"/trials/?where=hosts+%3E%3D+{1 + n % 8}&sort=hosts&q=a",
     }
     costs: dict[str, Cost] = {}
     for name, address in pages.items():

@@ -8,7 +8,7 @@ from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec import parse
 from tests.browser.accessibility import violations, violations_of_colours
 
-EXPERIMENTS = ["/", "/experiments/", "/experiments/new/", "/experiments/guster-2007-water/"]
+EXPERIMENTS = ["/", "/experiments/", "/trials/", "/experiments/new/", "/experiments/guster-2007-water/"]
 STUDIES = ["/studies/", "/experiments/eadline-2006-hpl/", "/experiments/york-staging/", "/explore/", "/history/"]
 SETTINGS = [
     "/clusters/",

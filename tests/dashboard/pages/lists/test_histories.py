@@ -102,7 +102,7 @@ def test_it_filters_and_pages(measured, page, monkeypatch):
     assert [kept.configuration.experiment.slug for kept in rows(page, text="stead")] == ["steady"]
     assert rows(page, workload="hpl") == []
     assert rows(page, cluster="elsewhere") == []
-    monkeypatch.setattr("dashboard.pages.histories.PER_PAGE", 1)
+    monkeypatch.setattr("dashboard.pages.lists.histories.PER_PAGE", 1)
     assert 'rel="next" href="/history/?page=2"' in page.get(reverse("histories")).content.decode()
     second = page.get(reverse("histories"), {"page": "2"})
     assert [row["kept"].configuration.experiment.slug for row in second.context["rows"]] == ["steady"]
@@ -121,7 +121,7 @@ def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
 
 
 def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measured, page, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.histories.FLAGGED_PER_PAGE", 1)
+    monkeypatch.setattr("dashboard.pages.lists.histories.FLAGGED_PER_PAGE", 1)
     first = page.get(reverse("histories"), {"flagged": "1"})
     assert [row["kept"].configuration.experiment.slug for row in first.context["rows"]] == ["stepped"]
     assert 'rel="next" href="/history/?flagged=1&amp;page=2"' in first.content.decode()

@@ -1,0 +1,107 @@
+"""What the filters of every list share: how an address is read, how the form is drawn, filters that several lists have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import django_filters
+from django import forms
+from django.db.models import Q, QuerySet
+from django.forms.boundfield import BoundField
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from dashboard.filters.fields import Choices
+from experiments import workloads
+from experiments.models import Cluster, Experiment
+
+
+class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
+    """The filters of a list. A page draws the form; ``help_text`` describes a filter to readers of the OpenAPI document."""
+
+    drawn: ClassVar[tuple[str, ...]] = ()
+    """What the page always draws; the others appear where the address asks for them."""
+    page_names: ClassVar[Mapping[str, str]] = {}
+    """Names that stand for a filter in the address of the page alone."""
+    _is_page = False
+
+    @classmethod
+    def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
+        """Return the filters as the address of a page asks for them."""
+        filters = cls(given, among)
+        filters._is_page = True
+        return filters
+
+    def get_form_class(self) -> type[forms.Form]:
+        form: type[forms.Form] = super().get_form_class()
+        names = self.page_names if self._is_page else {}
+        return type(form.__name__, (form,), {"add_prefix": lambda form, name: names.get(name, name)})
+
+    @property
+    def form(self) -> forms.Form:
+        if not hasattr(self, "_form"):
+            self._form = self.get_form_class()(self.data, auto_id="f-%s")
+            for field in self._form.fields.values():
+                _dress(field)
+        return self._form
+
+    @property
+    def matching(self) -> QuerySet[Any]:
+        """What the filters leave; nothing where one of them is wrong, as it was not meant to be left out."""
+        left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
+        return left
+
+    @property
+    def fields(self) -> list[BoundField]:
+        """What the page draws."""
+        return [field for field in self.form if field.name in self.drawn or field.data not in (None, "", [])]
+
+    @property
+    def query(self) -> str:
+        """The filters as a query string, for the links to other pages of the list."""
+        names = [field.html_name for field in self.form]
+        return urlencode([(name, text) for name in names for text in self.data.getlist(name) if text.strip()])
+
+
+def _dress(field: forms.Field) -> None:
+    """Give a field what Bootstrap and readers of the page need."""
+    widget = field.widget
+    is_check = isinstance(widget, forms.CheckboxInput | forms.CheckboxSelectMultiple)
+    look = "form-check-input" if is_check else "form-select" if isinstance(widget, forms.Select) else "form-control"
+    # A checkbox stands in its label.
+    label = {} if is_check else {"aria-label": str(field.label)}
+    widget.attrs = {"class": look, **label, **widget.attrs}
+    if isinstance(widget, forms.TextInput) and not isinstance(widget, forms.DateInput):
+        widget.attrs.setdefault("placeholder", str(field.label))
+
+
+def with_text(experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+    """Those with this in name, address or a tag."""
+    return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
+
+
+def _workload_choices() -> list[tuple[str, str]]:
+    return [(workload.slug, workload.title) for workload in workloads.registry()]
+
+
+def _cluster_choices() -> list[tuple[str, str]]:
+    return [*Cluster.objects.order_by("name").values_list("slug", "name")]
+
+
+def of_workload(**options: Any) -> django_filters.ChoiceFilter:
+    """Is of this workload."""
+    return django_filters.ChoiceFilter(
+        choices=_workload_choices, empty_label="Any workload", label="Workload", help_text="Workload.", **options
+    )
+
+
+def of_cluster() -> django_filters.CharFilter:
+    """Is of this cluster."""
+    widget = Choices("Any cluster", _cluster_choices)
+    return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
+
+
+def of_project() -> django_filters.CharFilter:
+    """Is of this project."""
+    return django_filters.CharFilter(field_name="project__slug", label="Project", help_text="Project.")

@@ -1,0 +1,114 @@
+"""The filters of the list of trials."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import django_filters
+from django import forms
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
+
+from analysis.trust_level import TrustLevel
+from dashboard.filters.base import ListFilter, of_cluster, of_workload, with_text
+from dashboard.filters.fields import ConditionsFilter, Day, MomentFilter, Order, TruthFilter, Words
+from dashboard.states import chip_of
+from experiments.models import Configuration, Experiment, Kind, State, Trial
+from experiments.selectors.conditions import condition
+from experiments.spec.expressions import Expression
+
+_MOST_HOSTS: Final = 2**31 - 1
+
+
+class TrialFilter(ListFilter):
+    """Filters of the list of trials."""
+
+    text = django_filters.CharFilter(
+        method="filter_text",
+        widget=Words,
+        label="Words of the experiment or a tag",
+        help_text="Part of the name, the address or a tag of the experiment.",
+    )
+    where = ConditionsFilter(
+        method="filter_where",
+        widget=forms.TextInput(attrs={"class": "form-control mono", "placeholder": "hosts >= 4, link.delay = 2 ms"}),
+        label="Conditions on the configuration",
+        help_text="Conditions on the configuration, as the explorer's: `hosts >= 4, link.delay = 2 ms`; a metric is its median.",
+    )
+    experiment = django_filters.CharFilter(
+        field_name="experiment__slug", label="Experiment", help_text="Slug of the experiment."
+    )
+    configuration = django_filters.CharFilter(
+        field_name="configuration__hash", label="Configuration", help_text="Hash of the configuration."
+    )
+    state = django_filters.MultipleChoiceFilter(
+        choices=[(state.value, state.word) for state in State],
+        widget=forms.CheckboxSelectMultiple,
+        distinct=False,
+        label="State",
+        help_text="State; may be given more than once.",
+    )
+    kind = django_filters.MultipleChoiceFilter(
+        choices=Kind.choices,
+        widget=forms.CheckboxSelectMultiple,
+        distinct=False,
+        label="Kind",
+        help_text="What the trial is for.",
+    )
+    trust = django_filters.MultipleChoiceFilter(
+        choices=[(level.value, chip_of(level).word) for level in TrustLevel],
+        widget=forms.CheckboxSelectMultiple,
+        distinct=False,
+        label="Trust",
+        help_text="Trust in the capture.",
+    )
+    workload = of_workload(field_name="experiment__workload")
+    cluster = of_cluster()
+    project = django_filters.CharFilter(
+        field_name="experiment__project__slug", label="Project", help_text="Slug of the project."
+    )
+    owner = django_filters.CharFilter(
+        field_name="experiment__owner__username", label="Owner", help_text="User name of the experiment's owner."
+    )
+    hosts = extend_schema_field(
+        {"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS, "description": "Number of hosts."}
+    )(django_filters.NumberFilter(field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Hosts"))
+    superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt has replaced it.")
+    ended_after = MomentFilter(
+        field_name="ended_at",
+        lookup_expr="gte",
+        widget=Day,
+        label="Ended on or after",
+        help_text="Ended then or later.",
+    )
+    ended_before = MomentFilter(
+        field_name="ended_at",
+        lookup_expr="lt",
+        widget=Day,
+        label="Ended before",
+        help_text="Ended earlier than that.",
+    )
+    ordering = Order(
+        fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"},
+        label="Order",
+        help_text="Order; - for descending.",
+    )
+
+    drawn = ("text", "where", "state", "workload", "cluster")
+    page_names: ClassVar = {"text": "q"}
+
+    class Meta:
+        model = Trial
+        fields: ClassVar[list[str]] = []
+
+    def filter_text(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
+        return trials.filter(experiment__in=with_text(Experiment.objects.order_by(), name, value))
+
+    def filter_where(self, trials: QuerySet[Trial], name: str, value: Expression) -> QuerySet[Trial]:
+        return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, "all")))
+
+
+class TrialPageFilter(TrialFilter):
+    """The same for the page, whose order is part of its address, as it can be by any metric (`dashboard.requests.trials`)."""
+
+    ordering: Any = None

@@ -1,0 +1,1 @@
+"""Pages of lists: what is there, filtered and sorted as the address says."""

@@ -1,0 +1,120 @@
+"""The list of trials, of whatever experiments: filtered, sorted by any column, page by page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from analysis import numbers
+from dashboard.charts import Scale
+from dashboard.experiment.not_counted import swept_of
+from dashboard.filters import TrialPageFilter
+from dashboard.labels import parameters_sentence, trial_role
+from dashboard.requests.keyset import NoPlace, Slice, slice_of
+from dashboard.requests.lookup import asked
+from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head
+from experiments.access import may_submit_somewhere, visible_trials
+from experiments.errors import CannotExplore
+from experiments.metrics import HEADLINE, described
+from experiments.models import Experiment, Measurement, Trial
+
+PER_PAGE: Final = 50
+COUNTED: Final = 10_000
+"""So many matches are counted; what is beyond costs more than its number says."""
+_OF_PAGES: Final = ("after", "before")
+
+
+@require_GET
+def trials(request: HttpRequest) -> HttpResponse:
+    """One page of the list; a change of a filter gets the list alone (htmx)."""
+    try:
+        context = _answer(request)
+    except (CannotExplore, NoPlace) as error:
+        none = TrialPageFilter.of_page(QueryDict(), Trial.objects.none())
+        context = {"why": str(error), "filters": none, "sort": "", "columns": (), "offered": _offered(())}
+    context |= {"place": "trials", "headline": HEADLINE}
+    template = "lists/_trials.html" if request.htmx else "lists/trials.html"  # type: ignore[attr-defined]
+    return render(request, template, context, status=400 if "why" in context and not request.htmx else 200)  # type: ignore[attr-defined]
+
+
+def _answer(request: HttpRequest) -> dict[str, Any]:
+    question = ask_trials(request.user, request.GET)
+    page = slice_of(question.listing, after=asked(request, "after"), before=asked(request, "before"), most=PER_PAGE)
+    matched = question.filters.matching.order_by()[: COUNTED + 1].count()
+    own = question.columns if request.GET.getlist("columns") else ()
+    return {
+        "filters": question.filters,
+        "page": page,
+        "matched": min(matched, COUNTED),
+        "beyond": matched > COUNTED,
+        "sort": question.sort,
+        "columns": own,
+        "offered": _offered(question.columns),
+        "query": without(request.GET, *_OF_PAGES),
+        "resort": without(request.GET, *_OF_PAGES, "sort"),
+        "none_yet": not page.rows and not visible_trials(request.user).exists(),
+        "may_change": may_submit_somewhere(request.user),
+        **_table(page, question),
+    }
+
+
+def without(given: QueryDict, *names: str) -> str:
+    """The address of the page without these names and without empty values."""
+    kept = given.copy()
+    for name in list(kept):
+        kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
+    return kept.urlencode(safe=",:")
+
+
+def _offered(shown: Sequence[str]) -> dict[str, Any]:
+    """The columns that can be ticked, and the text of those that somebody asked for besides."""
+    ticks = [(name, described(name).label, name in shown) for name in HEADLINE]
+    return {"ticks": ticks, "others": ",".join(name for name in shown if name not in HEADLINE)}
+
+
+def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
+    experiments = Experiment.objects.in_bulk({trial.experiment_id for trial in page.rows})
+    values = _values(page.rows, question.columns)
+    scales = {
+        metric: Scale.of([own[metric] for own in values.values() if metric in own], described(metric).unit)
+        for metric in question.columns
+    }
+    return {
+        "heads": {name: head(name, question.sort) for name in SORTS},
+        "metrics": [head(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
+        "rows": [_row(trial, experiments[trial.experiment_id], values[trial.pk], scales) for trial in page.rows],
+    }
+
+
+def _values(rows: Sequence[Trial], metrics: Sequence[str]) -> Mapping[int, dict[str, float]]:
+    """Trial -> metric -> value over all traffic."""
+    found = Measurement.objects.filter(trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL)
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    for trial, metric, value in found.values_list("trial_id", "metric", "value"):
+        values[trial][metric] = value
+    return values
+
+
+def _row(
+    trial: Trial, experiment: Experiment, values: Mapping[str, float], scales: Mapping[str, Scale]
+) -> dict[str, Any]:
+    point = parameters_sentence(trial.configuration.parameters, swept_of(experiment))
+    attempt = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
+    return {
+        "trial": trial,
+        "experiment": experiment,
+        "name": f"{point}, {trial_role(trial.kind, trial.repetition)}{attempt}",
+        "is_set_aside": trial.superseded or not trial.configuration.in_design,
+        "cells": [
+            (
+                described(metric).label,
+                numbers.significant(scale(values[metric])) if metric in values else numbers.NOTHING,
+            )
+            for metric, scale in scales.items()
+        ],
+    }

@@ -1,0 +1,154 @@
+"""From a query string to a page of trials: which ones, in what order, with which columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.http import QueryDict
+
+from dashboard.filters import TrialPageFilter
+from dashboard.requests.keyset import Key, Listing
+from experiments.access import visible_trials
+from experiments.errors import CannotExplore
+from experiments.metrics import described, is_metric
+from experiments.models import Measurement, Trial
+
+DEFAULT_COLUMNS: Final = ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput_Bps")
+MOST_COLUMNS: Final = 12
+_METRIC: Final = "measurements__value"
+_LONG: Final = (
+    "traceback",
+    "tables",
+    "progress",
+    "certificate",
+    "command",
+    "not_available",
+    "trust_reasons",
+    "conditions",
+)
+"""Columns of a trial that no list shows and that may be long."""
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
+        raise ValueError
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError
+    return value
+
+
+def _moment(value: Any) -> datetime:
+    moment = datetime.fromisoformat(_text(value))
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """One order that a list offers by name; ``first`` is the direction that a first click asks for."""
+
+    title: str
+    key: Key
+    first: str = ""
+
+
+SORTS: Final = {
+    "id": Sort("Trial", Key("pk"), "-"),
+    "experiment": Sort("Experiment", Key("experiment__name", read=_text)),
+    "hosts": Sort("Hosts", Key("configuration__hosts", read=_whole)),
+    "ended": Sort("Ended", Key("ended_at", read=_moment), "-"),
+}
+NEWEST: Final = "-id"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialQuestion:
+    """What the address of the list asks for."""
+
+    filters: TrialPageFilter
+    listing: Listing
+    sort: str
+    columns: tuple[str, ...]
+
+
+def ask_trials(user: Any, given: QueryDict) -> TrialQuestion:
+    """Return what an address asks of the trials that ``user`` may see. Raise CannotExplore where a sort or column has no meaning."""
+    filters = TrialPageFilter.of_page(given, visible_trials(user))
+    columns = read_columns(given.getlist("columns"))
+    sort = given.get("sort", "").strip() or NEWEST
+    trials = filters.matching.select_related("configuration", "cluster").defer(*_LONG)
+    return TrialQuestion(filters, _listing(trials, _key(sort), sort), sort, columns)
+
+
+def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
+    if key.column == _METRIC:
+        own = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
+        measured = trials.filter(**{f"measurements__{name}": value for name, value in own.items()})
+        # A column of its own, so that the place of a row in the order can be told without another query.
+        valued = measured.annotate(sort_value=F(_METRIC))
+        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **own)))
+        return Listing(Key("sort_value", key.descending, key.read), valued, unmeasured)
+    if "__" in key.column:
+        return Listing(Key("sort_value", key.descending, key.read), trials.annotate(sort_value=F(key.column)))
+    if key.column == "ended_at":
+        return Listing(key, trials.filter(ended_at__isnull=False), trials.filter(ended_at=None))
+    return Listing(key, trials)
+
+
+def read_columns(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the metrics that an address names, each once. Raise CannotExplore."""
+    names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+    for name in names:
+        if not is_metric(name):
+            raise CannotExplore(f"Columns: {name[:80]!r} is not a metric.", field="columns")
+    if len(names) > MOST_COLUMNS:
+        raise CannotExplore(f"Columns: at most {MOST_COLUMNS} metrics stand in one table.", field="columns")
+    return names or DEFAULT_COLUMNS
+
+
+def _key(sort: str) -> Key:
+    name, descending = sort.removeprefix("-"), sort.startswith("-")
+    if name in SORTS:
+        known = SORTS[name].key
+        return Key(known.column, descending, known.read)
+    if is_metric(name):
+        return Key(_METRIC, descending, _number)
+    raise CannotExplore(f"Order: {name[:80]!r} is neither a metric nor one of {', '.join(SORTS)}.", field="sort")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column that the list can be sorted by; ``sort`` is what a click asks for."""
+
+    name: str
+    title: str
+    unit: str
+    sort: str
+    now: str
+    """'ascending', 'descending' or '' for ``aria-sort``."""
+
+
+def head(name: str, sort: str, *, unit: str = "") -> Head:
+    """Return the head of a column under the present ``sort``: a click on the sorted one turns it round."""
+    known = SORTS.get(name)
+    first = known.first if known else ""
+    turned = {name: f"-{name}", f"-{name}": name}
+    now = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
+    title = known.title if known else described(name).label
+    return Head(name, title, unit, turned.get(sort, f"{first}{name}"), now)

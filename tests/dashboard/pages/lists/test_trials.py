@@ -1,0 +1,168 @@
+"""The list of trials: which ones, in what order, page by page, for whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from analysis.catalogue import METRICS
+from experiments.models import Experiment, Measurement, Trial
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+
+ADDRESS = "/trials/"
+
+
+def listed(page: Client, **asked: Any) -> list[int]:
+    """The numbers of the trials in the order of the page."""
+    return [int(number) for number in re.findall(r'value="t:(\d+)"', page.get(ADDRESS, asked).content.decode())]
+
+
+def numbers(**wanted: Any) -> list[int]:
+    return sorted(Trial.objects.filter(**wanted).values_list("pk", flat=True), reverse=True)
+
+
+def walk(page: Client, monkeypatch: pytest.MonkeyPatch, **asked: str) -> list[int]:
+    """Go to the last page by *Next* and back to the first by *Previous*; return all that was listed, once it is the same both ways."""
+    monkeypatch.setattr("dashboard.pages.lists.trials.PER_PAGE", 4)
+    seen: list[list[int]] = []
+    place: Mapping[str, str] = {}
+    for _ in range(20):
+        context = page.get(ADDRESS, {**asked, **place}).context
+        seen.append([trial.pk for trial in context["page"].rows])
+        if not context["page"].later:
+            break
+        place = {"after": context["page"].later}
+    backwards = [seen[-1]]
+    while context["page"].earlier:
+        context = page.get(ADDRESS, {**asked, "before": context["page"].earlier}).context
+        backwards.insert(0, [trial.pk for trial in context["page"].rows])
+    assert backwards == seen
+    return [pk for rows in seen for pk in rows]
+
+
+def test_it_is_in_the_header_and_lists_the_newest_first(page: Client, submit: Any, run: Any) -> None:
+    experiment = submit()
+    run()
+    assert 'href="/trials/"' in text_of(page.get(reverse("home")))
+    assert listed(page, experiment=experiment.slug) == numbers(experiment=experiment)
+    text = text_of(page.get(ADDRESS, {"experiment": experiment.slug}))
+    assert "2 hosts, repetition 1" in text
+    assert "2.142" in text  # elapsed time of the first repetition on two hosts, seconds
+
+
+def test_it_lists_what_the_reader_may_see_and_no_more(client: Client, submit: Any) -> None:
+    submit()
+    client.force_login(factories.person("eve"))
+    assert listed(client) != []
+    assert {trial.experiment.published for trial in Trial.objects.filter(pk__in=listed(client))} == {True}
+
+
+def test_every_order_leads_through_all_of_them_and_back(
+    page: Client, submit: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(name="Alpha"), submit(name="Beta")
+    run(most=8)  # the rest has neither an end nor a value
+    trials = {
+        t.pk: t for t in Trial.objects.filter(cluster__slug="testbed").select_related("configuration", "experiment")
+    }
+    elapsed = dict(Measurement.objects.filter(trial__in=trials, metric="elapsed_s").values_list("trial", "value"))
+    values: dict[str, Callable[[int], Any]] = {
+        "id": lambda pk: pk,
+        "hosts": lambda pk: trials[pk].configuration.hosts,
+        "experiment": lambda pk: trials[pk].experiment.name,
+        "ended": lambda pk: trials[pk].ended_at,
+        "elapsed_s": elapsed.get,
+    }
+    for sort in [f"{sign}{name}" for name in values for sign in ("", "-")]:
+        shown = walk(page, monkeypatch, sort=sort, cluster="testbed")
+        assert sorted(shown) == sorted(trials), sort
+        told = [values[sort.lstrip("-")](pk) for pk in shown]
+        known = [each for each in told if each is not None]
+        assert known == sorted(known, reverse=sort.startswith("-")), sort
+        assert told[len(known) :] == [None] * (len(told) - len(known)), f"{sort}: what has no value comes last"
+
+
+def test_it_is_filtered(page: Client, submit: Any, run: Any) -> None:
+    submit(name="Alpha", repetitions=1)
+    run()
+    beta = submit(name="Beta", repetitions=1, tags=["night"])
+    beta.trials.filter(pk=beta.trials.first().pk).update(state="failed")
+    asked_and_wanted: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"q": "night"}, {"experiment__name": "Beta"}),
+        ({"where": "hosts >= 2", "owner": "okafor"}, {"configuration__hosts__gte": 2, "cluster__slug": "testbed"}),
+        ({"state": ["failed", "queued"]}, {"state__in": ["failed", "queued"]}),
+        ({"hosts": "4", "cluster": "testbed"}, {"configuration__hosts": 4, "cluster__slug": "testbed"}),
+        ({"owner": "okafor"}, {"experiment__owner__username": "okafor"}),
+        ({"experiment": "beta"}, {"experiment__slug": "beta"}),
+    ]
+    for asked, wanted in asked_and_wanted:
+        assert listed(page, **asked) == numbers(**wanted), asked
+        assert listed(page, **asked) != [], asked
+
+
+def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, run: Any) -> None:
+    submit()
+    run()
+    html = page.get(
+        ADDRESS, {"q": "water", "owner": "okafor", "columns": "packets,elapsed_s", "sort": "-packets"}
+    ).content.decode()
+    assert "?q=water&amp;owner=okafor&amp;columns=packets,elapsed_s&amp;sort=packets" in html
+    assert 'aria-sort="descending"' in html
+    assert html.count("data-name=") == 2 * 6
+
+
+def test_it_tells_what_has_no_meaning(page: Client) -> None:
+    for asked, words in (
+        ({"columns": "speed"}, "is not a metric"),
+        ({"columns": ",".join(list(METRICS)[:13])}, "at most 12 metrics"),
+        ({"sort": "speed"}, "is neither a metric nor one of"),
+        ({"after": "nowhere"}, "There is no such page"),
+        ({"after": "WzEsIDFd", "before": "WzEsIDFd"}, "not both"),
+        ({"sort": "ended", "after": "WzEsIDFd"}, "There is no such page"),
+    ):
+        response = page.get(ADDRESS, asked)
+        assert response.status_code == 400, asked
+        assert words in response.content.decode(), asked
+
+
+def test_it_tells_a_wrong_filter_and_lists_nothing(page: Client) -> None:
+    for asked in ({"where": "hosts >="}, {"state": "tired"}, {"ended_after": "soon"}):
+        assert listed(page, **asked) == [], asked
+        assert 'role="alert"' in page.get(ADDRESS, asked).content.decode(), asked
+
+
+def test_it_says_the_next_step_where_there_is_no_trial_yet(page: Client) -> None:
+    Experiment.objects.all().delete()
+    text = text_of(page.get(ADDRESS))
+    assert "No trial yet" in text
+    assert 'href="/experiments/new/"' in text
+
+
+def test_it_costs_the_same_queries_whatever_it_lists(
+    page: Client, submit: Any, run: Any, django_assert_num_queries: Any
+) -> None:
+    submit()
+    run(most=3)
+    asked = {"sort": "-elapsed_s"}
+    page.get(ADDRESS, asked)
+    with django_assert_num_queries(9):
+        page.get(ADDRESS, asked)
+    submit(name="More", repetitions=4)
+    run()
+    with django_assert_num_queries(9):
+        page.get(ADDRESS, asked)
+
+
+def test_rest_takes_the_same_filters(page: Client, submit: Any, person: User) -> None:
+    submit(name="Alpha"), submit(name="Beta", tags=["night"])
+    told = page.get("/api/v1/trials/", {"text": "night", "where": "hosts >= 2"}).json()["results"]
+    assert sorted(trial["id"] for trial in told) == sorted(listed(page, q="night", where="hosts >= 2"))
+    wrong = page.get("/api/v1/trials/", {"where": "hosts >="})
+    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "where")
