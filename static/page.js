@@ -1,8 +1,7 @@
-/* What every page needs beyond htmx: theme, menu, keyboard, tabs, copying, confirmation. */
+/* What every page needs beyond htmx: theme, menu, tabs, copying, confirmation. */
 (function () {
   "use strict";
   const redraw = () => dispatchEvent(new Event("rankwire:redraw"));
-  const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement.tagName);
 
   function showTab(name, focus) {
     const tabs = [...document.querySelectorAll("[role=tab]")];
@@ -67,13 +66,6 @@
       showTab(next.getAttribute("aria-controls"), true);
     }
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
-    if (typing() || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === "/") {
-      const box = document.querySelector(".find-box");
-      if (box && box.offsetParent) { e.preventDefault(); box.focus(); }
-    }
-    const link = { "[": "prev", "]": "next" }[e.key], go = link && document.querySelector(`a[rel=${link}]`);
-    if (go) go.click();
   });
 
   // An answer that comes anew keeps the rows that were ticked in the last one.

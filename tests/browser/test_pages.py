@@ -139,6 +139,44 @@ def test_it_moves_to_search_by_slash_and_between_trials_by_brackets(page, finish
     page.wait_for_url(f"**{second.get_absolute_url()}")
 
 
+def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, complaints):
+    newest = list(finished.trials.order_by("-pk"))[:2]
+    page.goto(f"/trials/?experiment={finished.slug}")
+    rows = page.locator("table[data-rows] tbody tr")
+    page.keyboard.press("j")
+    expect(rows.nth(0).get_by_role("link").first).to_be_focused()
+    page.keyboard.press("x")
+    expect(rows.nth(0).get_by_role("checkbox")).to_be_checked()
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.get_by_role("status")).to_have_text("Chosen; 2 in all")
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{newest[0].get_absolute_url()}")
+    page.go_back()
+    page.get_by_role("searchbox", name="Words of the experiment or a tag").click()
+    page.keyboard.type("jx?")  # in a field they are letters
+    expect(page.locator("#keys")).to_be_hidden()
+    page.goto(f"/trials/?experiment={finished.slug}")
+    for key in ("j", "x", "j", "x", "c"):
+        page.keyboard.press(key)
+    page.wait_for_url(f"**/compare/?of=t*{newest[0].pk}&of=t*{newest[1].pk}")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("checkbox", name="Keys of one letter are on").uncheck()
+    page.get_by_role("button", name="Close").click()
+    page.goto("/experiments/")
+    page.keyboard.press("j")
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_hidden()
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    page.locator("summary[aria-label^=Account]").click()
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_role("checkbox", name="Keys of one letter are on")).not_to_be_checked()
+    assert complaints == []
+
+
 def test_it_opens_tabs_of_a_trial_by_arrow_keys_and_address(page, finished):
     trial = finished.trials.first()
     page.goto(trial.get_absolute_url() + "#output")
