@@ -26,7 +26,7 @@ from dashboard.pages import (
     trial,
     workloads,
 )
-from dashboard.pages.lists import chosen_trials, experiments, histories, trials
+from dashboard.pages.lists import chosen_experiments, chosen_trials, experiments, histories, trials
 from dashboard.pages.parts import parts
 from dashboard.people import move
 
@@ -43,6 +43,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/new/preview/", new.preview, name="new-preview"),
     path("experiments/new/fields/", new.fields, name="new-fields"),
     path("experiments/new/apply/", new.apply_yaml, name="new-apply"),
+    path("experiments/chosen/archive/", chosen_experiments.archived, name="experiments-archive"),
+    path("experiments/chosen/restore/", chosen_experiments.restored, name="experiments-restore"),
+    path("experiments/chosen/tag/", chosen_experiments.tagged, name="experiments-tag"),
     path("experiments/<slug:slug>/", experiment.page, name="experiment"),
     path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),
     path("experiments/<slug:slug>/parts/", parts, name="experiment-parts"),

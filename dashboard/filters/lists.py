@@ -78,14 +78,29 @@ class ExperimentFilter(ListFilter):
         label="Submitted before",
         help_text="Submitted earlier than that.",
     )
+    archived = TruthFilter(
+        field_name="archived_at",
+        lookup_expr="isnull",
+        exclude=True,
+        widget=Tick,
+        label="Archived",
+        help_text="Only archived experiments, or only those that are not.",
+    )
     ordering = Order(fields=["created_at", "name"], label="Order", help_text="Order; - for descending.")
 
-    drawn = ("text", "workload", "state", "published")
+    drawn = ("text", "workload", "state", "published", "archived")
     page_names: ClassVar = {"text": "q", "published": "source"}
 
     class Meta:
         model = Experiment
         fields: ClassVar[list[str]] = []
+
+    @property
+    def matching(self) -> QuerySet[Experiment]:
+        """What the page lists: where archived ones are not asked for, those that are not archived."""
+        left: QuerySet[Experiment] = super().matching
+        asked = self.is_valid() and self.form.cleaned_data["archived"] is not None
+        return left if asked else left.filter(archived_at=None)
 
     def filter_tag(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
         return experiments.filter(tags__contains=[value])

@@ -48,7 +48,9 @@ def pulse(request: HttpRequest) -> HttpResponse:
 def _laboratory(user: Any) -> dict[str, Any]:
     visible = visible_experiments(user)
     running, queue = _running_and_queue(visible)
-    recent = list(visible.select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT])
+    recent = list(
+        visible.filter(archived_at=None).select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT]
+    )
     counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
 
 from experiments.access import visible_experiments, visible_trials
@@ -12,6 +12,14 @@ from experiments.models import Experiment, Trial
 def asked(request: HttpRequest, name: str) -> str:
     """The value of `name`, trimmed; '' when it is not there."""
     return request.GET.get(name, "").strip()
+
+
+def without(given: QueryDict, *names: str) -> str:
+    """The query string of a page without these names and without empty values."""
+    kept = given.copy()
+    for name in list(kept):
+        kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
+    return kept.urlencode(safe=",:")
 
 
 def find_trial(request: HttpRequest, pk: int) -> Trial:

@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import QueryDict
 
 from dashboard.filters import TrialPageFilter
+from dashboard.requests.heads import Head, head
 from dashboard.requests.keyset import Key, Listing
 from experiments.access import visible_trials
 from experiments.errors import CannotExplore
@@ -132,23 +133,8 @@ def _key(sort: str) -> Key:
     raise CannotExplore(f"Order: {name[:80]!r} is neither a metric nor one of {', '.join(SORTS)}.", field="sort")
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The head of a column that the list can be sorted by; ``sort`` is what a click asks for."""
-
-    name: str
-    title: str
-    unit: str
-    sort: str
-    now: str
-    """'ascending', 'descending' or '' for ``aria-sort``."""
-
-
-def head(name: str, sort: str, *, unit: str = "") -> Head:
-    """Return the head of a column under the present ``sort``: a click on the sorted one turns it round."""
+def head_of(name: str, sort: str, *, unit: str = "") -> Head:
+    """Return the head of a column of the list under the present ``sort``."""
     known = SORTS.get(name)
-    first = known.first if known else ""
-    turned = {name: f"-{name}", f"-{name}": name}
-    now = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
     title = known.title if known else described(name).label
-    return Head(name, title, unit, turned.get(sort, f"{first}{name}"), now)
+    return head(name, title, sort, first=known.first if known else "", unit=unit)

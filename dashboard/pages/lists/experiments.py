@@ -12,11 +12,15 @@ from django.views.decorators.http import require_GET
 
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.filters import ExperimentFilter
-from dashboard.requests.lookup import asked
-from experiments.access import visible_experiments, visible_trials
+from dashboard.requests.heads import head
+from dashboard.requests.lookup import asked, without
+from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
 from experiments.models import Experiment
 
 PER_PAGE = 25
+NEWEST = "-created_at"
+_CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"))
+_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"))
 
 
 @require_GET
@@ -25,11 +29,19 @@ def experiments(request: HttpRequest) -> HttpResponse:
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
+    sort = asked(request, "ordering") or NEWEST
     context = {
         "place": "experiments",
         "page": page,
         "rows": experiment_rows(list(page.object_list)),
         "filters": filters,
+        "heads": {
+            "name": head("name", "Experiment", sort),
+            "created_at": head("created_at", "Date", sort, first="-"),
+        },
+        "resort": without(request.GET, "page", "ordering"),
+        "may_change": may_submit_somewhere(request.user),
+        "changes": _CHANGES_BACK if asked(request, "archived") else _CHANGES,
     }
     template = "experiments/_table.html" if request.htmx else "experiments/page.html"  # type: ignore[attr-defined]
     return render(request, template, context)

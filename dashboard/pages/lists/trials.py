@@ -16,8 +16,8 @@ from dashboard.experiment.not_counted import swept_of
 from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.requests.keyset import NoPlace, Slice, slice_of
-from dashboard.requests.lookup import asked
-from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head
+from dashboard.requests.lookup import asked, without
+from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of
 from experiments.access import may_submit_somewhere, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
@@ -63,14 +63,6 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def without(given: QueryDict, *names: str) -> str:
-    """The address of the page without these names and without empty values."""
-    kept = given.copy()
-    for name in list(kept):
-        kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
-    return kept.urlencode(safe=",:")
-
-
 def _offered(shown: Sequence[str]) -> dict[str, Any]:
     """The columns that can be ticked, and the text of those that somebody asked for besides."""
     ticks = [(name, described(name).label, name in shown) for name in HEADLINE]
@@ -85,8 +77,8 @@ def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
         for metric in question.columns
     }
     return {
-        "heads": {name: head(name, question.sort) for name in SORTS},
-        "metrics": [head(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
+        "heads": {name: head_of(name, question.sort) for name in SORTS},
+        "metrics": [head_of(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
         "rows": [_row(trial, experiments[trial.experiment_id], values[trial.pk], scales) for trial in page.rows],
     }
 

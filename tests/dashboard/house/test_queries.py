@@ -8,7 +8,7 @@ from experiments.models import Cluster, Experiment, Trial
 # Session and user take two of each page's queries.
 PAGES = {
     "home": 21,
-    "experiments": 6,
+    "experiments": 7,
     "clusters": 4,
     "workloads": 4,
     "pulse": 3,

@@ -25,7 +25,7 @@ def test_it_names_what_would_happen_and_does_nothing_yet(page: Client, submit: A
     run(most=2)
     text = text_of(page.get(AGAIN, {"of": tokens(experiment.trials.all()), "back": "q=water"}))
     assert "Run 2 trials again" in text
-    assert text.count("it is not over") == 4
+    assert text.count("It is not over.") == 4
     assert 'href="/trials/?q=water"' in text
     assert experiment.trials.count() == 6
 
@@ -66,7 +66,7 @@ def test_it_does_nothing_to_trials_of_others(client: Client, submit: Any) -> Non
 
 @pytest.mark.parametrize(
     ("of", "told"),
-    [("", "Tick the trials"), ("t:many", "is not the number"), (",".join(map(str, range(201))), "At most 200 trials")],
+    [("", "Tick the trials"), ("t:many", "names no trial"), (",".join(map(str, range(201))), "At most 200 trials")],
 )
 def test_it_tells_what_is_no_choice(page: Client, submit: Any, of: str, told: str) -> None:
     submit()

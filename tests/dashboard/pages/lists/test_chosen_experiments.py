@@ -1,0 +1,105 @@
+"""Experiments ticked in the list: archived, brought back and tagged, by those who may, after they were told what happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+
+from experiments.models import Experiment
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+
+ARCHIVE, RESTORE, TAG = (f"/experiments/chosen/{change}/" for change in ("archive", "restore", "tag"))
+
+
+def in_list(page: Client, experiment: Experiment, **asked: str) -> bool:
+    listed = text_of(page.get("/experiments/", asked)).partition('id="list"')[2]
+    return f'"{experiment.get_absolute_url()}"' in listed
+
+
+def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Client, submit: Any, run: Any) -> None:
+    experiment = submit(repetitions=1)
+    run()
+    asked = {"of": f"e:{experiment.slug}", "back": "q=water"}
+    assert "Archive 1 experiment?" in text_of(page.get(ARCHIVE, asked))
+    assert in_list(page, experiment)
+    response = page.post(ARCHIVE, asked)
+    assert response.url == "/experiments/?q=water"
+    assert f'{RESTORE}?of=e%3A{experiment.slug}&amp;back=q%3Dwater">Undo</a>' in text_of(page.get(response.url))
+    assert not in_list(page, experiment)
+    assert in_list(page, experiment, archived="1")
+    assert experiment not in [row.experiment for row in page.get("/").context["recent"]]
+    assert experiment.name in text_of(page.get(experiment.get_absolute_url()))
+    rest = page.get("/api/v1/experiments/", {"archived": "true"}).json()["results"]
+    assert [each["slug"] for each in rest] == [experiment.slug]
+    assert "Bring 1 experiment back?" in text_of(page.get(RESTORE, asked))
+    page.post(RESTORE, asked)
+    assert in_list(page, experiment)
+
+
+def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client, client: Client, submit: Any) -> None:
+    waiting, published = submit(), Experiment.objects.filter(published=True).first()
+    assert published is not None
+    of = {"of": f"e:{waiting.slug},e:{published.slug},e:nowhere"}
+    text = text_of(page.get(ARCHIVE, of))
+    for told in (
+        "has trials that wait or run",
+        "holds published results",
+        "1 more is not there",
+        "Archive 0 experiments?",
+    ):
+        assert told in text
+    page.post(ARCHIVE, of)
+    assert not Experiment.objects.exclude(archived_at=None).exists()
+    waiting.trials.update(state="cancelled")
+    client.force_login(factories.person("vera", "viewer"))
+    assert "belongs to others" in text_of(client.get(ARCHIVE, of))
+    client.post(ARCHIVE, of)
+    client.post(TAG, {**of, "add": "mine"})
+    assert not Experiment.objects.exclude(archived_at=None).exists()
+    assert not Experiment.objects.filter(tags__contains=["mine"]).exists()
+
+
+def test_tags_are_a_new_version_that_asks_for_no_other_trial(page: Client, submit: Any, run: Any) -> None:
+    one, two = submit(name="One", tags=["draft"]), submit(name="Two")
+    run(most=1)
+    trials = list(one.trials.order_by("pk").values_list("pk", "state", "version"))
+    of = {"of": f"e:{one.slug},e:{two.slug}"}
+    assert text_of(page.get(TAG, of)).count('name="add"') == 1
+    page.post(TAG, {**of, "add": "paper, night", "remove": "draft"})
+    for experiment in (one, two):
+        experiment.refresh_from_db()
+        assert (experiment.tags, experiment.version) == (["paper", "night"], 2)
+        assert experiment.spec.tags == ("paper", "night")
+        assert list(experiment.versions.values_list("number", flat=True)) == [1, 2]
+        assert experiment.specification_hash == experiment.versions.get(number=2).hash
+    assert list(one.trials.order_by("pk").values_list("pk", "state", "version")) == trials
+    assert in_list(page, one, tag="paper")
+    page.post(TAG, {**of, "remove": "draft"})  # which neither has
+    assert Experiment.objects.get(pk=one.pk).version == 2
+    assert one.revise(one.spec) == 0, "an edit that changes nothing keeps the tags and queues nothing"
+
+
+def test_it_tells_what_is_wrong_with_a_tag_and_keeps_what_was_written(page: Client, submit: Any) -> None:
+    experiment = submit()
+    for written, told in (
+        ({}, "Write a tag"),
+        ({"add": "x" * 41}, "too long"),
+        ({"add": "night", "remove": "night"}, "cannot be added and removed"),
+    ):
+        response = page.post(TAG, {"of": f"e:{experiment.slug}", **written})
+        assert response.status_code == 422
+        text = response.content.decode()
+        assert told in text
+        assert f'value="{written.get("add", "")}"' in text
+    experiment.refresh_from_db()
+    assert experiment.version == 1
+
+
+def test_the_list_is_sorted_by_its_heads(page: Client, submit: Any) -> None:
+    submit(name="Beta"), submit(name="Alpha")
+    html = text_of(page.get("/experiments/", {"source": "own", "ordering": "name"}))
+    assert html.index(">Alpha<") < html.index(">Beta<")
+    assert 'aria-sort="ascending"' in html
+    assert 'href="?source=own&amp;ordering=-name"' in html
