@@ -83,7 +83,7 @@ def test_a_page_tells_a_source_that_is_none(three: list[Experiment], page: Clien
 @pytest.mark.parametrize(
     ("address", "names"),
     [
-        ("/experiments/", ["q", "workload", "state", "source"]),
+        ("/experiments/", ["q", "workload", "state", "source", "archived"]),
         ("/history/", ["text", "workload", "cluster", "flagged"]),
     ],
 )

@@ -268,6 +268,36 @@ def test_it_answers_an_unknown_address_in_its_own_style(page):
     response = page.get("/experiments/nowhere/")
     assert response.status_code == 404
     assert "Nothing is here" in response.content.decode()
+    for way in (f'action="{reverse("search")}"', f'href="{reverse("experiments")}"', f'href="{reverse("projects")}"'):
+        assert way in response.content.decode()
+
+
+def test_it_says_to_whom_a_role_does_not_suffice_where_to_ask(page, person, submit):
+    experiment = submit()
+    person.memberships.update(role="viewer")
+    text = page.post(reverse("experiment-cancel", args=[experiment.slug])).content.decode()
+    assert "Nothing was changed" in text
+    assert f'href="{reverse("projects")}"' in text
+
+
+def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
+    Experiment.objects.all().delete()
+    Cluster.objects.all().delete()
+    person.is_superuser = True
+    person.save()
+    client.force_login(person)
+    for name, told, step in (
+        ("home", "No experiments yet", reverse("new")),
+        ("experiments", "No experiment yet", reverse("new")),
+        ("trials", "No trial yet", reverse("new")),
+        ("histories", "add repetitions to an", reverse("experiments")),
+        ("explore", "No counted trial matches", reverse("new")),
+        ("reports", "No report yet", ""),
+        ("clusters", "No clusters yet", reverse("cluster-new")),
+    ):
+        main = text_of(client.get(reverse(name))).partition("<main")[2]
+        assert told in main, name
+        assert f'href="{step}' in main, name
 
 
 @pytest.mark.parametrize(("address", "shown"), [("", "answer"), ("?tab=setup", "setup"), ("?tab=nowhere", "answer")])
