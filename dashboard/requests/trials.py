@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import Exists, F, OuterRef, QuerySet
@@ -50,6 +50,7 @@ def _number(value: Any) -> float:
 def _text(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
+    value.encode()  # half a character is no text to the database
     return value
 
 
@@ -57,7 +58,7 @@ def _moment(value: Any) -> datetime:
     moment = datetime.fromisoformat(_text(value))
     if moment.tzinfo is None:
         raise ValueError
-    return moment
+    return moment.astimezone(UTC)  # PostgreSQL refuses offsets of more than 16 hours
 
 
 @dataclass(frozen=True, slots=True)

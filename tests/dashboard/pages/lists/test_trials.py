@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,6 +28,11 @@ def listed(page: Client, **asked: Any) -> list[int]:
 
 def numbers(**wanted: Any) -> list[int]:
     return sorted(Trial.objects.filter(**wanted).values_list("pk", flat=True), reverse=True)
+
+
+def place(value: object) -> str:
+    """A place in the list as somebody may have made it up."""
+    return base64.urlsafe_b64encode(json.dumps([value, 1]).encode()).decode().rstrip("=")
 
 
 def walk(page: Client, monkeypatch: pytest.MonkeyPatch, **asked: str) -> list[int]:
@@ -126,10 +133,14 @@ def test_it_tells_what_has_no_meaning(page: Client) -> None:
         ({"after": "nowhere"}, "There is no such page"),
         ({"after": "WzEsIDFd", "before": "WzEsIDFd"}, "not both"),
         ({"sort": "ended", "after": "WzEsIDFd"}, "There is no such page"),
+        ({"sort": "experiment", "after": place("\ud800")}, "There is no such page"),
+        ({"sort": "ended", "after": place("9999-12-31T23:59:59-23:59")}, "There is no such page"),
     ):
         response = page.get(ADDRESS, asked)
         assert response.status_code == 400, asked
         assert words in response.content.decode(), asked
+    far = {"sort": "ended", "after": place("2026-01-01T00:00:00+23:59")}
+    assert page.get(ADDRESS, far).status_code == 200, "an offset that Python knows and PostgreSQL does not"
 
 
 def test_it_tells_a_wrong_filter_and_lists_nothing(page: Client) -> None:
