@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from analysis.evaluation.transfer import fit_transfer
 from analysis.numbers import SHARE
@@ -50,7 +50,7 @@ def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) 
     return [(int(size), took * factor) for size, took in both if _is_number(size) and _is_number(took)]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
