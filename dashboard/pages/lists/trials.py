@@ -104,7 +104,7 @@ def _row(
         "is_set_aside": trial.superseded or not trial.configuration.in_design,
         "cells": [
             (
-                described(metric).label,
+                f"{described(metric).label}, {scale.unit}" if scale.unit else described(metric).label,
                 numbers.significant(scale(values[metric])) if metric in values else numbers.NOTHING,
             )
             for metric, scale in scales.items()
