@@ -55,7 +55,12 @@ class Services:
     redis: Redis
 
 
-ONE_BY_ONE = ("tests/workers/", "tests/script/test_quick_studies.py", "tests/browser/test_new.py")
+ONE_BY_ONE = (
+    "tests/workers/",
+    "tests/script/test_quick_studies.py",
+    "tests/browser/test_new.py",
+    "tests/clients/test_with_a_worker.py",
+)
 """Tests that run MPI programs on networks of their own, and judge what they measured."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,10 @@ MOST_LINES = 400
 
 def test_it_imports_in_one_direction_only() -> None:
     code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": "clients/python/src"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stdout
 
 
