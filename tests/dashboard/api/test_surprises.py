@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from dashboard.api.experiments import rows
+from dashboard.api.experiments.rows import ExperimentViewSet
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.experiments import factories
 
@@ -15,7 +15,7 @@ def fail(*_: object) -> None:
 
 
 def test_it_tells_a_surprise_in_json_without_its_reason(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows.access, "visible_experiments", fail)
+    monkeypatch.setattr(ExperimentViewSet, "get_queryset", fail)
     client: Client = client_of(factories.person("ada", "viewer"))
     client.raise_request_exception = False
     answer = client.get(EXPERIMENTS)
