@@ -15,6 +15,7 @@ from experiments.workloads.hpcc import Hpcc
 from experiments.workloads.hpl import Hpl
 from experiments.workloads.imb import Imb
 from experiments.workloads.netpipe import NetPipe
+from experiments.workloads.osu import Osu
 from experiments.workloads.pingpong import PingPong
 from experiments.workloads.ring import Ring
 from experiments.workloads.water import Water
@@ -40,7 +41,7 @@ _WORKLOADS: dict[str, Workload] = {
     workload.slug: workload
     for workload in (
         *(Water(), PingPong(), Ring(), ConcurrentReaders(), DataStaging()),
-        *(Hpl(), Hpcc(), NetPipe(), Imb(), Command()),
+        *(Hpl(), Hpcc(), NetPipe(), Imb(), Osu(), Command()),
     )
 }
 _PYTHON_MODULES: Final = Path("/usr/lib/python3/dist-packages")

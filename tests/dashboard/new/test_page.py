@@ -355,7 +355,7 @@ def test_it_disables_only_a_workload_whose_program_is_missing_and_names_the_pack
     text = page.get(reverse("new")).content.decode()
     picks = {pick.split('value="')[1].split('"')[0]: pick for pick in text.split('<div class="pick">')[1:]}
     disabled = {slug for slug, pick in picks.items() if " disabled" in pick.split("<label")[0]}
-    assert disabled == {"hpl", "hpcc", "data-staging", "imb"}
+    assert disabled == {"hpl", "hpcc", "data-staging", "imb", "osu"}
     assert "needs hpcc" in picks["hpl"]
     assert "needs ncbi-blast+" in picks["data-staging"]
     listed = page.get(reverse("workloads")).content.decode()

@@ -14,7 +14,7 @@ EVERY = workloads.registry()
 def test_it_offers_the_workloads_of_the_studies_in_the_registry():
     assert [w.slug for w in EVERY] == [
         *("water", "pingpong", "ring", "concurrent-readers", "data-staging"),
-        *("hpl", "hpcc", "netpipe", "imb", "command"),
+        *("hpl", "hpcc", "netpipe", "imb", "osu", "command"),
     ]
 
 

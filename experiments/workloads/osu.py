@@ -1,0 +1,240 @@
+"""OSU micro-benchmarks: point-to-point and collective operations, on sites that have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Self, cast
+
+from pydantic import Field
+
+from experiments.errors import OutputError
+from experiments.workloads.base import FigureOfMerit, Mismatch, Parameters, Parsed, Workload
+from experiments.workloads.fields import Bytes
+from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+
+_HEADING = re.compile(r"^# (OSU .+?) Test(?: v\S+)? *$", re.MULTILINE)
+_COLUMNS = re.compile(r"^# *((?:Size  +.*|.*\(us\).*))$", re.MULTILINE)
+_ROW = re.compile(r"^ *\d[\d.]*(?: +\d[\d.]*)* *$", re.MULTILINE)
+_NAMES: Final = {
+    "size": "bytes",
+    "latency(us)": "t_usec",
+    "avg latency(us)": "t_avg_usec",
+    "min latency(us)": "t_min_usec",
+    "max latency(us)": "t_max_usec",
+    "overall(us)": "t_overall_usec",
+    "compute(us)": "t_compute_usec",
+    "pure comm.(us)": "t_communication_usec",
+    "overlap(%)": "overlap_percent",
+    "bandwidth(mb/s)": "Mbytes_per_s",
+    "mb/s": "Mbytes_per_s",
+    "messages/s": "messages_per_s",
+    "iterations": "iterations",
+}
+"""Heads of columns without their spaces before a bracket, which differ by version and test. A megabyte is 1 000 000 bytes."""
+_PING_PONG = re.compile(r"OSU MPI(?:-\w+)? Latency$")
+_PROGRAM: Final = "osu-micro-benchmarks (not in Debian: build it from source, or ask the site for its module)"
+
+Benchmark = Literal[
+    "latency",
+    "bw",
+    "bibw",
+    "mbw_mr",
+    "multi_lat",
+    "allreduce",
+    "allgather",
+    "alltoall",
+    "bcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "barrier",
+]
+_OF_PAIRS: Final = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")
+
+
+class OsuParameters(Parameters):
+    """One of the benchmarks and its message sizes."""
+
+    benchmark: Benchmark = Field(
+        "latency",
+        title="Benchmark",
+        description="Operation to time; latency, bw and bibw use two ranks, the others all.",
+        json_schema_extra={"unit": ""},
+    )
+    message_bytes: Bytes = Field(
+        4 * 2**20,
+        ge=1,
+        le=MAX_MESSAGE_BYTES,
+        title="Message size",
+        description="Size of a message; 4 MiB is 4 194 304 bytes.",
+        json_schema_extra={"unit": "B"},
+    )
+    all_sizes: bool = Field(
+        False,
+        title="All sizes",
+        description="Measure 1, 2, 4 ... up to the message size too.",
+        json_schema_extra={"unit": ""},
+    )
+    repetitions: int = Field(
+        100,
+        ge=1,
+        le=100_000,
+        title="Repetitions",
+        description="Operations, or windows of 64 messages, per message size.",
+        json_schema_extra={"unit": ""},
+    )
+    directory: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9_.+@-]+)*$",
+        max_length=300,
+        title="Directory",
+        description="Where the programs lie on the hosts; empty: on their path. For maintainers.",
+        json_schema_extra={"unit": ""},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of the output. ``cells`` are as printed."""
+
+    title: str
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+    def column(self, *names: str) -> list[str] | None:
+        """Return the printed cells of the first of ``names`` that the table has."""
+        name = next((n for n in names if n in self.columns), None)
+        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the table for readers, numbers as printed."""
+        return [
+            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
+            for row in self.cells
+        ]
+
+
+class Osu(Workload):
+    """One program of the OSU micro-benchmarks."""
+
+    slug = "osu"
+    title = "OSU micro-benchmarks"
+    summary = "Time or rate of one MPI operation by message size, where a site has osu_latency and its like"
+    programs: ClassVar[Mapping[str, str]] = {"osu_latency": _PROGRAM}
+    parameters_type = OsuParameters
+    decides = "osu.time_s"
+    figures = (
+        *curve_figures("osu"),
+        FigureOfMerit("osu.time_s", "Time", "s", "lower", "Latency, or its average over the ranks, of the largest message."),
+        FigureOfMerit("osu.time_min_s", "Time, fastest rank", "s", "lower", "Min Latency of the largest message."),
+        FigureOfMerit("osu.time_max_s", "Time, slowest rank", "s", "lower", "Max Latency of the largest message."),
+        FigureOfMerit("osu.streamed_Bps", "Streamed", "B/s", "higher", "Rate of windows of the largest message."),
+        FigureOfMerit("osu.streamed_max_Bps", "Streamed, best size", "B/s", "higher", "Largest rate of any message size."),
+        FigureOfMerit("osu.messages_per_s", "Messages", "1/s", "higher", "Largest message rate of any message size."),
+    )  # fmt: skip
+    constants = ("directory",)
+
+    def bind(self, parameters: Mapping[str, Any]) -> Self:
+        """Return the workload that runs the programs of this specification's directory, which only maintainers may name."""
+        return cast("Self", _OWN_PROGRAMS) if parameters.get("directory") else self
+
+    def command(self, parameters: OsuParameters, *, ranks: int) -> tuple[str, ...]:
+        name = f"osu_{parameters.benchmark}"
+        first = 1 if parameters.all_sizes else parameters.message_bytes
+        sizes = () if parameters.benchmark == "barrier" else ("-m", f"{first}:{parameters.message_bytes}")
+        # The fastest and the slowest rank too; the tests of pairs have no such columns.
+        full = () if parameters.benchmark in _OF_PAIRS else ("-f",)
+        program = f"{parameters.directory}/{name}" if parameters.directory else name
+        return (program, *sizes, "-i", str(parameters.repetitions), *full)
+
+    def check(self, parameters: OsuParameters, *, ranks: int) -> None:
+        if ranks < 2:
+            raise Mismatch("hosts", f"osu_{parameters.benchmark} needs at least two ranks; take two hosts")
+        if parameters.benchmark in ("latency", "bw", "bibw") and ranks != 2:
+            raise Mismatch("hosts", f"osu_{parameters.benchmark} takes two ranks exactly")
+        if parameters.benchmark in ("mbw_mr", "multi_lat") and ranks % 2:
+            raise Mismatch("hosts", f"osu_{parameters.benchmark} takes an even number of ranks")
+
+    def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
+        printed = list(sections(output))
+        if not printed:
+            raise OutputError("the OSU benchmark printed no table")
+        # A site's own file may hold several: each gives its figures, of the same kind the first.
+        figures: dict[str, float] = {}
+        for section in printed:
+            figures = _figures(section) | figures
+        tables: dict[str, list[dict[str, Any]]] = {}
+        for number, section in enumerate(printed, 1):
+            tables[section.title if section.title not in tables else f"{section.title}, {number}"] = section.rows()
+        return Parsed(figures, tables)
+
+    def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
+        # Only ping-pongs have this column; collectives print the average over the ranks.
+        return next((points for rows in tables.values() if (points := curve_of(rows, "t_usec", 1e-6))), [])
+
+    def estimate_s(self, parameters: OsuParameters, *, ranks: int) -> float:
+        window = 64 if parameters.benchmark in ("bw", "bibw", "mbw_mr") else 1
+        per_operation = 1e-4 * ranks + window * parameters.message_bytes / 5e7
+        return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
+
+
+class OwnOsu(Osu):
+    """The programs of a directory: whether they are there, the hosts tell, and its specification says what is executed."""
+
+    programs: ClassVar[Mapping[str, str]] = {}
+    restricted = True
+    brought = ("directory",)
+
+
+_OWN_PROGRAMS: Final = OwnOsu()
+
+
+def sections(output: str) -> Iterator[Section]:
+    """Yield every table of an output in its order; columns that are not known keep what is printed above them."""
+    headings = list(_HEADING.finditer(output))
+    bounds = [*(heading.start() for heading in headings), len(output)]
+    for heading, end in zip(headings, bounds[1:], strict=True):
+        block = output[heading.end() : end]
+        header = _COLUMNS.search(block)
+        if header is None:
+            continue
+        is_ping_pong = _PING_PONG.search(heading[1]) is not None
+        columns = tuple(_column(head, is_ping_pong) for head in re.split(r" {2,}", header[1].strip()))
+        cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
+        if cells and all(len(row) == len(columns) for row in cells):
+            yield Section(heading[1], columns, cells)
+
+
+def _column(head: str, is_ping_pong: bool) -> str:
+    name = _NAMES.get(re.sub(r" +\(", "(", head).lower(), head)
+    # Since 7.3 ping-pongs are headed as collectives are.
+    return "t_usec" if is_ping_pong and name == "t_avg_usec" else name
+
+
+def _figures(section: Section) -> dict[str, float]:
+    sizes = section.column("bytes")
+    largest = len(section.cells) - 1 if sizes is None else max(range(len(sizes)), key=lambda i: int(sizes[i]))
+    figures = {
+        f"osu.{figure}": scaled(cells[largest], "1e-6")
+        for figure, names in {
+            "time_s": ("t_usec", "t_avg_usec", "t_overall_usec"),
+            "time_min_s": ("t_min_usec",),
+            "time_max_s": ("t_max_usec",),
+        }.items()
+        if (cells := section.column(*names))
+    }
+    rates, messages, times = (section.column(name) for name in ("Mbytes_per_s", "messages_per_s", "t_usec"))
+    if rates:
+        figures["osu.streamed_Bps"] = scaled(rates[largest], "1e6")
+        figures["osu.streamed_max_Bps"] = max(scaled(rate, "1e6") for rate in rates)
+    if messages:
+        figures["osu.messages_per_s"] = max(map(float, messages))
+    if times and sizes:
+        figures |= describe_curve("osu", [int(size) for size in sizes], [scaled(t, "1e-6") for t in times])
+    if not figures:
+        raise OutputError(f"the table of {section.title} has neither times nor rates")
+    return figures
