@@ -17,7 +17,8 @@ from dashboard.experiment.tables import Column, squares
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, decided_by, find
-from experiments.models import FAILED, UNFINISHED, Experiment
+from experiments.models import FAILED, UNFINISHED, Experiment, Measurement
+from experiments.pure import foreign_figures
 from experiments.selectors import (
     ConfigurationRow,
     TrialMark,
@@ -83,6 +84,11 @@ class Results:
         return len({row.hosts for row in self.rows}) > 1 or "ranks_per_host" in self.swept
 
     @property
+    def _fills(self) -> bool:
+        """Whether what is not measured may come yet."""
+        return not (self.experiment.published or self.experiment.is_imported)
+
+    @property
     def answered_by(self) -> str:
         """The section that draws what decides between configurations."""
         return "figures" if not self.scales and self.deciding in self.figures else "scaling"
@@ -90,15 +96,15 @@ class Results:
     def sections(self) -> list[Section]:
         """Charts by heading: time first, then the traffic, then what the workload itself reports.
 
-        A published study shows what it printed; an own experiment shows every chart from the start, empty as yet.
+        A published study shows what it printed and an imported experiment what came in; an own one shows every chart from the start,
+        empty as yet.
         """
         own = not self.experiment.published
         sections = []
-        if own or any(map(self.has, TIME)):
-            title = "Scaling" if self.scales else "Time"
-            charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
-            sections.append(Section("scaling", title, charts))
-        if own or any(map(self.has, TRAFFIC)):
+        charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
+        if charts:
+            sections.append(Section("scaling", "Scaling" if self.scales else "Time", charts))
+        if self._fills or any(map(self.has, TRAFFIC)):
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
             sections.append(Section("traffic", "Traffic", traffic))
@@ -111,11 +117,15 @@ class Results:
     def _deciding_chart(self) -> list[Chart]:
         """What the answer of a scaling study rests on, where that is the program's own figure and no time that every trial has."""
         metric = decided_by(self.experiment.workload, self.experiment.specification)
-        if not self.scales or metric in TIME or (self.experiment.published and not self.has(metric)):
+        if self.experiment.is_imported and not self.has(metric):
+            metric = self.deciding or metric  # its program may be known to nobody here
+        if not self.scales or metric in TIME or not (self._fills or self.has(metric)):
             return []
         return [self._chart("deciding", find(metric).label, metric, fastest=find(metric).direction == "lower")]
 
     def _time_charts(self) -> list[Chart]:
+        if not (self._fills or any(map(self.has, TIME))):
+            return []
         if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
@@ -124,7 +134,7 @@ class Results:
     def _scaling_charts(self) -> list[Chart]:
         """Speed-up, where the time goes and efficiency, where the number of hosts varies."""
         rows, swept, x = self._axis(TIME[0])
-        if x != "hosts" or "hosts" not in swept:
+        if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
             return []
         weak = self.experiment.specification.get("scaling") == "weak"
         # Published tables hold one problem at every size: beside weak scaling they would say nothing.
@@ -259,7 +269,13 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
         printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
         return [metric for metric in printed if metric not in (*HEADLINE, *TIME, *TRAFFIC)]
     workload = workloads.find(experiment.workload)
-    return [] if workload is None else [figure.id for figure in workload.figures[:OWN_FIGURES]]
+    if workload is not None:
+        return [figure.id for figure in workload.figures[:OWN_FIGURES]]
+    if not experiment.is_imported:
+        return []
+    measured = Measurement.objects.filter(trial__experiment=experiment, scope=Measurement.Scope.ALL)
+    names = measured.order_by("metric").values_list("metric", flat=True).distinct()
+    return [name for name in names if foreign_figures.described(name) is not None][:OWN_FIGURES]
 
 
 def published_name(experiment: Experiment) -> str:

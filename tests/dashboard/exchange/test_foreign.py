@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from lxml import html
 
 from experiments.models import Experiment
 from tests.analysis.capture_files import Frame, pcapng
@@ -164,3 +165,16 @@ def test_a_report_an_output_and_a_capture_stand_beside_own_trials(page: Client) 
         assert words in shown, words
     assert "Bandwidth MB/s 940.5" in shown, "ReFrame's figure with its unit"
     assert "Elapsed time of C is 3 s, that of A 1.5 s" in shown
+
+
+def test_figures_that_nobody_here_knows_are_drawn_without_charts_that_never_fill(page: Client) -> None:
+    page.post("/imports/", sent("report.json", json.dumps(reports.ramble()).encode(), **{"import": "1"}))
+    experiment = imported().get()
+    shown = html.fromstring(page.get(experiment.get_absolute_url()).content.decode())
+    figures = {each.get("id"): json.loads(each.text) for each in shown.xpath("//script[starts-with(@id, 'figure-')]")}
+    drawn = {
+        name: [y for line in figure["data"] for y in line["y"] if y is not None] for name, figure in figures.items()
+    }
+    assert drawn
+    assert all(drawn.values()), drawn
+    assert any(values[:2] == [12.5, 7.5] for values in drawn.values()), drawn
