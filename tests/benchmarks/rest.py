@@ -4,13 +4,15 @@
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials of 60 measurements (``seed_repository``)
 and removed again. Every request runs the whole stack below HTTP as a member of one project, with a token, as clients ask; nothing of an
-answer is cached. Beside the times stands the processor time of a request (this process and its database backend together), and the ratio
-of its median to that of the catalogue of projects, which asks for one row: other work on the machine stretches both.
+answer is cached, and what is loaded is frozen as the server freezes it. Beside the times stands the processor time of a request (this
+process and its database backend together), and the ratio of its median to that of the catalogue of projects, which asks for one row:
+other work on the machine stretches both.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from base64 import b64encode
@@ -83,6 +85,10 @@ def measure(trials: int, requests: int) -> dict[str, tuple[Cost, float]]:
     }
     client = Client(headers={"authorization": f"Bearer {secret}"})
     costs: dict[str, tuple[Cost, float]] = {}
+    for address, _ in asked.values():
+        client.get(address(0))
+    gc.collect()
+    gc.freeze()  # as config.wsgi does
     for name, (address, bound) in asked.items():
         for number in range(3):
             client.get(address(number))
