@@ -7,22 +7,26 @@ from typing import Any, Final
 
 from dashboard.background import asking
 from experiments.access import limited_to, visible_experiments
-from experiments.exchange.bundle import Captures, Chosen, Wanted, write_bundle
+from experiments.exchange.bundle import Chosen, write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
+from experiments.exchange.records import Captures
 from experiments.models import BackgroundTask
 from experiments.pure import plain_files
 
 _LONGEST_NAME: Final = 80
 
 
-def ask_bundle(user: Any, names: Sequence[str], *, captures: Captures, licence: str) -> BackgroundTask:
+def ask_bundle(user: Any, names: Sequence[str], *, captures: Captures, anonymise: bool, licence: str) -> BackgroundTask:
     """Return the task that makes a bundle of what is named. Raise CannotExport, or Busy where as many tasks wait as may."""
+    wanted = Wanted(captures, anonymise=anonymise, licence=licence)
     chosen = chosen_by(names, visible_experiments(user))
     slugs = "-".join(each.experiment.slug for each in chosen)[:_LONGEST_NAME]
     arguments = {
         "bundle": list(names),
-        "captures": captures,
-        "licence": licence,
+        "captures": wanted.captures,
+        "anonymise": wanted.anonymise,
+        "licence": wanted.licence,
         "form": "zip",
         "name": f"{slugs}.rankwire.zip",
         "seen": _projects(chosen),
@@ -41,7 +45,12 @@ def write(task: BackgroundTask) -> None:
     """Make the bundle of a task of what its owner may see now. Raise CannotExport."""
     user, given = limited_to(task.owner, task.within_id), task.arguments
     chosen = chosen_by(given["bundle"], visible_experiments(user))
-    wanted = Wanted(captures=given["captures"], licence=given["licence"], by=task.owner.get_username())
+    wanted = Wanted(
+        given["captures"],
+        anonymise=given.get("anonymise", False),
+        licence=given["licence"],
+        by=task.owner.get_username(),
+    )
     with plain_files.private():
         task.file.parent.mkdir(parents=True, exist_ok=True)
         part = task.file.with_suffix(".part")

@@ -8,21 +8,44 @@ from django import forms
 from django.conf import settings
 
 from analysis.numbers import plural
+from experiments.exchange.leaving import IN_CONTENTS
 from experiments.models import Project
 
-CAPTURES: Final = (("all", "as they were kept"), ("none", "leave them out"))
+CAPTURES: Final = (
+    ("all", "as they were kept"),
+    ("headers", "cut to the headers of their packets"),
+    ("none", "leave them out"),
+)
 
 
 class BundleForm(forms.Form):
     """How a bundle is to be made."""
 
-    captures = forms.ChoiceField(label="Captures", choices=CAPTURES, initial="all")
+    captures = forms.ChoiceField(
+        label="Captures",
+        choices=CAPTURES,
+        initial="all",
+        help_text="Headers tell all that is measured here: times, sizes, connections, ranks.",
+    )
+    anonymise = forms.BooleanField(
+        label="Replace addresses",
+        required=False,
+        help_text="IP and MAC addresses in captures and texts by others, alike in all files, neighbours staying neighbours. Names of hosts "
+        "and people stay. Needs captures cut to their headers, or left out.",
+    )
     licence = forms.CharField(
         label="Licence",
         max_length=300,
         required=False,
         help_text="Under which others may use the results: a name or an address. Without one, the bundle says so.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse addresses that would stand in the contents of packets."""
+        asked: dict[str, Any] = super().clean() or {}
+        if asked.get("anonymise") and asked.get("captures") == "all":
+            self.add_error("anonymise", IN_CONTENTS)
+        return asked
 
 
 class ImportForm(forms.Form):

@@ -26,6 +26,7 @@ from experiments import access
 from experiments.errors import BadBundle, CannotExport
 from experiments.exchange.arrival import Arrival, Brought
 from experiments.exchange.intake import take_in_sent
+from experiments.exchange.leaving import IN_CONTENTS
 from experiments.models.people.project import DEFAULT_PROJECT
 
 _PIECE: Final = 1 << 20
@@ -36,7 +37,15 @@ class WantedBundleSerializer(serializers.Serializer[Any]):
 
     of = serializers.ListField(child=serializers.CharField(max_length=110), min_length=1, max_length=100)
     captures = serializers.ChoiceField(choices=[value for value, _ in CAPTURES], default="all")
+    anonymise = serializers.BooleanField(
+        default=False, help_text="Other addresses in captures and texts; not with `captures` `all`."
+    )
     licence = serializers.CharField(max_length=300, default="", allow_blank=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["anonymise"] and attrs["captures"] == "all":
+            raise ValidationError({"anonymise": [IN_CONTENTS]})
+        return attrs
 
 
 class ArrivalSerializer(serializers.Serializer[Arrival]):
@@ -112,9 +121,9 @@ class BundlesView(APIView):
         """Have a bundle made: 202 with the task whose `file` it will be."""
         asked = WantedBundleSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data
+        wanted = dict(asked.validated_data)
         try:
-            task = ask_bundle(request.user, wanted["of"], captures=wanted["captures"], licence=wanted["licence"])
+            task = ask_bundle(request.user, wanted.pop("of"), **wanted)
         except CannotExport as error:
             raise ValidationError({"of": [str(error)]}) from None
         return accepted(task, request)

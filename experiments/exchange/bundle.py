@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final
 
 import yaml
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from experiments.errors import CannotExport, NotPlain, Tampered
+from experiments.errors import CannotExport
 from experiments.exchange import rows
 from experiments.exchange.archive import MANIFEST
 from experiments.exchange.crate import METADATA, Description, Run, Written, metadata
-from experiments.exchange.records import FORMAT, Contents, FileRecord, InstallationRecord
-from experiments.models import Artifact, Experiment, Installation, Trial
-from experiments.pure import plain_files
+from experiments.exchange.leaving import Leaving, Wanted
+from experiments.exchange.records import FORMAT, Contents, InstallationRecord
+from experiments.models import Experiment, Installation, Trial
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.export import frames
 from experiments.selectors.export.columns import dimensions
@@ -28,9 +27,7 @@ from experiments.selectors.export.trials import TrialTable
 
 CONTENTS: Final = "rankwire.json"
 MOST_TRIALS: Final = 10_000
-CAPTURES: Final = ("none", "all")
 NO_LICENCE: Final = "No licence was stated: ask who made this bundle before you use it in public."
-_PIECE: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz", ".zip", ".xz", ".parquet")
 _ABOUT: Final = {
     "specification.yaml": "The specification: what was asked for.",
@@ -38,8 +35,6 @@ _ABOUT: Final = {
     "the columns mean, with units.",
     "answer.json": "The answer to the question that the design asks.",
 }
-
-Captures = Literal["none", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +50,6 @@ class Chosen:
         return rows.over(of_it.filter(pk__in=self.trials) if self.trials else of_it)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """How a bundle is to be made."""
-
-    captures: Captures = "all"
-    licence: str = ""
-    by: str = ""
-
-
 @dataclass(slots=True)
 class Told:
     """What became of it."""
@@ -76,15 +62,16 @@ class Told:
 
 
 class Writer:
-    """An archive with the list of the files that were put into it."""
+    """An archive with the list of the files that were put into it; ``leaving`` says how texts leave."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], leaving: Leaving) -> None:
+        self.leaving = leaving
         self._zip = zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
         self.written: list[Written] = []
 
     def add(self, name: str, content: bytes, about: str = "") -> None:
-        """Put a file with this content into it."""
-        self.stream(name, [content], about)
+        """Put a text with this content into it."""
+        self.stream(name, [self.leaving.text(content)], about)
 
     def stream(self, name: str, pieces: Iterable[bytes], about: str = "") -> Written:
         """Put a file into it that comes in pieces."""
@@ -115,13 +102,13 @@ def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) ->
         raise CannotExport("No trial of it has ended: there is nothing to take away yet.")
     if count > MOST_TRIALS:
         raise CannotExport(f"{count} trials are more than the {MOST_TRIALS} that one bundle may hold.")
-    writer, told, runs = Writer(stream), Told(), []
+    writer, told, runs = Writer(stream, Leaving(wanted)), Told(), []
     own, now = Installation.own(), timezone.now()
     directories = [f"experiments/{each.experiment.slug}" for each in chosen]
     description = _description(chosen, wanted, now)
     environments: set[str] = set()
     for each, directory in zip(chosen, directories, strict=True):
-        runs += _experiment(writer, each, directory, wanted, told, environments)
+        runs += _experiment(writer, each, directory, told, environments)
         description.experiments.append(_about(each.experiment, directory))
     contents = Contents(
         format=FORMAT,
@@ -130,7 +117,7 @@ def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) ->
         written_by=wanted.by,
         licence=wanted.licence or NO_LICENCE,
         captures=wanted.captures,
-        anonymised=False,
+        anonymised=wanted.anonymise,
         experiments=directories,
     )
     writer.add(CONTENTS, _json(contents), "What is in the bundle, for programs.")
@@ -140,9 +127,7 @@ def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], wanted: Wanted) ->
     return told
 
 
-def _experiment(
-    writer: Writer, chosen: Chosen, directory: str, wanted: Wanted, told: Told, environments: set[str]
-) -> list[Run]:
+def _experiment(writer: Writer, chosen: Chosen, directory: str, told: Told, environments: set[str]) -> list[Run]:
     experiment, trials = chosen.experiment, chosen.rows()
     specification = f"{directory}/specification.yaml"
     text = yaml.safe_dump(experiment.specification, sort_keys=False, allow_unicode=True)
@@ -152,7 +137,8 @@ def _experiment(
     for trial, measured, artifacts in rows.with_artifacts(trials):
         place = f"{directory}/trials/{len(directories) + 1:05}"
         first = len(writer.written)
-        files = [_artifact(writer, each, trial, f"{place}/files", wanted) for each in artifacts]
+        kept = writer.leaving.in_order(artifacts)
+        files = [writer.leaving.artifact(writer, each, trial, f"{place}/files") for each in kept]
         told.left_out += sum(bool(each.left_out) for each in files)
         environment = _environment(writer, trial, environments)
         writer.add(f"{place}/trial.json", _json(rows.trial_record(trial, measured, environment, files)))
@@ -172,7 +158,8 @@ def _experiment(
 def _table(writer: Writer, trials: QuerySet[Trial], directory: str) -> None:
     """Everything measured as a table, with what its columns mean."""
     table = TrialTable(trials)
-    writer.stream(f"{directory}/trials.csv", frames.as_csv(table.pieces(), table.columns), _ABOUT["trials.csv"])
+    pieces = map(writer.leaving.text, frames.as_csv(table.pieces(), table.columns))
+    writer.stream(f"{directory}/trials.csv", pieces, _ABOUT["trials.csv"])
     meaning = {**dimensions(table.columns), "url": "trials.csv"}
     writer.add(f"{directory}/trials.csv-metadata.json", json.dumps(meaning, indent=1).encode())
 
@@ -180,40 +167,14 @@ def _table(writer: Writer, trials: QuerySet[Trial], directory: str) -> None:
 def _environment(writer: Writer, trial: Trial, known: set[str]) -> str | None:
     if trial.environment is None:
         return None
-    digest = trial.environment.hash
+    written = json.dumps(trial.environment.facts, indent=1).encode()
+    masked = writer.leaving.text(written)
+    # Other facts are another environment, which who imports it tells by its hash.
+    digest = trial.environment.hash if masked == written else hashlib.sha256(masked).hexdigest()
     if digest not in known:
         known.add(digest)
-        writer.add(f"environments/{digest}.json", json.dumps(trial.environment.facts, indent=1).encode())
+        writer.add(f"environments/{digest}.json", masked)
     return digest
-
-
-def _artifact(writer: Writer, artifact: Artifact, trial: Trial, place: str, wanted: Wanted) -> FileRecord:
-    """Put a file of a trial into the bundle, or say why not."""
-    told: dict[str, Any] = {
-        "kind": artifact.kind,
-        "name": artifact.name,
-        "path": rows.path_within(artifact, trial),
-        "size_bytes": artifact.size_bytes,
-        "sha256": artifact.sha256,
-    }
-    if artifact.removed_at is not None:
-        return FileRecord(**told, left_out="its time of retention was over")
-    if artifact.kind == Artifact.Kind.CAPTURE and wanted.captures == "none":
-        return FileRecord(**told, left_out="captures were not asked for")
-    try:
-        file = artifact.intact()
-    except (Tampered, NotPlain, OSError) as error:
-        return FileRecord(**told, left_out=f"it is not what the trial left: {error}"[:200])
-    written = writer.stream(f"{place}/{told['path']}", _pieces(file))
-    if written.sha256 != artifact.sha256:
-        raise CannotExport(f"{artifact.name} of trial {trial.pk} changed while it was read: make the bundle again.")
-    return FileRecord(**told)
-
-
-def _pieces(file: Path) -> Iterator[bytes]:
-    with plain_files.opened(file) as stream:
-        while piece := stream.read(_PIECE):
-            yield piece
 
 
 def _run(trial: Trial, specification: str, results: Sequence[str]) -> Run:

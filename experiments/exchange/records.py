@@ -20,6 +20,8 @@ _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 _Object = dict[str, Any]
+Captures = Literal["none", "headers", "all"]
+CAPTURES: Final[tuple[Captures, ...]] = ("none", "headers", "all")
 OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
 
 
@@ -42,7 +44,7 @@ class Contents(_Record):
     written_at: datetime
     written_by: _Line
     licence: Annotated[str, StringConstraints(max_length=2000)]
-    captures: Literal["none", "headers", "all"]
+    captures: Captures
     anonymised: bool
     experiments: Annotated[list[_Line], Field(min_length=1, max_length=20)]
     """Their directories."""
@@ -109,6 +111,10 @@ class FileRecord(_Record):
     size_bytes: Annotated[int, Field(ge=0, le=2**62)]
     sha256: _Hash
     left_out: Annotated[str, StringConstraints(max_length=200)] = ""
+    changed: Annotated[str, StringConstraints(max_length=200)] = ""
+    """How it differs from what the trial left; size and hash are those of the file in the bundle."""
+    original_sha256: _Hash | None = None
+    """Of what the trial left, where that is another file."""
 
 
 class TrialRecord(_Record):

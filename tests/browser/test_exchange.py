@@ -3,8 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from experiments.exchange.bundle import Wanted, write_bundle
+from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
 from experiments.models import Experiment
 from tests.browser.accessibility import violations
 from tests.experiments import factories

@@ -10,13 +10,15 @@ from django.core.management.base import BaseCommand, CommandError
 
 from analysis.numbers import plural
 from experiments.errors import CannotExport
-from experiments.exchange.bundle import CAPTURES, Chosen, Wanted, write_bundle
+from experiments.exchange.bundle import Chosen, write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
+from experiments.exchange.records import CAPTURES
 from experiments.pure import plain_files
 
 
 class Command(BaseCommand):
-    """``manage.py bundle SLUG [SLUG ...] FILE [--captures none|all]``."""
+    """``manage.py bundle SLUG [SLUG ...] FILE [--captures none|headers|all] [--anonymise]``."""
 
     help = __doc__
 
@@ -25,14 +27,19 @@ class Command(BaseCommand):
         parser.add_argument("file", help="the zip archive to write")
         parser.add_argument("--captures", choices=CAPTURES, default="all", help="what of the packets (default: all)")
         parser.add_argument(
+            "--anonymise",
+            action="store_true",
+            help="other addresses in captures (headers, or none of them) and in texts; names of hosts and people stay",
+        )
+        parser.add_argument(
             "--licence", default="", help="under which the results may be used, as a name or an address"
         )
 
     def handle(self, *args: Any, chosen: list[str], file: str, **options: Any) -> None:
         target = Path(file)
-        wanted = Wanted(captures=options["captures"], licence=options["licence"])
         part = target.with_name(f"{target.name}.part")
         try:
+            wanted = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
             found: list[Chosen] = chosen_by(chosen)
             with plain_files.private(), part.open("wb") as stream:
                 told = write_bundle(stream, found, wanted)

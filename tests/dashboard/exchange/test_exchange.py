@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -14,8 +15,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from dashboard.background.tasks import do
-from experiments.exchange.bundle import Wanted, write_bundle
+from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
 from experiments.models import BackgroundTask, Cluster, Experiment, Project, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import plain_text
@@ -69,6 +71,19 @@ def test_a_bundle_is_made_in_the_background_and_fetched(page: Client, experiment
     with zipfile.ZipFile(BytesIO(b"".join(file.streaming_content))) as archive:
         assert b"Licence: CC0" in archive.read("README.md")
         assert archive.testzip() is None
+
+
+def test_addresses_are_replaced_where_they_can_be(page: Client, experiment: Experiment) -> None:
+    place, asked = f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all", "anonymise": "on"}
+    refused = page.post(place, asked)
+    assert refused.status_code == 422
+    assert "Addresses stand in the contents of packets too" in text_of(refused)
+    assert not BackgroundTask.objects.exists()
+    page.post(place, asked | {"captures": "headers"})
+    task = made()
+    with zipfile.ZipFile(BytesIO(b"".join(page.get(f"/tasks/{task.pk}/file").streaming_content))) as archive:
+        told = json.loads(archive.read("rankwire.json"))
+    assert (told["captures"], told["anonymised"]) == ("headers", True)
 
 
 def test_a_comparison_and_a_trial_can_be_taken_away(page: Client, experiment: Experiment) -> None:
@@ -216,6 +231,9 @@ def test_rest_names_what_there_is_not(person: User) -> None:
     answer = client_of(person).post("/api/v1/bundles/", {"of": ["e:none"]}, content_type="application/json")
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": "of", "message": "There is no experiment 'none'."}]
+    asked = {"of": ["e:none"], "anonymise": True}
+    answer = client_of(person).post("/api/v1/bundles/", asked, content_type="application/json")
+    assert [(answer.status_code, each["path"]) for each in answer.json()["errors"]] == [(400, "anonymise")]
 
 
 def test_clusters_of_others_are_shown_and_left_alone(client: Client, archive: bytes, admin_user: User) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments.exchange.bundle import Wanted, write_bundle
+from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
 from experiments.models import Experiment, Trial, TrialResult
 from tests.experiments import factories
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+import zstandard
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from analysis.capture.stream import stream
 from experiments.errors import CannotExport, InvalidSpec, ReadOnly
 from experiments.exchange.arrival import bring_in
-from experiments.exchange.bundle import Wanted, write_bundle
+from experiments.exchange.bundle import write_bundle
 from experiments.exchange.choice import chosen_by
+from experiments.exchange.leaving import Wanted
 from experiments.exchange.rows import uid_of
 from experiments.library import load_defaults
-from experiments.models import Artifact, Cluster, Experiment, Installation, Project, State, Trial, Usage
+from experiments.models import Artifact, Cluster, Environment, Experiment, Installation, Project, State, Trial, Usage
+from tests.analysis.capture_files import Frame, enhanced, interface, section
+from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.experiments import factories
 from tests.experiments.exchange.conftest import elsewhere
 
@@ -208,3 +215,95 @@ def test_files_of_an_import_lie_in_the_directories_of_its_trials(bundle: Callabl
     bring_in(place, project=load_defaults())
     for artifact in Artifact.objects.all():
         assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"
+
+
+def packed(*contents: bytes) -> bytes:
+    """A recording of one packet for each content, between two hosts."""
+    frames = [ethernet(ipv4(tcp(seq=n, payload=each), source="10.77.0.1")) for n, each in enumerate(contents)]
+    plain = section() + interface() + b"".join(enhanced(Frame.whole(1000 * n, each)) for n, each in enumerate(frames))
+    return zstandard.ZstdCompressor(write_checksum=True).compress(plain)
+
+
+@pytest.fixture
+def recorded(measured: Experiment) -> Trial:
+    """Its first trial, with files that tell addresses."""
+    trial = measured.trials.order_by("position").first()
+    assert trial is not None
+    told = zstandard.compress(json.dumps({"flows": [{"source": "10.77.0.1:40000"}]}).encode())
+    factories.stored_file(trial, "capture.pcapng.zst", packed(b"a secret", b"another secret"), "capture").save()
+    factories.stored_file(trial, "capture-2.pcapng.zst", b"no capture", "capture").save()
+    factories.stored_file(trial, "analysis.json.zst", told, "analysis").save()
+    factories.stored_file(trial, "hosts.txt", b"node-1 10.77.0.2 of 4.1.2.3\n", "input").save()
+    factories.stored_file(trial, "trace.bin", b"\xff\xfe 10.77.0.2", "other").save()
+    trial.command = ["mpirun", "--host", "10.77.0.1"]
+    trial.environment = Environment.store({"device": "02:00:00:00:00:01", "mpi": "4.1.2.3"})
+    trial.save()
+    return trial
+
+
+def of_trial(place: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Its record, and the files of the bundle."""
+    with zipfile.ZipFile(place) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return json.loads(members["experiments/water/trials/00001/trial.json"]), members
+
+
+def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
+    place = bundle(captures="headers")
+    record, members = of_trial(place)
+    told = {file["name"]: file for file in record["files"]}
+    cut = members["experiments/water/trials/00001/files/capture.pcapng.zst"]
+    capture = recorded.artifacts.get(name="capture.pcapng.zst")
+    assert told["capture.pcapng.zst"]["changed"] == "cut to the headers of its packets"
+    assert told["capture.pcapng.zst"]["original_sha256"] == capture.sha256
+    assert told["capture.pcapng.zst"]["sha256"] == hashlib.sha256(cut).hexdigest() != capture.sha256
+    assert "cannot be cut to its headers" in told["capture-2.pcapng.zst"]["left_out"]
+    (tmp_path / "cut").write_bytes(cut)
+    assert b"secret" not in zstandard.ZstdDecompressor().decompress(cut)
+    (table,) = stream(tmp_path / "cut")
+    assert (table.payload.tolist(), table.hosts) == ([8, 14], ("10.77.0.1", "10.0.0.2"))
+    assert told["hosts.txt"]["changed"] == ""
+
+    elsewhere()
+    (arrival,) = bring_in(place, project=load_defaults()).arrivals
+    imported = arrival.stored
+    assert imported is not None
+    assert (imported.origin["captures"], imported.origin["anonymised"]) == ("headers", False)
+    assert Artifact.objects.get(name="capture.pcapng.zst").intact().read_bytes() == cut
+
+
+def test_no_address_leaves_with_other_ones(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
+    record, members = of_trial(bundle(captures="headers", anonymise=True))
+    told = {file["name"]: file for file in record["files"]}
+    assert told["trace.bin"]["left_out"] == "it tells addresses and is no text in which they could be replaced"
+    files = {Path(name).name: content for name, content in members.items()}
+    plain = {
+        name: zstandard.ZstdDecompressor().decompressobj().decompress(content) if name.endswith(".zst") else content
+        for name, content in files.items()
+    }
+    for own in (b"10.77.0.", b"02:00:00:00:00:01", bytes((10, 77, 0, 1)), bytes((10, 0, 0, 2)), b"secret"):
+        assert not [name for name, content in plain.items() if own in content], own
+    (tmp_path / "cut").write_bytes(files["capture.pcapng.zst"])
+    (table,) = stream(tmp_path / "cut")
+    other = table.hosts[0]
+    assert record["command"] == ["mpirun", "--host", other], "one mapping in all files"
+    assert json.loads(plain["analysis.json.zst"]) == {"flows": [{"source": f"{other}:40000"}]}
+    assert plain["hosts.txt"].endswith(b" of 4.1.2.3\n")
+    assert json.loads(members[f"environments/{record['environment']}.json"])["mpi"] == "4.1.2.3"
+    assert record["environment"] != recorded.environment.hash  # type: ignore[union-attr]
+
+    first = json.loads(members["rankwire.json"])
+    assert (first["captures"], first["anonymised"]) == ("headers", True)
+    place = bundle(captures="headers", anonymise=True, file="again.zip")
+    assert of_trial(place)[0]["command"] != record["command"], "the key is thrown away"
+    elsewhere()
+    bring_in(place, project=load_defaults())
+    assert Artifact.objects.filter(name="hosts.txt").get().intact().read_bytes().startswith(b"node-1 ")
+
+
+def test_addresses_cannot_be_replaced_in_contents(bundle: Callable[..., Path], measured: Experiment) -> None:
+    with pytest.raises(CannotExport, match="in the contents of packets too"):
+        bundle(anonymise=True)
+    with pytest.raises(CommandError, match="in the contents of packets too"):
+        call_command("bundle", measured.slug, "never.zip", anonymise=True)
+    assert not Path("never.zip").exists()

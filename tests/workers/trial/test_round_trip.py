@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from analysis.capture.stream import stream
+from analysis.capture_analysis import analyse
 from experiments.files import read_analysis, trial_directory
 from experiments.library import load_defaults
 from experiments.models import (
@@ -86,6 +87,7 @@ def test_two_installations_exchange_an_experiment_without_loss(
     experiment = trials[0].experiment
     before, bundle = everything(experiment), tmp_path / "water.zip"
     call_command("bundle", experiment.slug, str(bundle), licence="CC-BY-4.0")
+    its_headers_say_the_same(trials[1], tmp_path / "headers.zip")
     forget_all()
 
     call_command("import", str(bundle))
@@ -104,6 +106,22 @@ def test_two_installations_exchange_an_experiment_without_loss(
     call_command("import", str(bundle))
     assert (Experiment.objects.count(), Trial.objects.count()) == (1, len(trials)), "importing twice doubles nothing"
     its_own_files_are_as_its_list_says(bundle, tmp_path / "unpacked")
+
+
+def its_headers_say_the_same(trial: Trial, bundle: Path) -> None:
+    """Cut and with other addresses, a recording gives every metric as it was."""
+    call_command("bundle", f"t:{trial.pk}", str(bundle), captures="headers", anonymise=True)
+    with zipfile.ZipFile(bundle) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".pcapng.zst"))
+        cut = Path(archive.extract(name, bundle.parent / "cut"))
+    capture = trial.artifacts.get(kind=Artifact.Kind.CAPTURE)
+    own, other = analyse(capture.file), analyse(cut)
+    assert own.metrics == other.metrics
+    assert own.mpi.metrics == other.mpi.metrics
+    assert (own.series, own.trust.to_dict()) == (other.series, other.trust.to_dict())
+    assert own.matrices["ranks"] == other.matrices["ranks"], "who is which rank is known as before"
+    assert own.metrics["packets"] > 1000
+    assert cut.stat().st_size < capture.size_bytes
 
 
 def its_own_files_are_as_its_list_says(bundle: Path, directory: Path) -> None:

@@ -166,15 +166,22 @@ class Client:
         of: str | Sequence[str],
         path: str | Path,
         *,
-        captures: Literal["all", "none"] = "all",
+        captures: Literal["all", "headers", "none"] = "all",
+        anonymise: bool = False,
         licence: str | None = None,
     ) -> Path:
         """Have a bundle made of an experiment (its slug), or of several and of trials (``e:SLUG``, ``t:NUMBER``), and store it.
 
+        ``captures`` may be cut to the headers of their packets; ``anonymise`` then replaces addresses, in texts too.
         Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         tokens = [f"e:{_part(of)}"] if isinstance(of, str) else list(of)
-        wanted = {"of": tokens, "captures": captures, **({"licence": licence} if licence else {})}
+        wanted = {
+            "of": tokens,
+            "captures": captures,
+            "anonymise": anonymise,
+            **({"licence": licence} if licence else {}),
+        }
         return self._save(Path(path), "POST", "bundles/", json=wanted)
 
     def import_(self, path: str | Path, *, project: str | None = None, dry_run: bool = False) -> dict[str, Any]:

@@ -103,7 +103,8 @@ def _download(client: Client, asked: argparse.Namespace) -> int:
 
 
 def _bundle(client: Client, asked: argparse.Namespace) -> int:
-    print(client.bundle(asked.slug, asked.output or f"{asked.slug}.zip", captures=asked.captures))
+    target = asked.output or f"{asked.slug}.zip"
+    print(client.bundle(asked.slug, target, captures=asked.captures, anonymise=asked.anonymise))
     return OK
 
 
@@ -189,7 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     download.add_argument("-o", "--output", metavar="DIRECTORY", default=".", help="otherwise where you are")
     bundle = commands.add_parser("bundle", help="an experiment with its files, for another Rankwire")
     bundle.add_argument("slug", metavar="SLUG")
-    bundle.add_argument("--captures", choices=["all", "none"], default="all")
+    bundle.add_argument("--captures", choices=["all", "headers", "none"], default="all")
+    bundle.add_argument("--anonymise", action="store_true", help="other addresses; not with all of the captures")
     bundle.add_argument("-o", "--output", metavar="FILE", help="otherwise SLUG.zip")
     brought = commands.add_parser(
         "import", help="a bundle (.zip), a description (.yaml), another tool's report (.json)"

@@ -1,0 +1,327 @@
+"""How much of a frame its headers are, where addresses stand in them, and frames written as records of a new file.
+
+What cannot be read as a header counts as content, so that nothing is kept that nobody looked into. Sources: those of
+``kernels.decode`` and ``kernels.encapsulation``; RFC 826 (ARP); draft-ietf-opsawg-pcap and -pcapng.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.kernels import jit
+from analysis.kernels.decode import ETHERNET, LINUX_SLL, LINUX_SLL2, ROCE_PORT, link_layer, opens_btl
+from analysis.kernels.encapsulation import (
+    DEPTH,
+    ETHERTYPE_IPV4,
+    ETHERTYPE_IPV6,
+    behind_authentication,
+    behind_protocol,
+    behind_tags,
+)
+from analysis.kernels.raw import signed, u8, u16
+
+IPV4, IPV6, MAC = 0, 1, 2
+"""Rows of the places of addresses."""
+MOST_ADDRESSES = 4 * (DEPTH + 1)
+"""Of one kind in one frame."""
+_BTL_HANDSHAKE, _ROCE_HEADER = 24, 12
+_ARP, _BRIDGED, _BACKBONE = 0x0806, 0x6558, 0x88E7
+_TCP, _UDP, _GRE, _ETHERIP, _ICMP, _ICMP6 = 6, 17, 47, 97, 1, 58
+_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
+_MPTCP = 30
+
+Int64 = npt.NDArray[np.int64]
+UInt32 = npt.NDArray[np.uint32]
+UInt8 = npt.NDArray[np.uint8]
+
+
+@jit
+def note(places: Int64, counts: Int64, kind: int, at: int) -> None:
+    """Remember that an address of this kind begins there, ``at`` bytes into the buffer."""
+    places[kind, counts[kind]] = at
+    counts[kind] += 1
+
+
+@jit
+def clear(buffer: UInt8, first: int, last: int) -> None:
+    """Overwrite what stands between two places of the buffer."""
+    for at in range(first, last):
+        buffer[at] = 0
+
+
+@jit
+def note_frames(data: int, at: int, end: int, ethertype: int, places: Int64, counts: Int64) -> None:
+    """Remember the MAC addresses of frames that lie behind tags and tunnels: bridged ones, and those of a provider's backbone."""
+    for _ in range(DEPTH):
+        if ethertype == _BRIDGED and at + 14 <= end:
+            note(places, counts, MAC, at - data)
+            note(places, counts, MAC, at + 6 - data)
+            ethertype = u16(at + 12, end)
+            at += 14
+        elif ethertype == _BACKBONE and at + 18 <= end:
+            note(places, counts, MAC, at + 4 - data)
+            note(places, counts, MAC, at + 10 - data)
+            ethertype = u16(at + 16, end)
+            at += 18
+        elif ethertype in (0x8100, 0x88A8, 0x9100, 0x9200) and at + 4 <= end:
+            ethertype = u16(at + 2, end)
+            at += 4
+        elif ethertype == 0x893F and at + 8 <= end:
+            ethertype = u16(at + 6, end)
+            at += 8
+        elif ethertype == 0x8926 and at + 6 <= end:
+            ethertype = u16(at + 4, end)
+            at += 6
+        else:
+            return
+
+
+@jit
+def note_tunnelled(data: int, at: int, end: int, protocol: int, places: Int64, counts: Int64) -> None:
+    """The same for what IP ``protocol`` carries at ``at``, where that is a frame."""
+    if protocol == _UDP and at + 16 <= end:
+        port = u16(at + 2, end)
+        if port in (4789, 8472):  # VXLAN
+            note_frames(data, at + 16, end, _BRIDGED, places, counts)
+        elif port == 6081:  # GENEVE
+            note_frames(data, at + 16 + (u8(at + 8, end) & 63) * 4, end, u16(at + 10, end), places, counts)
+    elif protocol == _GRE and at + 4 <= end:
+        flags = u16(at, end)
+        inside = at + 4 + (4 if flags & 0x8000 else 0) + (4 if flags & 0x2000 else 0) + (4 if flags & 0x1000 else 0)
+        note_frames(data, inside, end, u16(at + 2, end), places, counts)
+    elif protocol == _ETHERIP:
+        note_frames(data, at + 2, end, _BRIDGED, places, counts)
+
+
+@jit
+def hide_tcp_options(buffer: UInt8, data: int, at: int, end: int) -> None:
+    """Overwrite what Multipath TCP says: it may name further addresses."""
+    while at < end:
+        kind = u8(at, end)
+        if kind == 1:
+            at += 1
+            continue
+        if kind == 0 or at + 2 > end:
+            return
+        length = u8(at + 1, end)
+        if length < 2 or at + length > end:
+            clear(buffer, at - data, end - data)
+            return
+        if kind == _MPTCP:
+            clear(buffer, at + 2 - data, at + length - data)
+        at += length
+
+
+@jit
+def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, hide: bool) -> int:
+    """Bytes of the innermost transport header that are kept, the handshake of Open MPI's BTL and InfiniBand's header among them."""
+    if protocol == _TCP:
+        if at + 16 > end:
+            return end - at
+        header = max((u8(at + 12, end) >> 4) * 4, 20)
+        if hide:
+            clear(buffer, at + 16 - data, min(at + 18, end) - data)
+            hide_tcp_options(buffer, data, at + 20, min(at + header, end))
+        return int(header + (_BTL_HANDSHAKE if opens_btl(at + header, end) else 0))
+    if protocol == _UDP:
+        if hide:
+            clear(buffer, min(at + 6, end) - data, min(at + 8, end) - data)
+        roce = at + 4 <= end and u16(at + 2, end) == ROCE_PORT
+        return 8 + (_ROCE_HEADER if roce else 0)
+    if protocol in (_ICMP, _ICMP6):
+        if hide:
+            clear(buffer, min(at + 2, end) - data, min(at + 4, end) - data)
+        return 4  # behind it stand addresses and packets that are quoted
+    return 0
+
+
+@jit
+def behind_ipv4(
+    buffer: UInt8, data: int, ip: int, end: int, places: Int64, counts: Int64, hide: bool
+) -> tuple[int, int]:
+    """(address behind an IPv4 header, protocol); the protocol is -1 where nothing that follows is kept."""
+    note(places, counts, IPV4, ip + 12 - data)
+    note(places, counts, IPV4, ip + 16 - data)
+    at = ip + (u8(ip, end) & 15) * 4
+    if hide:  # the checksum would tell about the addresses, options such as a recorded route hold some
+        clear(buffer, ip + 10 - data, ip + 12 - data)
+        clear(buffer, ip + 20 - data, min(at, end) - data)
+    if u16(ip + 6, end) & 0x1FFF:
+        return at, -1
+    return behind_authentication(at, end, u8(ip + 9, end))
+
+
+@jit
+def behind_ipv6(
+    buffer: UInt8, data: int, ip: int, end: int, places: Int64, counts: Int64, hide: bool
+) -> tuple[int, int]:
+    """The same for an IPv6 header with its extensions."""
+    note(places, counts, IPV6, ip + 8 - data)
+    note(places, counts, IPV6, ip + 24 - data)
+    protocol, at = u8(ip + 6, end), ip + 40
+    while protocol in (_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY):
+        if at + 8 > end:
+            return min(at, end), -1
+        following = u8(at, end)
+        if protocol == _FRAGMENT:
+            if u16(at + 2, end) & 0xFFF8:
+                return at + 8, -1
+            length = 8
+        elif protocol == _AUTHENTICATION:
+            length = (u8(at + 1, end) + 2) * 4
+        else:
+            length = (u8(at + 1, end) + 1) * 8
+            if hide:  # a route, or the home address of who moves
+                clear(buffer, at + 2 - data, min(at + length, end) - data)
+        at += length
+        protocol = following
+    return at, protocol
+
+
+@jit
+def note_link(data: int, frame: int, end: int, link: int, places: Int64, counts: Int64) -> None:
+    """The MAC addresses of the outermost frame."""
+    if link == ETHERNET and frame + 12 <= end:
+        note(places, counts, MAC, frame - data)
+        note(places, counts, MAC, frame + 6 - data)
+        if frame + 14 <= end:
+            note_frames(data, frame + 14, end, u16(frame + 12, end), places, counts)
+    elif link == LINUX_SLL and frame + 12 <= end:
+        note(places, counts, MAC, frame + 6 - data)
+    elif link == LINUX_SLL2 and frame + 18 <= end:
+        note(places, counts, MAC, frame + 12 - data)
+
+
+@jit
+def arp_bytes(data: int, at: int, end: int, places: Int64, counts: Int64) -> int:
+    """Bytes of an ARP packet of Ethernet and IPv4 that are kept; of others, none."""
+    if at + 28 > end or u16(at, end) != 1 or u16(at + 2, end) != ETHERTYPE_IPV4 or u16(at + 4, end) != 0x0604:
+        return 0
+    note(places, counts, MAC, at + 8 - data)
+    note(places, counts, IPV4, at + 14 - data)
+    note(places, counts, MAC, at + 18 - data)
+    note(places, counts, IPV4, at + 24 - data)
+    return 28
+
+
+@jit
+def contradiction_bytes(buffer: UInt8, data: int, at: int, end: int, length: int, hide: bool) -> int:
+    """Bytes of an IP header that is none, kept so that this stays seen: 0 where it was not captured whole."""
+    if at + length > end:
+        return 0
+    if hide:
+        clear(buffer, at + 1 - data, at + length - data)
+    return length
+
+
+@jit
+def kept_bytes(
+    buffer: UInt8, data: int, frame: int, end: int, link: int, places: Int64, counts: Int64, hide: bool
+) -> int:
+    """Bytes of one frame up to the end of its innermost header that could be read."""
+    note_link(data, frame, end, link, places, counts)
+    length, ethertype = link_layer(frame, end, link)
+    at = min(frame + length, end)
+    if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
+        if ethertype == _ARP:
+            return at + arp_bytes(data, at, end, places, counts) - frame
+        at, ethertype, _ = behind_tags(at, end, ethertype, np.uint64(0))
+        at = min(at, end)
+    for _ in range(DEPTH):
+        if ethertype == ETHERTYPE_IPV4:
+            if at + 20 > end or u8(at, end) < 0x45 or u8(at, end) > 0x4F:
+                at += contradiction_bytes(buffer, data, at, end, 20, hide)
+                break
+            at, protocol = behind_ipv4(buffer, data, at, end, places, counts, hide)
+        elif ethertype == ETHERTYPE_IPV6:
+            if at + 40 > end or u8(at, end) >> 4 != 6:
+                at += contradiction_bytes(buffer, data, at, end, 40, hide)
+                break
+            at, protocol = behind_ipv6(buffer, data, at, end, places, counts, hide)
+        else:
+            break
+        if at > end or protocol < 0:
+            break
+        inside, following = at, -1
+        if protocol != _TCP:
+            inside, following, _ = behind_protocol(at, end, protocol, np.uint64(0))
+        if following < 0:
+            at += transport_bytes(buffer, data, at, end, protocol, hide)
+            break
+        note_tunnelled(data, at, end, protocol, places, counts)
+        if protocol == _UDP and hide:
+            clear(buffer, at + 6 - data, at + 8 - data)
+        at, ethertype = min(inside, end), following
+    return int(min(at, end) - frame)
+
+
+@jit
+def find_headers(
+    buffer: UInt8,
+    data: int,
+    offsets: Int64,
+    links: Int64,
+    cap_len: UInt32,
+    kept: UInt32,
+    places: Int64,
+    counts: Int64,
+    hide: bool,
+) -> int:
+    """Fill ``kept`` with the bytes of each frame that are headers; returns the row it stopped before, as ``places`` were used up.
+
+    ``places`` has shape (3, P): where IPv4, IPv6 and MAC addresses begin in ``buffer``; ``counts`` how many of each. ``data`` is the
+    address of ``buffer``. With ``hide`` checksums and options that tell about addresses are overwritten in ``buffer``.
+    """
+    most = places.shape[1] - MOST_ADDRESSES
+    for i in range(len(offsets)):
+        if counts[IPV4] > most or counts[IPV6] > most or counts[MAC] > most:
+            return i
+        frame = data + offsets[i]
+        kept[i] = kept_bytes(buffer, data, frame, frame + signed(cap_len[i]), links[i], places, counts, hide)
+    return len(offsets)
+
+
+@jit
+def put(out: UInt8, at: int, value: int) -> int:
+    """Write 32 bits, little-endian; returns where the next begin."""
+    for shift in range(4):
+        out[at + shift] = (value >> (8 * shift)) & 0xFF
+    return at + 4
+
+
+@jit
+def write_records(
+    buffer: UInt8,
+    offsets: Int64,
+    kept: UInt32,
+    orig_len: UInt32,
+    time_ns: Int64,
+    interfaces: Int64,
+    blocks: bool,
+    out: UInt8,
+) -> int:
+    """Write frames as enhanced packet blocks, or as records of a pcap file, in nanoseconds and little-endian: bytes written."""
+    at = 0
+    for i in range(len(offsets)):
+        count, stamp = signed(kept[i]), signed(time_ns[i])
+        padding = -count & 3 if blocks else 0
+        if blocks:
+            at = put(out, at, 6)
+            at = put(out, at, 32 + count + padding)
+            at = put(out, at, signed(interfaces[i]))
+            at = put(out, at, stamp >> 32)
+            at = put(out, at, stamp & 0xFFFFFFFF)
+        else:
+            at = put(out, at, stamp // 1_000_000_000)
+            at = put(out, at, stamp % 1_000_000_000)
+        at = put(out, at, count)
+        at = put(out, at, signed(orig_len[i]))
+        for k in range(count):
+            out[at + k] = buffer[offsets[i] + k]
+        at += count
+        if blocks:
+            for k in range(padding):
+                out[at + k] = 0
+            at = put(out, at + padding, 32 + count + padding)
+    return at
