@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
-from rest_framework.response import Response
 
-from dashboard.api.protocol import schema
+from dashboard.api.protocol import etag, schema
 from dashboard.api.protocol.filtering import clean, refuse_unknown
 from dashboard.api.protocol.pagination import FURTHEST, MOST, Pagination
 from dashboard.api.trials.shapes import (
@@ -69,13 +69,14 @@ class PartActions:
     @extend_schema(
         parameters=[
             _SCOPE,
+            etag.PARAMETER,
             OpenApiParameter("of", enum=OF, description="The capture, or what the hosts did; `traffic` when left out."),
             *_page(MOST_HOSTS, HostPages.default_limit),
         ],
-        responses={200: SeriesSerializer, **schema.errors(400, 404, 409)},
+        responses={200: SeriesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
     )
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
-    def series(self, request: Request, pk: str) -> Response:
+    def series(self, request: Request, pk: str) -> HttpResponseBase:
         """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
         trial = self._trial()
         refuse_unknown(request, {"scope", "of", "limit", "offset"})
@@ -83,15 +84,18 @@ class PartActions:
         if of == "hosts":
             if scope != Measurement.Scope.ALL:
                 raise ValidationError({"scope": ["hosts do not tell which of their traffic is of MPI"]})
-            return Response(SeriesSerializer(_of_hosts(trial, request)).data)
+            return etag.answer(request, SeriesSerializer(_of_hosts(trial, request)).data)
         for name in ("limit", "offset"):
             if name in request.query_params:
                 raise ValidationError({name: ["is for hosts: the capture has one series"]})
-        return Response(SeriesSerializer(_of_traffic(trial, scope)).data)
+        return etag.answer(request, SeriesSerializer(_of_traffic(trial, scope)).data)
 
-    @extend_schema(parameters=[_SCOPE], responses={200: HistogramsSerializer, **schema.errors(400, 404, 409)})
+    @extend_schema(
+        parameters=[_SCOPE, etag.PARAMETER],
+        responses={200: HistogramsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    )
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
-    def histograms(self, request: Request, pk: str) -> Response:
+    def histograms(self, request: Request, pk: str) -> HttpResponseBase:
         """How many packets had which size, and how the times between packets are distributed."""
         trial = self._trial()
         refuse_unknown(request, {"scope"})
@@ -109,10 +113,12 @@ class PartActions:
         }
         units = _units((*told["sizes"], *told["gaps"]))
         scope = _one_of(request, "scope", Measurement.Scope.values)
-        return Response(HistogramsSerializer({**told, "scope": scope, "units": units, "missing": missing}).data)
+        whole = {**told, "scope": scope, "units": units, "missing": missing}
+        return etag.answer(request, HistogramsSerializer(whole).data)
 
     @extend_schema(
         parameters=[
+            etag.PARAMETER,
             OpenApiParameter(
                 "ordering",
                 enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
@@ -120,10 +126,10 @@ class PartActions:
             ),
             *_page(MOST, Pagination.default_limit),
         ],
-        responses={200: FlowsSerializer, **schema.errors(400, 404, 409)},
+        responses={200: FlowsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
     )
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
-    def flows(self, request: Request, pk: str) -> Response:
+    def flows(self, request: Request, pk: str) -> HttpResponseBase:
         """Connections of all traffic, in pages; of very many the largest alone were kept."""
         trial = self._trial()
         refuse_unknown(request, {"limit", "offset", "ordering"})
@@ -135,13 +141,15 @@ class PartActions:
         page: Any = pages.paginate_queryset(rows, request)
         told: dict[str, Any] = dict(pages.get_paginated_response(page).data)
         missing = _NO_CAPTURE if analysis is None else None
-        return Response(
-            {"missing": missing, "units": _units(dict.fromkeys(name for row in page for name in row)), **told}
-        )
+        units = _units(dict.fromkeys(name for row in page for name in row))
+        return etag.answer(request, {"missing": missing, "units": units, **told})
 
-    @extend_schema(responses={200: MatricesSerializer, **schema.errors(400, 404, 409)})
+    @extend_schema(
+        parameters=[etag.PARAMETER],
+        responses={200: MatricesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    )
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
-    def matrices(self, request: Request, pk: str) -> Response:
+    def matrices(self, request: Request, pk: str) -> HttpResponseBase:
         """Who sent how much to whom: from host to host and rank to rank in packets and bytes, and from rank to rank in messages."""
         trial = self._trial()
         refuse_unknown(request, set())
@@ -149,20 +157,17 @@ class PartActions:
         kept = (analysis or {}).get("matrices") or {}
         told = {name: kept[name] if (kept.get(name) or {}).get("labels") else None for name in ("hosts", "ranks")}
         pairs = [] if profile is None else profile["pairs"]
-        return Response(
-            MatricesSerializer(
-                {
-                    **told,
-                    "missing": _NO_CAPTURE if analysis is None else None,
-                    "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
-                    "messages": {
-                        "pairs": [dict(zip(PairSerializer().fields, pair, strict=True)) for pair in pairs],
-                        "omitted": 0 if profile is None else profile["pairs_left_out"],
-                        "missing": _NO_PROFILE if profile is None else None,
-                    },
-                }
-            ).data
-        )
+        whole = {
+            **told,
+            "missing": _NO_CAPTURE if analysis is None else None,
+            "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
+            "messages": {
+                "pairs": [dict(zip(PairSerializer().fields, pair, strict=True)) for pair in pairs],
+                "omitted": 0 if profile is None else profile["pairs_left_out"],
+                "missing": _NO_PROFILE if profile is None else None,
+            },
+        }
+        return etag.answer(request, MatricesSerializer(whole).data)
 
     def _trial(self) -> Trial:
         trial: Trial = self.get_object()  # type: ignore[attr-defined]  # of the view set

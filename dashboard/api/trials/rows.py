@@ -117,11 +117,14 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         return etag.answer(request, self.get_serializer(self.get_object()).data)
 
     @extend_schema(
-        parameters=[OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")],
-        responses={200: WireSerializer, **schema.errors(400, 404, 409)},
+        parameters=[
+            OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
+            etag.PARAMETER,
+        ],
+        responses={200: WireSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
     )
     @action(detail=True, methods=["get"], filter_backends=[])
-    def wire(self, request: Request, pk: str) -> Response:
+    def wire(self, request: Request, pk: str) -> HttpResponseBase:
         """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
         trial = self.get_object()
         refuse_unknown(request, {"scope"})
@@ -131,15 +134,17 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         analysis = read_analysis(trial) or {}
         curves = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
         told = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
-        return Response(
-            {**told, "scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
-        )
+        rest = {"scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
+        return etag.answer(request, {**told, **rest})
 
-    @extend_schema(responses={200: ProfileSerializer, **schema.errors(404)})
+    @extend_schema(
+        parameters=[etag.PARAMETER],
+        responses={200: ProfileSerializer, **etag.NOT_MODIFIED, **schema.errors(404)},
+    )
     @action(detail=True, methods=["get"], filter_backends=[])
-    def profile(self, request: Request, pk: str) -> Response:
+    def profile(self, request: Request, pk: str) -> HttpResponseBase:
         """Its time inside MPI: every rank, function, size of messages and pair, as the library in the ranks counted them."""
-        return Response({"profile": read_mpi_profile(self.get_object())})
+        return etag.answer(request, {"profile": read_mpi_profile(self.get_object())})
 
     @extend_schema(
         parameters=[OpenApiParameter("against", _NUMBER, required=True, description="Number of another trial.")],

@@ -173,3 +173,12 @@ def test_it_says_why_there_are_no_samples_of_hosts(client: Client, trial: Trial)
 )
 def test_what_it_does_not_know_is_told_at_its_name(client: Client, captured: Trial, rest: str, path: str) -> None:
     assert told(client, captured, rest, 400)["errors"][0]["path"] == path
+
+
+@pytest.mark.parametrize("part", [*PARTS, "wire", "profile"])
+def test_who_has_a_part_gets_it_no_second_time(client: Client, captured: Trial, part: str) -> None:
+    address = f"{TRIALS}{captured.pk}/{part}/"
+    etag = client.get(address).headers["ETag"]
+    same = client.get(address, headers={"If-None-Match": etag})
+    assert (same.status_code, same.content) == (304, b"")
+    assert client.get(address, headers={"If-None-Match": '"another"'}).status_code == 200
