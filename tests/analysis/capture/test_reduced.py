@@ -21,6 +21,8 @@ from tests.analysis.capture_files import Frame, enhanced, interface, pcap, secti
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 from tests.analysis.oracles.tools import tshark_fields
 
+KEY = bytes(range(32))
+"""Of another, one in some hundreds leaves a network as it was."""
 SECRET = b"a secret that nobody else may read"
 ENDS = [ipaddress.ip_address(text) for text in ("10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2", "192.0.2.7")]
 HELLO = struct.pack("<II", 7, 3) + b"OPAL-TCP-BTL".ljust(16, b"\0")
@@ -92,7 +94,7 @@ def same_but_contents(before: PacketTable, after: PacketTable) -> None:
 def test_everything_but_contents_is_the_same(tmp_path: Path, form: Callable[[list[Frame]], bytes], hide: bool) -> None:
     path = tmp_path / "capture"
     path.write_bytes(form(frames()))
-    cut = reduced(path, Anonymiser() if hide else None)
+    cut = reduced(path, Anonymiser(KEY) if hide else None)
     (before, known), (after, its) = read(path), read(cut)
     same_but_contents(before, after)
     assert len(before.btl_handshakes) == 1
@@ -112,7 +114,7 @@ def test_no_content_and_no_address_is_left(tmp_path: Path, form: Callable[[list[
     path = tmp_path / "capture"
     path.write_bytes(form(frames()))
     assert SECRET[:4] not in reduced(path).read_bytes()
-    hidden = reduced(path, Anonymiser()).read_bytes()
+    hidden = reduced(path, Anonymiser(KEY)).read_bytes()
     own = [end.packed for end in ENDS] + [bytes.fromhex(f"02000000000{last}") for last in (1, 2)]
     assert all(each in path.read_bytes() for each in own)
     assert not [each for each in own if each in hidden]
@@ -122,7 +124,7 @@ def test_tshark_sees_the_same_lengths_and_other_addresses(tmp_path: Path) -> Non
     path = tmp_path / "capture.pcapng"
     path.write_bytes(ng(frames()))
     names = ("frame.time_epoch", "frame.len", "tcp.seq_raw", "tcp.window_size_value", "udp.length", "vxlan.vni")
-    hide = Anonymiser()
+    hide = Anonymiser(KEY)
     cut = reduced(path, hide)
     quoted = packets().index(ethernet(ipv4(b"\x03\x01\0\0\0\0\0\0" + ipv4(tcp(payload=SECRET)), protocol=1)))
     contradiction = packets().index(KINDS["ah"](ipv6(udp(9, 10, SECRET), next_header=17), 5))
@@ -163,7 +165,7 @@ def test_what_is_damaged_or_without_times_stays(tmp_path: Path) -> None:
 def test_long_captures_come_in_pieces(tmp_path: Path) -> None:
     path, count = tmp_path / "capture", 70_000
     path.write_bytes(pcap([Frame.whole(n, ethernet(ipv4(tcp(seq=n, payload=SECRET)))) for n in range(count)]))
-    cut = reduced(path, Anonymiser())
+    cut = reduced(path, Anonymiser(KEY))
     assert np.concatenate([table.seq for table in stream(cut)]).tolist() == list(range(count))
 
 
@@ -179,7 +181,7 @@ def test_it_is_crypto_pan(address: str, becomes: str) -> None:
 
 
 def test_networks_stay_together_and_special_addresses_special() -> None:
-    hide = Anonymiser()
+    hide = Anonymiser(KEY)
     some = np.random.default_rng(1).integers(0, 256, (4000, 4), np.uint8)
     some[:2000, :3] = some[0, :3]
     turned = hide.mapped(some)
@@ -205,7 +207,7 @@ def test_networks_stay_together_and_special_addresses_special() -> None:
 def test_texts_lose_the_same_addresses_and_keep_versions(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(ng([Frame.whole(1, ethernet(ipv4(tcp(), source="198.51.7.1")))]))
-    hide = Anonymiser()
+    hide = Anonymiser(KEY)
     reduced(path, hide)
     kept = b"version 4.1.2.7, at 12:34:56, 127.0.0.1, hash ab12:cd34"
     assert hide.text(kept) == kept

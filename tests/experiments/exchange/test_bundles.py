@@ -272,7 +272,12 @@ def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path],
     assert Artifact.objects.get(name="capture.pcapng.zst").intact().read_bytes() == cut
 
 
-def test_no_address_leaves_with_other_ones(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
+def test_no_address_leaves_with_other_ones(
+    recorded: Trial, bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of keys by chance, one in some hundreds leaves a network as it was.
+    keys = iter([bytes(range(32)), bytes(range(1, 33))])
+    monkeypatch.setattr("analysis.capture.anonymised.secrets.token_bytes", lambda size: next(keys))
     record, members = of_trial(bundle(captures="headers", anonymise=True))
     told = {file["name"]: file for file in record["files"]}
     assert told["trace.bin"]["left_out"] == "it tells addresses and is no text in which they could be replaced"
