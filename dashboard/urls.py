@@ -26,7 +26,7 @@ from dashboard.pages import (
     trial,
     workloads,
 )
-from dashboard.pages.lists import chosen_experiments, chosen_trials, experiments, histories, trials
+from dashboard.pages.lists import chosen_experiments, chosen_trials, experiments, histories, trials, views
 from dashboard.pages.parts import parts
 from dashboard.people import move
 
@@ -78,9 +78,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tasks/<int:pk>/", background.task, name="task"),
     path("tasks/<int:pk>/file", background.file, name="task-file"),
     path("tasks/<int:pk>/forget/", background.forget, name="task-forget"),
-    path("explore/views/", explore.save_view, name="explore-save"),
-    path("explore/views/<int:pk>/", explore.view, name="explore-view"),
-    path("explore/views/<int:pk>/delete/", explore.delete_view, name="explore-delete"),
+    path("explore/views/<int:pk>/", views.view),  # as links were given before lists had views
+    path("views/", views.save, name="view-save"),
+    path("views/<int:pk>/", views.view, name="view"),
+    path("views/<int:pk>/rename/", views.rename, name="view-rename"),
+    path("views/<int:pk>/forget/", views.forget, name="view-forget"),
     path("history/", histories.index, name="histories"),
     path("history/<slug:configuration>/<slug:cluster>/", history.history, name="history"),
     path("history/<slug:configuration>/<slug:cluster>/mark/", history.mark, name="history-mark"),

@@ -1,22 +1,19 @@
-"""The explorer: filters, the pivot as charts, the table behind it, saved views and exports."""
+"""The explorer: filters, the pivot as charts, the table behind it and exports."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Q, Window
-from django.db.models.functions import RowNumber
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET
 
 from analysis import numbers
 from dashboard.background.exports import FORMATS, exported
 from dashboard.charts import Scale
 from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.pages.lists.views import views_of
 from dashboard.requests.explore import (
     ORDERS,
     STATISTICS,
@@ -29,13 +26,13 @@ from dashboard.requests.explore import (
     panels_left_out,
     table_of,
 )
+from dashboard.requests.lookup import without
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import BackgroundTask, Measurement, SavedView
 from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
 
 PER_PAGE = 25
-MOST_VIEWS = 12
 EXPORT_FORMS = (
     ("csv", "CSV"),
     ("json", "JSON"),
@@ -52,12 +49,12 @@ def explore(request: HttpRequest) -> HttpResponse:
         context = _answer(request)
     except CannotExplore as error:
         context = {"why": str(error), "query_string": ""}
-    context |= {"place": "explore", "given": request.GET}
+    context |= {"place": "explore", "given": request.GET, "views": views_of(request, SavedView.Page.EXPLORE)}
     if request.htmx and request.htmx.target == "answer":  # type: ignore[attr-defined]
         return render(request, "explore/_answer.html", context)
     if "why" in context:
         return render(request, "explore/wrong.html", context, status=400)
-    return render(request, "explore/page.html", context | {"views": _views(request)})
+    return render(request, "explore/page.html", context)
 
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
@@ -84,21 +81,13 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "panels_left_out": panels_left_out(pivoted),
         "page": page,
         "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
-        "query_string": _without_page(request.GET),
+        "query_string": without(request.GET, "page"),
         "exported": [
-            (name, value) for name, values in QueryDict(_without_page(request.GET)).lists() for value in values
+            (name, value) for name, values in QueryDict(without(request.GET, "page")).lists() for value in values
         ],
         "export_forms": EXPORT_FORMS,
         "choices": _choices(matched, question),
     }
-
-
-def _without_page(given: QueryDict) -> str:
-    kept = given.copy()
-    kept.pop("page", None)
-    for name in list(kept):
-        kept.setlist(name, [value for value in kept.getlist(name) if value])
-    return kept.urlencode(safe=",:")
 
 
 def _choices(matched: Counts, question: Question) -> dict[str, Any]:
@@ -155,49 +144,6 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
         "cells": cells,
         "n": most,
     }
-
-
-def _views(request: HttpRequest) -> list[dict[str, Any]]:
-    """Own views first, then those that others share, of each person in turn: nobody's many hide another's one."""
-    turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
-    seen = SavedView.objects.filter(Q(owner=request.user) | Q(shared=True))
-    ordered = seen.annotate(mine=Q(owner=request.user), turn=turn).order_by("-mine", "turn", "name", "pk")
-    saved = ordered[:MOST_VIEWS]
-    here = _without_page(request.GET)
-    return [{"view": view, "on": view.query == here, "mine": view.owner_id == request.user.pk} for view in saved]
-
-
-@require_POST
-def save_view(request: HttpRequest) -> HttpResponse:
-    """Keep the question of the page under a name; an own view of that name is replaced."""
-    name = request.POST.get("name", "").strip()[:80]
-    query = request.POST.get("query", "")[:4000]
-    try:
-        ask(request.user, QueryDict(query))
-    except CannotExplore as error:
-        messages.error(request, str(error), extra_tags="bad")
-        return redirect("explore")
-    if not name:
-        messages.error(request, "A view needs a name.", extra_tags="bad")
-        return redirect(f"{reverse('explore')}?{query}")
-    view, _ = SavedView.objects.update_or_create(
-        owner_id=request.user.pk, name=name, defaults={"query": query, "shared": bool(request.POST.get("shared"))}
-    )
-    return redirect(view)
-
-
-@require_GET
-def view(request: HttpRequest, pk: int) -> HttpResponse:
-    """The permalink of a saved view."""
-    saved = get_object_or_404(SavedView.objects.filter(Q(owner=request.user) | Q(shared=True)), pk=pk)
-    return redirect(f"{reverse('explore')}?{saved.query}")
-
-
-@require_POST
-def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget an own view."""
-    get_object_or_404(SavedView, pk=pk, owner=request.user).delete()
-    return redirect("explore")
 
 
 @require_GET

@@ -22,7 +22,7 @@ from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
 from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot
-from experiments.selectors.explorer_query import Query
+from experiments.selectors.explorer_query import Query, check
 from experiments.spec.parameters import known_parameters
 
 EACH: Final = "each"
@@ -70,6 +70,7 @@ class Question:
 def ask(user: Any, given: QueryDict) -> Question:
     """Return what a query string asks, of what ``user`` may see. Raise CannotExplore where a value has no meaning."""
     query, look = _axes(given)
+    check(query)
     filters = ConfigurationFilter(given, visible_experiments(user), scope=query.scope)
     if not filters.is_valid():
         name, sentence = first_error(filters.errors)

@@ -27,7 +27,7 @@ def test_rows_know_their_pages(below_a_path: None) -> None:
     assert [row.get_absolute_url() for row in rows] == [
         "/lab/experiments/water/",
         "/lab/trials/7/",
-        "/lab/explore/views/7/",
+        "/lab/views/7/",
         "/lab/network/predictions/7/",
         "/lab/tasks/7/",
     ]

@@ -12,10 +12,11 @@ from django.views.decorators.http import require_GET
 
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.filters import ExperimentFilter
+from dashboard.pages.lists.views import views_of
 from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without
 from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
-from experiments.models import Experiment
+from experiments.models import Experiment, SavedView
 
 PER_PAGE = 25
 NEWEST = "-created_at"
@@ -32,6 +33,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     sort = asked(request, "ordering") or NEWEST
     context = {
         "place": "experiments",
+        "views": views_of(request, SavedView.Page.EXPERIMENTS),
         "page": page,
         "rows": experiment_rows(list(page.object_list)),
         "filters": filters,

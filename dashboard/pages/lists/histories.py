@@ -11,8 +11,10 @@ from django.views.decorators.http import require_GET
 from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, workload_title
+from dashboard.pages.lists.views import views_of
 from dashboard.requests.lookup import asked
 from experiments.metrics import described
+from experiments.models import SavedView
 from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing, with_histories
 
 PER_PAGE = 10
@@ -32,6 +34,7 @@ def index(request: HttpRequest) -> HttpResponse:
     rows, more = histories(filters.matching, first=first, most=most)
     context = {
         "place": "explore",
+        "views": views_of(request, SavedView.Page.HISTORIES),
         "rows": [_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,

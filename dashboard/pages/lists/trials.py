@@ -15,13 +15,14 @@ from dashboard.charts import Scale
 from dashboard.experiment.not_counted import swept_of
 from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
+from dashboard.pages.lists.views import views_of
 from dashboard.requests.keyset import NoPlace, Slice, slice_of
 from dashboard.requests.lookup import asked, without
 from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of
 from experiments.access import may_submit_somewhere, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
-from experiments.models import Experiment, Measurement, Trial
+from experiments.models import Experiment, Measurement, SavedView, Trial
 
 PER_PAGE: Final = 50
 COUNTED: Final = 10_000
@@ -37,7 +38,7 @@ def trials(request: HttpRequest) -> HttpResponse:
     except (CannotExplore, NoPlace) as error:
         none = TrialPageFilter.of_page(QueryDict(), Trial.objects.none())
         context = {"why": str(error), "filters": none, "sort": "", "columns": (), "offered": _offered(())}
-    context |= {"place": "trials", "headline": HEADLINE}
+    context |= {"place": "trials", "headline": HEADLINE, "views": views_of(request, SavedView.Page.TRIALS)}
     template = "lists/_trials.html" if request.htmx else "lists/trials.html"  # type: ignore[attr-defined]
     return render(request, template, context, status=400 if "why" in context and not request.htmx else 200)  # type: ignore[attr-defined]
 

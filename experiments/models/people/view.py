@@ -1,4 +1,4 @@
-"""What people keep about the repository as a whole: views of the explorer, and changes over time that they expected."""
+"""What people keep about the repository as a whole: views of its lists, and changes over time that they expected."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from django.urls import reverse
 
 
 class SavedView(models.Model):
-    """A question to the explorer under a name. ``query`` is its query string; everybody who is signed in sees shared ones."""
+    """A question to the explorer or a list under a name. ``query`` is its query string; everybody who is signed in sees shared ones."""
 
+    class Page(models.TextChoices):
+        """The page that is asked. The value is the name of its address."""
+
+        EXPLORE = "explore"
+        EXPERIMENTS = "experiments"
+        TRIALS = "trials"
+        HISTORIES = "histories"
+
+    page = models.CharField(max_length=20, choices=Page, default=Page.EXPLORE)
     name = models.CharField(max_length=80)
     query = models.CharField(max_length=4000, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
@@ -20,13 +29,13 @@ class SavedView(models.Model):
 
     class Meta:
         ordering: ClassVar = ["name", "pk"]
-        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "name"], name="one_view_per_name")]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "page", "name"], name="one_view_per_name")]
 
     def __str__(self) -> str:
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("explore-view", args=[self.pk])
+        return reverse("view", args=[self.pk])
 
 
 class ExpectedChange(models.Model):

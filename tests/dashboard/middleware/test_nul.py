@@ -50,7 +50,7 @@ def test_in_the_administration_it_is_passed_over(client: Client, library: Any) -
 
 
 def test_in_a_form_it_is_passed_over(page: Client) -> None:
-    page.post(reverse("explore-save"), {"name": "Wi\0de", "query": "y=pack\0ets", "shared\0": "on"})
+    page.post(reverse("view-save"), {"name": "Wi\0de", "query": "y=pack\0ets", "shared\0": "on"})
     assert SavedView.objects.values_list("name", "query", "shared").get() == ("Wide", "y=packets", True)
 
 

@@ -9,14 +9,12 @@ import pyarrow.parquet
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.http import QueryDict
 
 from experiments.library import load_defaults
-from experiments.models import Configuration, Experiment, Measurement, Project, SavedView, Summary, Trial
+from experiments.models import Configuration, Experiment, Measurement, Project, Summary, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.explorer import pivoted, question
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
-from tests.experiments import factories
 
 ADDRESS = "/explore/"
 
@@ -245,18 +243,3 @@ def test_it_gives_rest_the_cells(measured, person):
         (hosts, mtu, 2) for hosts in (2, 4) for mtu in (1500, 9000)
     }
     assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
-
-
-def test_it_keeps_and_forgets_views(measured, page, client):
-    asked = QueryDict("x=ranks&where=hosts%3E1").urlencode()
-    answer = page.post("/explore/views/", {"name": "Ranks", "query": asked})
-    view = SavedView.objects.get()
-    assert page.get(answer.url).url == f"{ADDRESS}?{asked}"
-    assert "Ranks" in page.get(ADDRESS).content.decode()
-    other = factories.person("bell")
-    client.force_login(other)
-    assert client.get(view.get_absolute_url()).status_code == 404
-    assert client.post(f"/explore/views/{view.pk}/delete/").status_code == 404
-    client.force_login(view.owner)
-    client.post(f"/explore/views/{view.pk}/delete/")
-    assert not SavedView.objects.exists()

@@ -61,6 +61,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "explore/export.": {"form": "csv"},
         "explore/export/": {"form": "csv"},
         "explore/views/": {"pk": view.pk},
+        "views/": {"pk": view.pk},
         "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
         "network/": {"slug": experiment.slug},
         "network/predictions/": {"pk": prediction.pk},

@@ -137,12 +137,12 @@ def test_it_does_not_show_what_belongs_to_others(measured, page):
 
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, library, person, page, django_assert_num_queries):
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         page.get(reverse("histories"))
     measure(library, person, "More", LEVEL, link={"mtu": 1200})
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         page.get(reverse("histories"))
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         page.get(reverse("histories"), {"flagged": "1"})
 
 

@@ -1,0 +1,173 @@
+"""Saved views: what a list or the explorer was asked, under a name; kept, shared, renamed, forgotten and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib import messages
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from dashboard.filters import ExperimentFilter, HistoryFilter, ListFilter, TrialPageFilter
+from dashboard.filters.fields import first_error
+from dashboard.requests.explore import ask
+from dashboard.requests.lookup import without
+from dashboard.requests.trials import ask_trials
+from experiments.errors import CannotExplore
+from experiments.models import SavedView
+
+MOST: Final = 12
+"""Views that stand above a list."""
+_LONGEST_NAME: Final = 80
+_LONGEST_QUERY: Final = 4000
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
+    SavedView.Page.EXPLORE: ("page",),
+    SavedView.Page.EXPERIMENTS: ("page",),
+    SavedView.Page.TRIALS: ("after", "before"),
+    SavedView.Page.HISTORIES: ("page",),
+}
+"""What in the address of each page says where one is in it, and so is no part of a view."""
+_ALL: Final = {
+    SavedView.Page.EXPLORE: "All configurations",
+    SavedView.Page.EXPERIMENTS: "All experiments",
+    SavedView.Page.TRIALS: "All trials",
+    SavedView.Page.HISTORIES: "All histories",
+}
+_FILTERS: Final[Mapping[str, type[ListFilter]]] = {
+    SavedView.Page.EXPERIMENTS: ExperimentFilter,
+    SavedView.Page.TRIALS: TrialPageFilter,
+    SavedView.Page.HISTORIES: HistoryFilter,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view above its list; ``on`` where the list shows it, ``mine`` where the reader keeps it."""
+
+    view: SavedView
+    on: bool
+    mine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The views above a list that asks ``query`` now."""
+
+    page: str
+    everything: str
+    query: str
+    rows: Sequence[View]
+
+    @property
+    def here(self) -> View | None:
+        """The reader's own view that the list shows."""
+        return next((row for row in self.rows if row.on and row.mine), None)
+
+
+def views_of(request: HttpRequest, page: str) -> Views:
+    """Own views first, then those that others share, of each person in turn: nobody's many hide another's one."""
+    turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
+    ordered = _visible(request.user).filter(page=page).annotate(mine=Q(owner=request.user.pk), turn=turn)
+    rows = ordered.order_by("-mine", "turn", "name", "pk")[:MOST]
+    query = without(request.GET, *_PLACES[page])
+    views = [View(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
+    return Views(page, _ALL[SavedView.Page(page)], query, views)
+
+
+def _visible(user: Any) -> QuerySet[SavedView]:
+    return SavedView.objects.filter(Q(owner=user.pk) | Q(shared=True))
+
+
+def _address(page: str, query: str) -> str:
+    return f"{reverse(page)}?{query}".rstrip("?")
+
+
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Keep what a page was asked under a name; an own view of that name is replaced."""
+    page = request.POST.get("page", SavedView.Page.EXPLORE)
+    if page not in _PLACES:
+        raise Http404
+    name, query = request.POST.get("name", "").strip(), request.POST.get("query", "")
+    wrong = _wrong_query(request, page, query)
+    if why := wrong or _wrong_name(name):
+        messages.error(request, why, extra_tags="bad")
+        return redirect(_address(page, "" if wrong else query))
+    view, is_new = SavedView.objects.update_or_create(
+        owner_id=request.user.pk,
+        page=page,
+        name=name,
+        defaults={"query": query, "shared": bool(request.POST.get("shared"))},
+    )
+    words = "is kept" if is_new else "asks this now"
+    messages.success(request, f"The view {view.name!r} {words}.", extra_tags="ok")
+    return redirect(view)
+
+
+def _wrong_name(name: str) -> str:
+    if not name:
+        return "A view needs a name."
+    return f"The name of a view has at most {_LONGEST_NAME} characters." if len(name) > _LONGEST_NAME else ""
+
+
+def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
+    """Why this cannot be asked, '' where it can."""
+    if len(query) > _LONGEST_QUERY:
+        return f"A view has at most {_LONGEST_QUERY} characters of filters."
+    given = QueryDict(query)
+    try:
+        if page == SavedView.Page.EXPLORE:
+            ask(request.user, given)
+            return ""
+        if page == SavedView.Page.TRIALS:
+            ask_trials(request.user, given)
+    except CannotExplore as error:
+        return str(error)
+    form = _FILTERS[page].of_page(given, SavedView.objects.none()).form
+    if not form.errors:
+        return ""
+    name, sentence = first_error(form.errors)
+    return f"{form.fields[name].label}: {sentence}"
+
+
+@require_GET
+def view(request: HttpRequest, pk: int) -> HttpResponse:
+    """The permalink of a view: leads to what it asks today."""
+    saved = get_object_or_404(_visible(request.user), pk=pk)
+    return redirect(_address(saved.page, saved.query))
+
+
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give an own view another name; its permalink stays."""
+    saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
+    name = request.POST.get("name", "").strip()
+    wrong = _wrong_name(name)
+    if not wrong:
+        saved.name, saved.shared = name, bool(request.POST.get("shared"))
+        try:
+            with transaction.atomic():
+                saved.save(update_fields=["name", "shared"])
+        except IntegrityError:
+            wrong = f"Another view of yours has the name {name!r}."
+    if wrong:
+        messages.error(request, wrong, extra_tags="bad")
+    return redirect(saved)
+
+
+@require_POST
+def forget(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget an own view; the message that says so can bring it back."""
+    saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
+    words = render_to_string("lists/_forgotten.html", {"view": saved}, request)
+    saved.delete()
+    messages.success(request, words, extra_tags="ok")
+    return redirect(_address(saved.page, saved.query))

@@ -1,0 +1,129 @@
+"""Saved views of the lists and of the explorer: kept, found again, shared, renamed, forgotten and brought back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from experiments.models import SavedView
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+
+ASKED = {
+    "explore": "x=ranks&where=hosts%3E1",
+    "experiments": "state=over&ordering=name",
+    "trials": "state=failed&columns=elapsed_s&sort=-elapsed_s",
+    "histories": "workload=water",
+}
+
+
+def keep(page: Client, which: str, name: str = "Mine", query: str | None = None, **more: str) -> SavedView:
+    """Save a view as the form of the page does."""
+    page.post(
+        reverse("view-save"), {"page": which, "name": name, "query": ASKED[which] if query is None else query, **more}
+    )
+    return SavedView.objects.get(page=which, name=name)
+
+
+@pytest.mark.parametrize("which", ASKED)
+def test_a_view_stands_above_its_page_and_asks_what_was_asked(which: str, page: Client) -> None:
+    here = f"{reverse(which)}?{ASKED[which]}"
+    form = page.get(here).content.decode()
+    assert f'name="query" value="{ASKED[which].replace("&", "&amp;")}"' in form
+    assert f'name="page" value="{which}"' in form
+    view = keep(page, which)
+    assert page.get(view.get_absolute_url()).url == here
+    assert re.search(rf'href="{view.get_absolute_url()}"\s+aria-current="true"', page.get(here).content.decode())
+    assert "aria-current" not in page.get(reverse(which)).content.decode().split("Mine</a>")[0].rsplit("<a", 1)[1]
+    others = [other for other in ASKED if other != which]
+    assert not any("Mine" in text_of(page.get(reverse(other))) for other in others)
+
+
+def test_a_change_of_a_filter_brings_the_bar_and_the_form_up_to_date(page: Client) -> None:
+    view = keep(page, "trials")
+    part = page.get(f"/trials/?{ASKED['trials']}", headers={"HX-Request": "true"}).content.decode()
+    assert part.count('hx-swap-oob="true"') == 2
+    assert re.search(rf'href="{view.get_absolute_url()}"\s+aria-current="true"', part)
+    assert f'action="{reverse("view-forget", args=[view.pk])}"' in part
+
+
+def test_where_one_is_in_a_list_is_no_part_of_a_view(page: Client) -> None:
+    assert page.get("/experiments/?page=2&state=finished").context["views"].query == "state=finished"
+    assert page.get("/explore/?page=2&after=2026-01-01").context["views"].query == "after=2026-01-01"
+
+
+def test_a_view_is_shared_only_when_its_owner_says_so(page: Client, client: Client) -> None:
+    own, shared = keep(page, "trials"), keep(page, "trials", "Ours", shared="on")
+    client.force_login(factories.person("bell"))
+    assert client.get(own.get_absolute_url()).status_code == 404
+    assert client.get(shared.get_absolute_url()).status_code == 302
+    shown = text_of(client.get(f"/trials/?{ASKED['trials']}"))
+    assert "Ours" in shown
+    assert "Forget" not in shown
+    for which in ("view-forget", "view-rename"):
+        assert client.post(reverse(which, args=[shared.pk]), {"name": "Theirs"}).status_code == 404
+    assert SavedView.objects.filter(name="Ours").exists()
+
+
+def test_an_own_view_of_the_same_name_is_replaced_on_its_page_alone(page: Client) -> None:
+    for which in ("trials", "experiments"):
+        keep(page, which)
+    assert keep(page, "trials", query="state=lost").query == "state=lost"
+    assert SavedView.objects.get(page="experiments").query == ASKED["experiments"]
+
+
+def test_a_view_is_renamed_and_keeps_its_address(page: Client) -> None:
+    view, other = keep(page, "trials"), keep(page, "trials", "Other")
+    page.post(reverse("view-rename", args=[view.pk]), {"name": "Failed ones", "shared": "on"})
+    view.refresh_from_db()
+    assert (view.name, view.shared, view.query) == ("Failed ones", True, ASKED["trials"])
+    for name, why in (("Other", "Another view of yours has the name"), (" ", "needs a name"), ("n" * 81, "at most 80")):
+        answer = page.post(reverse("view-rename", args=[view.pk]), {"name": name})
+        assert why in text_of(page.get(page.get(answer.url).url))
+        view.refresh_from_db()
+        assert view.name == "Failed ones"
+    assert SavedView.objects.filter(pk=other.pk, name="Other").exists()
+
+
+def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
+    view = keep(page, "trials", "A <b>bold</b> one", shared="on")
+    answer = page.post(reverse("view-forget", args=[view.pk]), follow=True)
+    assert not SavedView.objects.exists()
+    told = answer.content.decode()
+    assert "A &lt;b&gt;bold&lt;/b&gt; one is forgotten" in re.sub(r"\s+", " ", told)
+    note = told.split("is forgotten.")[1].split("</form>")[0]
+    sent = dict(re.findall(r'name="(page|name|query|shared)" value="([^"]*)"', note))
+    assert sent["name"] == "A &lt;b&gt;bold&lt;/b&gt; one"
+    page.post(reverse("view-save"), sent | {"name": "A <b>bold</b> one", "query": sent["query"].replace("&amp;", "&")})
+    back = SavedView.objects.get()
+    assert (back.owner, back.page, back.query, back.shared) == (person, "trials", ASKED["trials"], True)
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        ({"name": " "}, "A view needs a name"),
+        ({"name": "n" * 81}, "at most 80 characters"),
+        ({"query": "text=" + "x" * 4000}, "at most 4000 characters"),
+        ({"query": "where=hosts%3E%3E"}, "hosts"),
+        ({"page": "experiments", "query": "created_after=yesterday"}, "Enter a date"),
+        ({"page": "explore", "query": "y=nothing"}, "nothing"),
+    ],
+)
+def test_what_cannot_be_kept_says_why(sent: dict[str, str], why: str, page: Client) -> None:
+    answer = page.post(reverse("view-save"), {"page": "trials", "name": "Mine", "query": "", **sent}, follow=True)
+    assert why in text_of(answer)
+    assert not SavedView.objects.exists()
+
+
+def test_another_page_has_no_views(page: Client) -> None:
+    assert page.post(reverse("view-save"), {"page": "clusters", "name": "Mine", "query": ""}).status_code == 404
+
+
+def test_links_given_before_lists_had_views_lead_on(page: Client) -> None:
+    view = keep(page, "explore")
+    assert page.get(f"/explore/views/{view.pk}/").url == f"/explore/?{ASKED['explore']}"
