@@ -53,6 +53,9 @@ CHIPS: Final = {
     "scales": _chip("Scales", Tone.OK),
     "limited": _chip("Limited", Tone.WARN),
     "unclear": _chip("Unclear", Tone.NONE, "clock"),
+    # histories
+    "look": _chip("Look at this", Tone.WARN),
+    "expected": _chip("As expected", Tone.OK),
     # clusters and workloads
     "ready": _chip("Ready", Tone.OK),
     "busy": _chip("Busy", Tone.RUN),

@@ -26,7 +26,15 @@ from dashboard.pages import (
     trial,
     workloads,
 )
-from dashboard.pages.lists import chosen_experiments, chosen_trials, experiments, histories, trials, views
+from dashboard.pages.lists import (
+    chosen_experiments,
+    chosen_histories,
+    chosen_trials,
+    experiments,
+    histories,
+    trials,
+    views,
+)
 from dashboard.pages.parts import parts
 from dashboard.people import move
 
@@ -84,6 +92,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("views/<int:pk>/rename/", views.rename, name="view-rename"),
     path("views/<int:pk>/forget/", views.forget, name="view-forget"),
     path("history/", histories.index, name="histories"),
+    path("history/chosen/expected/", chosen_histories.expected, name="histories-expected"),
+    path("history/chosen/unexpected/", chosen_histories.unexpected, name="histories-unexpected"),
     path("history/<slug:configuration>/<slug:cluster>/", history.history, name="history"),
     path("history/<slug:configuration>/<slug:cluster>/mark/", history.mark, name="history-mark"),
     path("networks/", networks.networks, name="networks"),

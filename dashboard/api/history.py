@@ -32,7 +32,7 @@ _LIST: Final = [
 
 
 class HistoriesView(APIView):
-    """Configurations with enough trials on one cluster for a step to be found, those of the newest experiments first."""
+    """Configurations with enough trials on one cluster for a step to be found."""
 
     @extend_schema(
         operation_id="history_list", parameters=_LIST, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)}
@@ -43,7 +43,7 @@ class HistoriesView(APIView):
         refuse_empty(request, HistoryFilter)
         filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
-        rows, more = histories(filters.qs, first=offset, most=limit)
+        rows, more = histories(filters.qs, first=offset, most=limit, ordering=filters.order)
         listed = [kept for kept in standing(request.user, rows) if kept.history.flagged or not filters.only_flagged]
         return Response({"results": [kept.to_dict() for kept in listed], "more": more})
 

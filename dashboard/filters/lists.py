@@ -35,6 +35,7 @@ from experiments.models import (
     Trial,
 )
 from experiments.selectors.conditions import condition
+from experiments.selectors.history_list import SORTS
 from experiments.spec.expressions import Expression
 
 
@@ -163,6 +164,13 @@ class HistoryFilter(ListFilter):
         label="Needing a look",
         help_text="Of the histories at hand (`limit`, `offset`), only those that somebody should look at.",
     )
+    ordering = django_filters.ChoiceFilter(
+        method="filter_ordering",
+        choices=[(f"{sign}{name}", f"{sign}{name}") for name in SORTS for sign in ("", "-")],
+        widget=forms.HiddenInput,
+        label="Order",
+        help_text="Order; - for descending. `-newest` when left out.",
+    )
 
     drawn = ("text", "workload", "cluster", "flagged")
 
@@ -174,6 +182,14 @@ class HistoryFilter(ListFilter):
     def only_flagged(self) -> bool:
         """Whether only those are asked for that need a look: known when a history has been read and judged, not to the database."""
         return self.is_valid() and bool(self.form.cleaned_data["flagged"])
+
+    @property
+    def order(self) -> str:
+        """What the histories are sorted by: a matter of the histories, not of the experiments that they are made of."""
+        return (self.is_valid() and self.form.cleaned_data["ordering"]) or "-newest"
+
+    def filter_ordering(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
+        return experiments
 
     def filter_flagged(self, experiments: QuerySet[Experiment], name: str, value: bool) -> QuerySet[Experiment]:
         return experiments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -20,6 +20,15 @@ from experiments.selectors.history import MOST_TRIALS, with_value
 METRIC: Final = "elapsed_s"
 FEWEST: Final = 2 * SHORTEST
 """Trials that a history needs before any step could be found in it."""
+
+
+SORTS: Final = ("newest", "trials", "hosts", "workload")
+"""What a list of histories can be sorted by; '-' before it turns it round."""
+
+
+_SAME: Final = {"hosts": "configuration__hosts", "workload": "configuration__experiment__workload"}
+"""What is the same in all configurations of a history: their parameters have one hash."""
+_ROW: Final = ("configuration__hash", "configuration__experiment__cluster__slug", "trials", "experiments", "newest")
 
 
 class Row(NamedTuple):
@@ -42,6 +51,8 @@ class Kept:
     ended_at: datetime
     """When its newest trial ended."""
     history: History
+    stepped_at: int | None
+    """The trial that the last step begins with; None where no step was found."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -67,18 +78,31 @@ def with_histories(user: Any) -> QuerySet[Experiment]:
     return visible_experiments(user, Experiment.objects.filter(cluster__isnull=False))
 
 
-def histories(experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10) -> tuple[list[Row], bool]:
-    """Return ``most`` of the histories of these experiments, the newest ones first, and whether more follow."""
+def histories(
+    experiments: QuerySet[Experiment], *, first: int = 0, most: int = 10, ordering: str = "-newest"
+) -> tuple[list[Row], bool]:
+    """Return ``most`` of the histories of these experiments, in an order of `SORTS`, and whether more follow."""
+    name = ordering.removeprefix("-")
     rows = (
         Summary.objects.filter(metric=METRIC, scope="all", configuration__experiment__in=experiments)
-        .values_list("configuration__hash", "configuration__experiment__cluster__slug")
+        .values("configuration__hash", "configuration__experiment__cluster__slug")
         # a configuration stands once in an experiment
         .annotate(trials=Sum("n"), experiments=Count("configuration_id"), newest=Max("configuration_id"))
         .filter(trials__gte=FEWEST)
-        .order_by("-newest")[first : first + most + 1]
     )
-    listed = [Row(*row) for row in rows]
+    if name in _SAME:
+        rows = rows.annotate(**{name: Max(_SAME[name])})
+    # No two histories share their newest configuration: it breaks ties, and pages neither repeat nor drop a row.
+    order = F(name).desc() if ordering.startswith("-") else F(name).asc()
+    page = rows.order_by(order, "-newest")[first : first + most + 1]
+    listed = [Row(*row) for row in page.values_list(*_ROW)]
     return listed[:most], len(listed) > most
+
+
+def named(user: Any, configurations: Iterable[int]) -> list[Row]:
+    """Return the histories that these configurations belong to, of what ``user`` may see: what `standing` takes."""
+    rows = Configuration.objects.filter(pk__in=configurations, experiment__in=with_histories(user))
+    return [Row(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
 
 
 def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
@@ -102,10 +126,16 @@ def standing(user: Any, rows: Sequence[Row]) -> list[Kept]:
     expected = set(marks.values_list("trial_id", flat=True))
     newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
     return [
-        Kept(newest[row.newest], row.trials, row.experiments, _moment(own[-1][0]), _history(own, expected))
+        _kept(row, newest[row.newest], own, expected)
         for place, row in enumerate(rows)
         if (own := sorted(trials[place]))
     ]
+
+
+def _kept(row: Row, newest: Configuration, own: Sequence[tuple[float, int, float]], expected: set[int]) -> Kept:
+    history = _history(own, expected)
+    stepped_at = own[history.changes[-1].index][1] if history.changes else None
+    return Kept(newest, row.trials, row.experiments, _moment(own[-1][0]), history, stepped_at)
 
 
 def _moment(seconds: float) -> datetime:

@@ -20,6 +20,8 @@ from experiments.errors import RepositoryError
 MOST: Final = 200
 """Rows that are changed while the sender waits."""
 _LONGEST_QUERY: Final = 4000
+_FIELDS: Final = ("add", "remove", "reason")
+"""What changes may need to know besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class Ticked:
     find: Callable[[Any, Sequence[str]], Sequence[Row]]
     is_token: Callable[[str], bool]
 
+    @property
+    def nouns(self) -> str:
+        return self.title.lower()
+
+    def count(self, number: int) -> str:
+        """'1 history', '2 histories'."""
+        return plural(number, self.noun, self.nouns)
+
 
 def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse:
     """What would happen to the chosen rows; on POST it is done to those it can be done to, and the list tells how many."""
@@ -75,7 +85,7 @@ def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse
         return redirect(back)
     rows = [_judged(row, change.obstacle(request.user, row.thing)) for row in ticked.find(request.user, tokens)]
     possible = [row for row in rows if not row.obstacle]
-    why, known = "", {name: given.get(name, "") for name in ("add", "remove")}
+    why, known = "", {name: given.get(name, "") for name in _FIELDS}
     if request.method == "POST":
         try:
             settled = {**change.settle(known), "author": request.user}
@@ -90,7 +100,7 @@ def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse
         "rows": [*possible, *(row for row in rows if row.obstacle)],
         "possible": possible,
         "missing": len(tokens) - len(rows),
-        "button": change.button.format(count=plural(len(possible), ticked.noun)),
+        "button": change.button.format(count=ticked.count(len(possible))),
         "back": back,
         "query": query,
         "why": why,
@@ -106,9 +116,9 @@ def read_tokens(ticked: Ticked, texts: Sequence[str]) -> tuple[list[str], str]:
         text.strip().removeprefix(ticked.prefix) for value in texts for text in value.split(",") if text.strip()
     )
     if not named:
-        return [], f"Tick the {ticked.noun}s that are meant first."
+        return [], f"Tick the {ticked.nouns} that are meant first."
     if len(named) > MOST:
-        return [], f"At most {MOST} {ticked.noun}s are changed at once; these are {len(named)}."
+        return [], f"At most {MOST} {ticked.nouns} are changed at once; these are {len(named)}."
     for text in named:
         if not ticked.is_token(text):
             return [], f"{text[:40]!r} names no {ticked.noun}."
@@ -133,7 +143,7 @@ def _made(
         if done:
             messages.success(request, _words(ticked, change, done, back), extra_tags="ok")
         if left := asked - len(done):
-            words = f"{plural(left, ticked.noun)} left as {'it was' if left == 1 else 'they were'}."
+            words = f"{ticked.count(left)} left as {'it was' if left == 1 else 'they were'}."
             messages.warning(request, f"{words} {refused}".strip(), extra_tags="warn")
         return HttpResponseRedirect(back)
 
@@ -142,7 +152,7 @@ def _made(
 
 def _words(ticked: Ticked, change: Change, done: Sequence[Row], back: str) -> str:
     """How many, and the way back where there is one."""
-    words = change.done.format(count=plural(len(done), ticked.noun))
+    words = change.done.format(count=ticked.count(len(done)))
     if not change.undo:
         return words
     of = {"of": ",".join(row.token for row in done), "back": back.partition("?")[2]}

@@ -12,7 +12,9 @@ from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, workload_title
 from dashboard.pages.lists.views import views_of
-from dashboard.requests.lookup import asked
+from dashboard.requests.heads import head
+from dashboard.requests.lookup import asked, without
+from experiments.access import may_submit_somewhere
 from experiments.metrics import described
 from experiments.models import SavedView
 from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, standing, with_histories
@@ -22,6 +24,13 @@ FLAGGED_PER_PAGE = 50
 """Histories that a page of flagged ones judges: whether one is flagged is known only when its trials were read, and so every
 such page costs the same, however few it shows."""
 LAST_PAGE = 100_000
+_HEADS = (
+    ("workload", "Configuration", ""),
+    ("hosts", "Hosts", ""),
+    ("trials", "Trials", "-"),
+    ("newest", "Newest", "-"),
+)
+"""Columns that the list is sorted by, with the direction of a first click."""
 
 
 @require_GET
@@ -31,15 +40,18 @@ def index(request: HttpRequest) -> HttpResponse:
     flagged, number = filters.only_flagged, _page(asked(request, "page"))
     most = FLAGGED_PER_PAGE if flagged else PER_PAGE
     first = (number - 1) * most
-    rows, more = histories(filters.matching, first=first, most=most)
+    rows, more = histories(filters.matching, first=first, most=most, ordering=filters.order)
     context = {
         "place": "explore",
         "views": views_of(request, SavedView.Page.HISTORIES),
-        "rows": [_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
+        "rows": [history_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
         "filters": filters,
+        "heads": {name: head(name, title, filters.order, first=first) for name, title, first in _HEADS},
+        "resort": without(request.GET, "page", "ordering"),
+        "may_change": may_submit_somewhere(request.user),
         "metric": described(METRIC),
         "fewest": FEWEST,
     }
@@ -51,7 +63,8 @@ def _page(text: str) -> int:
     return min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
 
 
-def _row(each: Kept) -> dict[str, Any]:
+def history_row(each: Kept) -> dict[str, Any]:
+    """A history in words."""
     own, history = each.configuration, each.history
     last = history.changes[-1] if history.changes else None
     return {

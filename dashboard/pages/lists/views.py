@@ -131,11 +131,11 @@ def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
             ask_trials(request.user, given)
     except CannotExplore as error:
         return str(error)
-    form = _FILTERS[page].of_page(given, SavedView.objects.none()).form
-    if not form.errors:
+    filters = _FILTERS[page].of_page(given, SavedView.objects.none())
+    if filters.is_valid():
         return ""
-    name, sentence = first_error(form.errors)
-    return f"{form.fields[name].label}: {sentence}"
+    name, sentence = first_error(filters.errors)
+    return f"{filters.form[name].label}: {sentence}"
 
 
 @require_GET

@@ -1,4 +1,4 @@
-"""The list of histories: enough trials, newest first, each judged as its own page judges it."""
+"""The list of histories: enough trials, in an order, each judged as its own page judges it; ticked ones are marked."""
 
 import re
 from datetime import timedelta
@@ -10,10 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from experiments.library import load_defaults
-from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models import Cluster, ExpectedChange, Experiment, Project, Trial, TrialResult
 from experiments.selectors.history import expect, history_of
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.laboratory import laboratory_with, submitted
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
 
 # Seconds of twelve trials: without a step, and with one after the sixth.
 LEVEL = [2.0 * (1 + 0.002 * (n % 3)) for n in range(12)]
@@ -137,12 +139,12 @@ def test_it_does_not_show_what_belongs_to_others(measured, page):
 
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, library, person, page, django_assert_num_queries):
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page.get(reverse("histories"))
     measure(library, person, "More", LEVEL, link={"mtu": 1200})
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page.get(reverse("histories"))
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page.get(reverse("histories"), {"flagged": "1"})
 
 
@@ -158,3 +160,69 @@ def test_it_gives_rest_the_same(measured, page, person):
     assert client_of(person).get("/api/v1/history/", {"workload": "fire"}).status_code == 400
     assert client_of(person).get("/api/v1/history/", {"limit": "ten"}).status_code == 400
     assert client_of(person).get("/api/v1/history/", {"metric": "packets"}).status_code == 400
+
+
+def slugs(page, **asked) -> list[str]:
+    return [kept.configuration.experiment.slug for kept in rows(page, **asked)]
+
+
+def test_it_is_sorted_by_its_columns(measured, library, person, page):
+    measure(library, person, "Wide and long", LEVEL + LEVEL[:3], sweep={"hosts": [4]})
+    assert slugs(page) == ["wide-and-long", "stepped", "steady"]
+    assert slugs(page, ordering="newest") == ["steady", "stepped", "wide-and-long"]
+    assert slugs(page, ordering="-hosts") == ["wide-and-long", "stepped", "steady"]
+    assert slugs(page, ordering="hosts") == ["stepped", "steady", "wide-and-long"]
+    assert slugs(page, ordering="-trials")[0] == "wide-and-long"
+    assert slugs(page, ordering="workload", text="stead") == ["steady"]
+    html = page.get(reverse("histories"), {"ordering": "-trials", "text": "e"}).content.decode()
+    assert 'href="?text=e&amp;ordering=trials"' in html
+    assert html.count('aria-sort="descending"') == 1
+    asked = {"ordering": "-hosts", "limit": "1"}
+    assert client_of(person).get("/api/v1/history/", asked).json()["results"][0]["parameters"]["hosts"] == 4
+    assert client_of(person).get("/api/v1/history/", {"ordering": "size"}).status_code == 400
+
+
+EXPECTED = "/history/chosen/expected/"
+
+
+def ticked(page) -> list[str]:
+    """What the boxes of the list send."""
+    return re.findall(r'value="(c:\d+)"', page.get(reverse("histories")).content.decode())
+
+
+def test_ticked_ones_are_compared(measured, page):
+    assert page.get(reverse("compare"), {"of": ticked(page)}).status_code == 200
+
+
+def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, page, person):
+    of = ticked(page)
+    told = text_of(page.get(EXPECTED, {"of": of}))
+    assert "Mark the last step of 1 history as expected" in told
+    assert "last step +20" in told
+    assert told.count("It has no step.") == 1
+    unsaid = page.post(EXPECTED, {"of": of, "reason": " "})
+    assert (unsaid.status_code, ExpectedChange.objects.count()) == (422, 0)
+    assert "Say why the change is expected." in unsaid.content.decode()
+    back = page.post(EXPECTED, {"of": of, "reason": "New kernel", "back": "workload=water"})
+    assert back.url == "/history/?workload=water"
+    mark = ExpectedChange.objects.get()
+    assert (mark.trial, mark.reason, mark.author) == (measured[1].trials.order_by("ended_at")[6], "New kernel", person)
+    said = page.get(back.url).content.decode()
+    assert "The last step of 1 history is marked as expected." in said
+    assert "Look at this" not in said
+    assert "It is marked as expected already." in text_of(page.get(EXPECTED, {"of": of}))
+    undo = re.search(r'href="(/history/chosen/unexpected/[^"]+)">Undo', said)
+    page.post(undo[1].replace("&amp;", "&").partition("?")[0], {"of": of})
+    assert not ExpectedChange.objects.exists()
+    assert slugs(page, flagged="1") == ["stepped"]
+
+
+def test_histories_of_others_are_not_marked(measured, page, client):
+    of = ticked(page)
+    for kind, told in (("viewer", "submitters and maintainers"), (None, "2 more are not there")):
+        client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
+        assert told in text_of(client.get(EXPECTED, {"of": of}))
+        client.post(EXPECTED, {"of": of, "reason": "mine"})
+    assert not ExpectedChange.objects.exists()
+    assert "names no history" in text_of(page.get(page.get(EXPECTED, {"of": "c:many"}).url))
+    assert "Tick the histories" in text_of(page.get(page.get(EXPECTED).url))

@@ -1,0 +1,133 @@
+"""What is done with histories that were ticked in their list: their last steps are marked as expected, or no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from analysis.numbers import percent_change
+from analysis.statistics.changes import Change as Step
+from dashboard.labels import parameters_sentence, workload_title
+from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from experiments.access import may_submit
+from experiments.models import Cluster, ExpectedChange, Trial
+from experiments.selectors.history import expect
+from experiments.selectors.history_list import METRIC, Kept, named, standing
+
+
+@dataclass(frozen=True, slots=True)
+class _Stepped:
+    """A history, and the first trial after its last step, where it has one."""
+
+    kept: Kept
+    first: Trial | None
+
+    @property
+    def last(self) -> Step | None:
+        return self.kept.history.changes[-1] if self.kept.history.changes else None
+
+    @property
+    def cluster(self) -> Cluster:
+        return cast("Cluster", self.kept.configuration.experiment.cluster)  # a history is of a cluster
+
+    def get_absolute_url(self) -> str:
+        return reverse("history", args=[self.kept.configuration.hash, self.cluster.slug])
+
+
+def _against(user: Any, history: _Stepped) -> str:
+    if history.first is None:
+        return "has no step"
+    allowed = may_submit(user, history.first.experiment.project)
+    return "" if allowed else "may be marked by submitters and maintainers of the project of that trial alone"
+
+
+def _against_marking(user: Any, history: _Stepped) -> str:
+    if history.last is not None and history.last.expected:
+        return "is marked as expected already"
+    return _against(user, history)
+
+
+def _against_clearing(user: Any, history: _Stepped) -> str:
+    if history.last is not None and not history.last.expected:
+        return "is not marked as expected"
+    return _against(user, history)
+
+
+def _reason(given: Mapping[str, str]) -> Mapping[str, Any]:
+    if not (reason := given["reason"].strip()):
+        raise ValueError("Say why the change is expected.")
+    return {"reason": reason}
+
+
+def _marked(history: _Stepped, settled: Mapping[str, Any]) -> None:
+    expect(cast("Trial", history.first), METRIC, settled["reason"], settled["author"])  # no step is an obstacle
+
+
+def _cleared(history: _Stepped, _: Mapping[str, Any]) -> int:
+    return ExpectedChange.objects.filter(trial=history.first, metric=METRIC).delete()[0]
+
+
+EXPECTED: Final = Change(
+    "Mark as expected",
+    "Mark the last step of {count} as expected",
+    "Steps that somebody expected need no look. The histories themselves stay as they are.",
+    "The last step of {count} is marked as expected.",
+    _against_marking,
+    _marked,
+    undo="histories-unexpected",
+    settle=_reason,
+    fields="lists/_reason.html",
+)
+UNEXPECTED: Final = Change(
+    "Take the mark away",
+    "Take the mark of {count} away",
+    "Their last steps need a look again.",
+    "The last step of {count} is no longer marked as expected.",
+    _against_clearing,
+    _cleared,
+)
+
+
+def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
+    listed = {str(kept.configuration.pk): kept for kept in standing(user, named(user, map(int, tokens)))}
+    found = [listed[token] for token in tokens if token in listed]
+    trials = Trial.objects.select_related("experiment__project").in_bulk(
+        [kept.stepped_at for kept in found if kept.stepped_at is not None]
+    )
+    return [_row(_Stepped(kept, trials.get(kept.stepped_at))) for kept in found]
+
+
+def _row(history: _Stepped) -> Row:
+    own = history.kept.configuration
+    name = f"{workload_title(own.experiment.workload)}, {parameters_sentence(own.parameters, list(own.parameters))}"
+    step = (
+        "no step"
+        if history.last is None
+        else f"last step {percent_change(history.last.ratio)} from {history.last.label}"
+    )
+    state = "look" if history.kept.history.flagged else "expected"
+    return Row(f"c:{own.pk}", history, name, f"on {history.cluster.name}, {step}", state)
+
+
+def _is_number(token: str) -> bool:
+    return token.isascii() and token.isdecimal() and len(token) <= 18 and str(int(token)) == token
+
+
+HISTORIES: Final = Ticked("history", "histories", "Histories", "c:", _find, _is_number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def expected(request: HttpRequest) -> HttpResponse:
+    """Mark the last steps of the ticked histories as expected."""
+    return answer(request, HISTORIES, EXPECTED)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def unexpected(request: HttpRequest) -> HttpResponse:
+    """Take the marks of the last steps of the ticked histories away."""
+    return answer(request, HISTORIES, UNEXPECTED)
