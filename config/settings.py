@@ -77,6 +77,7 @@ IMPORT_LIMIT_BYTES = ENVIRONMENT.integer("RANKWIRE_IMPORT_LIMIT_MIB", 256, least
 EVENT_DAYS = ENVIRONMENT.integer(
     "RANKWIRE_EVENT_DAYS", 90
 )  # that events and sent messages are kept; 0 keeps them for ever
+DELETED_DAYS = ENVIRONMENT.integer("RANKWIRE_DELETED_DAYS", 7)  # that experiments can be brought back; 0: for ever
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [

@@ -66,6 +66,7 @@ CHIPS: Final = {
     "skipped": _chip("Not tried", Tone.NONE),
     "elsewhere": _chip("Elsewhere", Tone.NONE, "info-circle"),
     "imported": _chip("Imported", Tone.NONE, "download"),
+    "deleted": _chip("Deleted", Tone.NONE, "x"),
     "off": _chip("Switched off", Tone.NONE),
 }
 

@@ -21,7 +21,7 @@ from django.db.models import Q, QuerySet
 
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import ApiToken, Event, Experiment, Membership, Program, Project, Report, Trial
+from experiments.models import ApiToken, Deleted, Event, Experiment, Membership, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
@@ -278,10 +278,27 @@ def may_predict(user: Any, experiment: Experiment) -> bool:
     return own and role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
 
 
-def may_cancel(user: Any, experiment: Experiment) -> bool:
-    """Return whether ``user`` may cancel trials of an experiment: maintainers, and the submitter whose it is."""
-    role = role_in(user, experiment.project)
-    return role == Role.MAINTAINER or (role == Role.SUBMITTER and experiment.owner_id == user.pk)
+def may_cancel(user: Any, experiment: Experiment, role: str | None = None) -> bool:
+    """Return whether ``user`` may cancel trials of an experiment, archive, tag and delete it: maintainers, and the submitter whose it
+    is. ``role`` is theirs where it is known already.
+    """
+    return _owns(user, experiment, role)
+
+
+def _owns(user: Any, thing: Experiment | Deleted, role: str | None = None) -> bool:
+    role = role or role_in(user, thing.project)
+    return role == Role.MAINTAINER or (role == Role.SUBMITTER and thing.owner_id == user.pk)
+
+
+def may_bring_back(user: Any, kept: Deleted) -> bool:
+    """Return whether ``user`` may bring a deleted experiment back: who may delete it, maintainers and the submitter whose it was."""
+    return _owns(user, kept)
+
+
+def visible_deleted(user: Any) -> list[Deleted]:
+    """Return the deleted experiments that ``user`` may bring back, the last one first."""
+    deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))
+    return [kept for kept in deleted if may_bring_back(user, kept)]
 
 
 def may_prioritise(user: Any, experiment: Experiment) -> bool:

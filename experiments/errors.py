@@ -11,6 +11,7 @@ RepositoryError
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── KeyOfAnother       an idempotency key was used for something else
 ├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
+├── NotBroughtBack     a deleted experiment cannot be put back
 ├── ReportChanged      somebody saved a newer version of a report in between
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
@@ -54,6 +55,10 @@ class InvalidSpec(RepositoryError):
         for error in self.errors:
             grouped.setdefault(error.path, []).append(error.message)
         return grouped
+
+
+class NotBroughtBack(RepositoryError):
+    """A deleted experiment was forgotten, or what it refers to is gone."""
 
 
 class LastMaintainer(RepositoryError):

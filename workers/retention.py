@@ -1,5 +1,5 @@
-"""Captures, events and sent messages that are older than their time of retention go, and so do exports and keys of requests;
-what was measured stays."""
+"""Captures, events and sent messages that are older than their time of retention go, and so do exports, keys of requests and
+experiments that somebody deleted; what was measured stays."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
+from experiments import deletion
 from experiments.models import UNFINISHED, Artifact, BackgroundTask, Delivery, Event, IdempotencyKey
 
 _SETTLED_S: Final = 3600.0
@@ -73,6 +74,14 @@ def remove_old_events() -> int:
     if removed:
         log.info("events_removed", count=removed, older_than_days=settings.EVENT_DAYS)
     return removed
+
+
+def forget_deleted() -> int:
+    """Forget experiments that were deleted longer ago than the setting says, with the files of their trials; return how many."""
+    forgotten = deletion.forget_old()
+    if forgotten:
+        log.info("deleted_experiments_forgotten", count=forgotten, older_than_days=settings.DELETED_DAYS)
+    return forgotten
 
 
 def _in_batches(rows: QuerySet[Model]) -> int:

@@ -65,3 +65,4 @@ def remove_old_captures() -> None:
     retention.remove_old_exports()
     retention.remove_old_keys()
     retention.remove_old_events()
+    retention.forget_deleted()

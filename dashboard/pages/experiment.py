@@ -116,12 +116,11 @@ def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, 
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
     role = None if experiment.published else role_in(user, experiment.project)
     may_change = role is not None and may_run_more(user, experiment, role)
+    is_own = not experiment.published and may_cancel(user, experiment, role)
     return {
         "may_change": may_change,
-        # Whoever may have more of it run may also cancel it: one question to the database less.
-        "may_cancel": not experiment.published
-        and not progress.is_over
-        and (may_change or may_cancel(user, experiment)),
+        "may_cancel": is_own and not progress.is_over,
+        "may_delete": is_own and progress.is_over,
         "may_share": may_change or role in (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER),
         "priorities": Priority.choices[::-1]
         if role == Membership.Role.MAINTAINER and not experiment.is_imported

@@ -8,6 +8,7 @@ from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.installation import Installation
+from experiments.models.keeping.deleted import Deleted, DeletedRows
 from experiments.models.measurement import Measurement
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey
@@ -36,6 +37,8 @@ __all__ = [
     "Cluster",
     "ClusterTest",
     "Configuration",
+    "Deleted",
+    "DeletedRows",
     "Delivery",
     "Environment",
     "Event",

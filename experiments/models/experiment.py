@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from experiments import workloads
 from experiments.errors import ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
+from experiments.models.keeping.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, Project
@@ -389,7 +391,10 @@ def free_slug(wanted: str, project: Project) -> str:
     if project.slug != DEFAULT_PROJECT:
         wanted = f"{project.slug}--{wanted}"
     wanted = wanted[:_LONGEST_SLUG].strip("-")
-    taken = {*RESERVED_SLUGS, *Experiment.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
+    used = (
+        model.objects.filter(slug__startswith=wanted).values_list("slug", flat=True) for model in (Experiment, Deleted)
+    )
+    taken = {*RESERVED_SLUGS, *chain.from_iterable(used)}  # what was deleted may come back
     number = 1
     while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
         number += 1

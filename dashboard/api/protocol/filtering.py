@@ -49,11 +49,17 @@ def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
             name,
             _type(each),
             many=isinstance(each, AnyOfFilter | MultipleChoiceFilter),
-            enum=[word for word, _ in each.extra["choices"]] if isinstance(each, MultipleChoiceFilter) else None,
+            enum=_words(each),
             description=each.extra["help_text"],
         )
         for name, each in filters.base_filters.items()
     ]
+
+
+def _words(described: Any) -> list[str] | None:
+    """What a filter takes, where that is the same in every installation."""
+    choices = described.extra.get("choices")
+    return None if choices is None or callable(choices) else [word for word, _ in choices]
 
 
 def _type(described: Any) -> Any:

@@ -1,24 +1,31 @@
-"""What is done with experiments that were ticked in their list: archived and brought back, given tags."""
+"""What is done with experiments that were ticked in their list: archived and brought back, given tags, deleted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from django.conf import settings
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
+from analysis.numbers import plural
 from dashboard.experiment.list_rows import chip_state
 from dashboard.labels import workload_title
 from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
-from experiments.access import may_cancel, visible_experiments
-from experiments.models import Experiment
-from experiments.models.keeping import LONGEST_TAG, archive, restore, retag
+from experiments import deletion
+from experiments.access import may_cancel, visible_experiments, visible_reports
+from experiments.models import Experiment, ReportVersion
+from experiments.models.keeping.lists import LONGEST_TAG, archive, restore, retag
 from experiments.selectors import progress_of
 
 _SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,100}", re.ASCII)
 _MOST_TAGS: Final = 20
+MOST_DELETED: Final = 5000
+"""Trials of an experiment that is deleted while somebody waits."""
 
 
 def _against(user: Any, experiment: Experiment) -> str:
@@ -33,6 +40,16 @@ def _against_archiving(user: Any, experiment: Experiment) -> str:
         return "is archived already"
     if not experiment.published and experiment.trials.unfinished().exists():
         return "has trials that wait or run"
+    return _against(user, experiment)
+
+
+def _against_deleting(user: Any, experiment: Experiment) -> str:
+    if not experiment.published and experiment.trials.unfinished().exists():
+        return "has trials that wait or run: cancel them first"
+    if (trials := experiment.trials.count()) > MOST_DELETED:
+        return (
+            f"has {plural(trials, 'trial')}, which takes longer than a page may: script/manage delete {experiment.slug}"
+        )
     return _against(user, experiment)
 
 
@@ -85,6 +102,15 @@ RESTORE: Final = Change(
     _restored,
     undo="experiments-archive",
 )
+DELETE: Final = Change(
+    "Delete",
+    "Delete {count}",
+    "They leave the repository with their trials and all that was measured in them, at once and everywhere. {until}",
+    "{count} deleted.",
+    _against_deleting,
+    lambda experiment, settled: deletion.delete(experiment, by=settled["author"]),
+    undo="experiments-undelete",
+)
 TAG: Final = Change(
     "Tag",
     "Tag {count}",
@@ -101,17 +127,32 @@ def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
     experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
     by_slug = {experiment.slug: experiment for experiment in experiments}
     found = [by_slug[token] for token in tokens if token in by_slug]
-    progress = progress_of(found)
+    progress, quoted = progress_of(found), _quoted(user, found)
     return [
         Row(
             f"e:{each.slug}",
             each,
             each.name,
-            ", ".join([workload_title(each.workload), *each.tags]),
+            ", ".join(
+                [workload_title(each.workload), *each.tags, plural(progress[each.pk].total, "trial"), *quoted[each.pk]]
+            ),
             "published" if each.published else chip_state(progress[each.pk]),
         )
         for each in found
     ]
+
+
+def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
+    """Which reports that ``user`` may read show parts of an experiment: those of them that are not frozen need it."""
+    reports = visible_reports(user)
+    newest = ReportVersion.objects.filter(report__in=reports, number=F("report__version"))
+    quoted = {}
+    for each in experiments:
+        titles = newest.filter(text__regex=rf"(^|[^-\w]){re.escape(each.slug)}($|[^-\w])").values_list(
+            "title", flat=True
+        )[:3]
+        quoted[each.pk] = [f"quoted in the report {title!r}" for title in titles]
+    return quoted
 
 
 EXPERIMENTS: Final = Ticked(
@@ -135,3 +176,17 @@ def restored(request: HttpRequest) -> HttpResponse:
 def tagged(request: HttpRequest) -> HttpResponse:
     """Give the ticked experiments tags, and take some away."""
     return answer(request, EXPERIMENTS, TAG)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def deleted(request: HttpRequest) -> HttpResponse:
+    """Delete the ticked experiments with all that was measured in them."""
+    return answer(request, EXPERIMENTS, replace(DELETE, consequence=DELETE.consequence.format(until=_until())))
+
+
+def _until() -> str:
+    if not settings.DELETED_DAYS:
+        return "They can be brought back at any time."
+    return (
+        f"They can be brought back for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials go too."
+    )

@@ -15,13 +15,13 @@ from dashboard.filters import ExperimentFilter
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without
-from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
+from experiments.access import may_submit_somewhere, visible_deleted, visible_experiments, visible_trials
 from experiments.models import Experiment, SavedView
 
 PER_PAGE = 25
 NEWEST = "-created_at"
-_CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"))
-_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"))
+_CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"), ("experiments-delete", "Delete"))
+_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"), ("experiments-delete", "Delete"))
 
 
 @require_GET
@@ -43,6 +43,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
         },
         "resort": without(request.GET, "page", "ordering"),
         "may_change": may_submit_somewhere(request.user),
+        "deleted": len(visible_deleted(request.user)),
         "changes": _CHANGES_BACK if asked(request, "archived") else _CHANGES,
     }
     template = "experiments/_table.html" if request.htmx else "experiments/page.html"  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What people do to keep order among experiments: put them away and bring them back, give and take tags. Nothing measured changes."""
+"""Experiments are put away and brought back, and are given and lose tags. Nothing measured changes."""
 
 from __future__ import annotations
 

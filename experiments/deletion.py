@@ -1,0 +1,178 @@
+"""Deleting an experiment, bringing it back, and forgetting it for good.
+
+Its rows leave their tables at once and are kept beside them in the form in which PostgreSQL copies them: nothing that lists, counts,
+compares or exports has to know that something can be deleted. They go back under the same keys. The files of its trials stay in their
+places until it is forgotten.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import zstandard
+from django.conf import settings
+from django.db import Error, connection, transaction
+from django.db.models import CASCADE, Model, Sum
+from django.db.models.functions import Now
+
+from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial
+from experiments.models import Artifact, Deleted, DeletedRows, Experiment, Summary
+from experiments.models.changes import note
+
+_PIECE_BYTES: Final = 4 << 20
+"""Of a table's rows that are compressed together: what the memory has to hold."""
+
+
+def delete(experiment: Experiment, *, by: Any) -> Deleted:
+    """Take an experiment with everything measured in it out of the repository; it can be brought back until it is forgotten.
+
+    Raise ReadOnly for published results, StaleTrial while trials wait or run or a task in the background works on it.
+    """
+    if experiment.published:
+        raise ReadOnly(f"{experiment.name} holds published results, which stay where they are")
+    with transaction.atomic():
+        experiment.wait_for_others()
+        if experiment.trials.unfinished().exists():
+            raise StaleTrial(f"Trials of {experiment.name} wait or run: cancel them first.")
+        for task in experiment.background_tasks.all():
+            if not task.is_over:
+                raise StaleTrial(f"A task in the background works on {experiment.name}: wait for it, or forget it.")
+            task.forget()
+        numbers = list(experiment.trials.order_by("pk").values_list("pk", flat=True))
+        files = Artifact.objects.filter(trial__experiment=experiment, removed_at=None)
+        kept = Deleted.objects.create(
+            uid=experiment.uid,
+            slug=experiment.slug,
+            name=experiment.name,
+            workload=experiment.workload,
+            project_id=experiment.project_id,
+            owner_id=experiment.owner_id,
+            by=by,
+            trials=numbers,
+            bytes=files.aggregate(total=Sum("size_bytes"))["total"] or 0,
+        )
+        stored = _store(kept, experiment)
+        _, gone = experiment.delete()
+        if (lost := {label: n for label, n in gone.items() if n and label != Summary._meta.label}) != stored:
+            raise RuntimeError(f"{experiment.slug} has rows that would not be kept: {lost} are not {stored}")
+        kept.refresh_from_db(fields=["at"])  # the database's clock
+    return kept
+
+
+def bring_back(kept: Deleted) -> Experiment:
+    """Put a deleted experiment back as it was.
+
+    Raise NotBroughtBack where it was forgotten or brought back meanwhile, or what it refers to is no longer there.
+    """
+    gone = NotBroughtBack(f"{kept.name} was brought back or forgotten in the meantime.")
+    try:
+        with transaction.atomic():
+            if not Deleted.objects.select_for_update().filter(pk=kept.pk).exists():
+                raise gone
+            _restore(kept)
+            experiment = Experiment.objects.get(uid=kept.uid)
+            kept.delete()
+            note(experiment, "brought back", "after it was deleted")
+    except (Error, psycopg.Error) as error:
+        why = str(error).strip().partition("\n")[0]
+        raise NotBroughtBack(f"{kept.name} no longer fits into the repository: {why}") from error
+    return experiment
+
+
+def forget_old() -> int:
+    """Forget what was deleted longer ago than the setting says, with the files of its trials; return how many. 0 days keeps all."""
+    if not settings.DELETED_DAYS:
+        return 0
+    old = Deleted.objects.filter(at__lt=Now() - timedelta(days=settings.DELETED_DAYS))
+    return sum(_forget(pk) for pk in old.values_list("pk", flat=True))
+
+
+def _forget(pk: int) -> bool:
+    with transaction.atomic():
+        kept = Deleted.objects.select_for_update().filter(pk=pk).first()
+        if kept is None:
+            return False
+        numbers = kept.trials
+        kept.delete()
+    for number in numbers:
+        shutil.rmtree(Path(settings.VAR) / "trials" / str(number), ignore_errors=True)
+    return True
+
+
+def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
+    """Keep every row that goes with the experiment; return how many of each model."""
+    stored = {}
+    for model, where in _with_it(experiment).items():
+        columns = [_column(field) for field in model._meta.concrete_fields]
+        listed = ", ".join(map(connection.ops.quote_name, columns))
+        table = connection.ops.quote_name(model._meta.db_table)
+        key = connection.ops.quote_name(_column(model._meta.pk))
+        rows = 0
+        query = f"COPY (SELECT {listed} FROM {table} WHERE {where} ORDER BY {key}) TO STDOUT"  # noqa: S608 - own names and a number
+        for piece in _pieces(query):
+            rows += piece.count(b"\n")  # in this form a line is a row
+            kept.rows.create(table=model._meta.db_table, columns=columns, data=zstandard.compress(piece))
+        if rows:
+            stored[model._meta.label] = rows
+    return stored
+
+
+def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
+    """Which rows go with an experiment: model -> condition, parents first. Summaries are not among them: a trigger writes them anew."""
+    found: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
+    waiting: list[type[Model]] = [Experiment]
+    while waiting:
+        parent = waiting.pop(0)
+        parents = (
+            f"SELECT {connection.ops.quote_name(_column(parent._meta.pk))} FROM "  # noqa: S608 - own names
+            f"{connection.ops.quote_name(parent._meta.db_table)} WHERE {found[parent]}"
+        )
+        for relation in parent._meta.get_fields(include_hidden=True):
+            child: Any = relation.related_model
+            if getattr(relation, "on_delete", None) is not CASCADE or child in found or child is Summary:
+                continue
+            found[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
+            waiting.append(child)
+    return found
+
+
+def _column(field: Any) -> str:
+    return str(field.column)
+
+
+def _pieces(query: str) -> Iterator[bytes]:
+    """What a COPY gives, in pieces of whole rows."""
+    piece = bytearray()
+    with connection.cursor() as cursor, cursor.copy(query) as copy:
+        for row in copy:
+            piece += row
+            if len(piece) >= _PIECE_BYTES:
+                yield bytes(piece)
+                piece.clear()
+    if piece:
+        yield bytes(piece)
+
+
+def _restore(kept: Deleted) -> None:
+    tables: dict[str, list[str]] = {}
+    for rows in DeletedRows.objects.filter(experiment=kept).defer("data").order_by("pk"):
+        tables.setdefault(rows.table, rows.columns)
+    with connection.cursor() as cursor:
+        for table, columns in tables.items():
+            listed = ", ".join(map(connection.ops.quote_name, columns))
+            pieces = _data(kept, table)
+            with cursor.copy(f"COPY {connection.ops.quote_name(table)} ({listed}) FROM STDIN") as copy:
+                for data in pieces:
+                    copy.write(zstandard.decompress(data))
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # what is not as it should be is told here
+
+
+def _data(kept: Deleted, table: str) -> list[bytes]:
+    """The pieces of a table, all of them: while it copies, the connection answers nothing else."""
+    rows = DeletedRows.objects.filter(experiment=kept, table=table).order_by("pk")
+    return [bytes(data) for data in rows.values_list("data", flat=True)]

@@ -1,0 +1,40 @@
+"""``script/manage delete SLUG``: delete an experiment with all that was measured in it, of whatever size; or bring it back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from analysis.numbers import plural
+from experiments import deletion
+from experiments.errors import RepositoryError
+from experiments.models import Deleted, Experiment
+
+
+class Command(BaseCommand):
+    """Delete an experiment, or bring it back."""
+
+    help = "Delete an experiment with all that was measured in it. It can be brought back until it is forgotten."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug", help="as in the address of its page")
+        parser.add_argument("--undo", action="store_true", help="bring it back")
+
+    def handle(self, *args: Any, slug: str, undo: bool, **options: Any) -> None:
+        model = Deleted if undo else Experiment
+        found = model._default_manager.filter(slug=slug).first()
+        if found is None:
+            raise CommandError(f"No {'deleted ' if undo else ''}experiment is called {slug!r}.")
+        try:
+            if isinstance(found, Deleted):
+                experiment = deletion.bring_back(found)
+                self.stdout.write(f"{experiment.slug} is back, with {plural(experiment.trials.count(), 'trial')}.")
+            else:
+                kept = deletion.delete(found, by=None)
+                until = f" until {kept.until:%Y-%m-%d %H:%M} UTC" if kept.until else ""
+                self.stdout.write(
+                    f"{slug} is deleted, with {plural(len(kept.trials), 'trial')}; --undo brings it back{until}."
+                )
+        except RepositoryError as error:
+            raise CommandError(str(error)) from None

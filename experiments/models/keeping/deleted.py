@@ -1,0 +1,56 @@
+"""Experiments that were deleted and can still be brought back: who had them, and their rows as they were."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+
+from experiments.models.people.project import Project
+
+
+class Deleted(models.Model):
+    """A deleted experiment. ``trials`` are the numbers of its trials, whose files stay where they are until it is forgotten."""
+
+    uid = models.UUIDField(unique=True)
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=120)
+    workload = models.CharField(max_length=80)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    trials: models.JSONField[list[int], list[int]] = models.JSONField(default=list)
+    bytes = models.BigIntegerField(default=0, help_text="Of the files of its trials.")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-pk"]
+        verbose_name_plural = "deleted experiments"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def until(self) -> datetime | None:
+        """When it is forgotten; None where deleted experiments are kept for ever."""
+        return self.at + timedelta(days=settings.DELETED_DAYS) if settings.DELETED_DAYS else None
+
+
+class DeletedRows(models.Model):
+    """Rows of one table that a deleted experiment had: a compressed piece of what `COPY ... TO STDOUT` gave, in the order of the keys."""
+
+    experiment = models.ForeignKey(Deleted, on_delete=models.CASCADE, related_name="rows")
+    table = models.CharField(max_length=63)
+    columns: models.JSONField[list[str], list[str]] = models.JSONField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return f"rows of {self.table}"

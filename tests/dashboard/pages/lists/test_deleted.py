@@ -1,0 +1,219 @@
+"""Experiments that are deleted: gone from everywhere at once, brought back as they were, forgotten after some days."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from auditlog.models import LogEntry
+from django.contrib.auth.models import User
+from django.core import serializers
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.test import Client
+from django.utils import timezone
+
+from experiments import deletion
+from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial
+from experiments.models import (
+    Artifact,
+    BackgroundTask,
+    Configuration,
+    Deleted,
+    DeletedRows,
+    Event,
+    ExpectedChange,
+    Experiment,
+    ExperimentVersion,
+    Measurement,
+    Report,
+    ShareLink,
+    Summary,
+    Trial,
+)
+from experiments.selectors.history import expect
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+from workers import retention
+
+DELETE, UNDELETE, DELETED = (f"/experiments/chosen/{change}/" for change in ("delete", "undelete", "deleted"))
+ROWS = (
+    Configuration,
+    ExperimentVersion,
+    Trial,
+    Measurement,
+    Artifact,
+    Event,
+    ExpectedChange,
+    ShareLink.experiments.through,
+)
+"""Whose rows go with an experiment."""
+
+
+@pytest.fixture
+def measured(submit: Any, run: Any, person: User) -> Experiment:
+    experiment: Experiment = submit()
+    run()
+    expect(experiment.trials.first(), "elapsed_s", "New\tkernel \\N on\nall", person)
+    ShareLink.issue([experiment], by=person, days=7)
+    Event.note_end(experiment)
+    factories.prediction(experiment)
+    connection.check_constraints()
+    return experiment
+
+
+def everything(experiment: Experiment) -> str:
+    """All rows that refer to an experiment, as text."""
+    rows: list[Any] = [Experiment.objects.get(pk=experiment.pk)]
+    for model in (*ROWS, Summary):
+        for path in ("experiment", "trial__experiment", "configuration__experiment"):
+            names = path.split("__")
+            if names[0] in {field.name for field in model._meta.fields}:
+                rows += model._default_manager.filter(**{path: experiment.pk}).order_by("pk")
+                break
+    text: str = serializers.serialize("json", [row for row in rows if not isinstance(row, Summary)])
+    summaries = [
+        list(
+            Summary.objects.filter(configuration__experiment=experiment.pk)
+            .order_by("configuration", "metric", "scope")
+            .values_list("configuration", "metric", "scope", "median", "samples")
+        )
+    ]
+    return f"{text} {summaries}"
+
+
+def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client, person: User) -> None:
+    before = everything(measured)
+    counts = {model: model._default_manager.count() for model in ROWS}
+    asked = {"of": f"e:{measured.slug}", "back": "q=water"}
+    told = text_of(page.get(DELETE, asked))
+    assert "Delete 1 experiment?" in told
+    assert "brought back for 7 days" in told
+    assert "6 trials" in told
+    assert Experiment.objects.filter(pk=measured.pk).exists()
+    response = page.post(DELETE, asked)
+    assert response.url == "/experiments/?q=water"
+    said = text_of(page.get(response.url))
+    assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in said
+    assert "1 deleted</a>" in said
+    assert page.get(measured.get_absolute_url()).status_code == 404
+    assert not Trial.objects.filter(experiment=measured.pk).exists()
+    assert not Summary.objects.filter(configuration__experiment=measured.pk).exists()
+    assert LogEntry.objects.filter(action=LogEntry.Action.DELETE, object_pk=str(measured.pk)).exists()
+    kept = Deleted.objects.get()
+    assert (kept.by, kept.project, len(kept.trials)) == (person, measured.project, 6)
+    listed = text_of(page.get(DELETED))
+    assert measured.name in listed
+    assert "Bring 1 experiment back?" in text_of(page.get(UNDELETE, asked))
+    page.post(UNDELETE, asked)
+    connection.check_constraints()
+    assert everything(measured) == before
+    assert {model: model._default_manager.count() for model in ROWS} == counts
+    assert not Deleted.objects.exists()
+    assert not DeletedRows.objects.exists()
+    assert page.get(measured.get_absolute_url()).status_code == 200
+
+
+def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment, person: User, submit: Any) -> None:
+    kept = deletion.delete(measured, by=person)
+    again = submit()
+    assert again.slug == f"{measured.slug}-2"
+    assert not {*kept.trials} & {*again.trials.values_list("pk", flat=True)}
+    assert deletion.bring_back(kept).slug == measured.slug
+
+
+def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, person: User) -> None:
+    waiting, published = submit(), Experiment.objects.filter(published=True).first()
+    assert published is not None
+    told = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
+    for words in ("cancel them first", "holds published results", "Delete 0 experiments?"):
+        assert words in told
+    page.post(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"})
+    for experiment, error in ((waiting, StaleTrial), (published, ReadOnly)):
+        with pytest.raises(error):
+            deletion.delete(experiment, by=person)
+    waiting.cancel()
+    BackgroundTask.ask(person, BackgroundTask.Kind.EXPORT, {}, title="Table", experiment=waiting)
+    with pytest.raises(StaleTrial, match="background"):
+        deletion.delete(waiting, by=person)
+    assert Experiment.objects.filter(pk__in=[waiting.pk, published.pk]).count() == 2
+
+
+def test_only_its_owner_and_maintainers_delete_it_and_bring_it_back(
+    measured: Experiment, client: Client, page: Client
+) -> None:
+    asked = {"of": f"e:{measured.slug}"}
+    others = [factories.person("vera", "viewer"), factories.person("sam", "submitter"), factories.person("eve")]
+    for other in others:
+        client.force_login(other)
+        client.post(DELETE, asked)
+    assert Experiment.objects.filter(pk=measured.pk).exists()
+    client.force_login(factories.person("mia", "maintainer"))
+    assert "Delete</a>" in text_of(client.get(measured.get_absolute_url()))
+    client.post(DELETE, asked)
+    for other in others:
+        client.force_login(other)
+        assert measured.name not in text_of(client.get(DELETED))
+        client.post(UNDELETE, asked)
+    assert Deleted.objects.exists()
+
+
+def test_reports_that_quote_it_are_named(measured: Experiment, page: Client, person: User) -> None:
+    Report.write(measured.project, "Yearly", f"{{{{ answer {measured.slug} }}}}", {}, by=person)
+    Report.write(measured.project, "Other", f"{{{{ answer {measured.slug}-2 }}}}", {}, by=person)
+    told = text_of(page.get(DELETE, {"of": f"e:{measured.slug}"}))
+    assert "quoted in the report &#x27;Yearly&#x27;" in told
+    assert "Other" not in told
+
+
+def test_it_is_forgotten_with_its_files_after_some_days(
+    measured: Experiment, person: User, settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR = tmp_path
+    files = [tmp_path / "trials" / str(trial.pk) / "stdout.txt" for trial in measured.trials.all()]
+    other = tmp_path / "trials" / "0" / "stdout.txt"
+    for file in (*files, other):
+        file.parent.mkdir(parents=True)
+        file.write_text("done")
+    kept = deletion.delete(measured, by=person)
+    assert retention.forget_deleted() == 0
+    Deleted.objects.update(at=timezone.now() - timedelta(days=8))
+    settings.DELETED_DAYS = 0
+    assert retention.forget_deleted() == 0
+    settings.DELETED_DAYS = 7
+    assert all(file.exists() for file in files)
+    assert retention.forget_deleted() == 1
+    assert [file for file in (*files, other) if file.exists()] == [other]
+    with pytest.raises(NotBroughtBack, match="forgotten"):
+        deletion.bring_back(kept)
+
+
+def test_what_no_longer_fits_says_why_and_stays_kept(measured: Experiment, person: User, page: Client) -> None:
+    kept = deletion.delete(measured, by=person)
+    DeletedRows.objects.filter(table="experiments_configuration").delete()
+    with pytest.raises(NotBroughtBack, match="no longer fits"), transaction.atomic():
+        deletion.bring_back(kept)
+    assert Deleted.objects.exists()
+    assert not Experiment.objects.filter(uid=measured.uid).exists()
+    assert "no longer fits" in text_of(page.post(UNDELETE, {"of": f"e:{kept.slug}"}, follow=True))
+
+
+def test_a_large_one_is_deleted_on_the_command_line(
+    measured: Experiment, page: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.pages.lists.chosen_experiments.MOST_DELETED", 5)
+    assert f"script/manage delete {measured.slug}" in text_of(page.get(DELETE, {"of": f"e:{measured.slug}"}))
+    before, said = everything(measured), StringIO()
+    call_command("delete", measured.slug, stdout=said)
+    assert "is deleted, with 6 trials; --undo brings it back until" in said.getvalue()
+    with pytest.raises(CommandError, match="No experiment is called"):
+        call_command("delete", measured.slug)
+    call_command("delete", measured.slug, undo=True, stdout=said)
+    assert f"{measured.slug} is back, with 6 trials." in said.getvalue()
+    connection.check_constraints()
+    assert everything(measured) == before
+    with pytest.raises(CommandError, match="No deleted experiment"):
+        call_command("delete", measured.slug, undo=True)
