@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -391,10 +390,9 @@ def free_slug(wanted: str, project: Project) -> str:
     if project.slug != DEFAULT_PROJECT:
         wanted = f"{project.slug}--{wanted}"
     wanted = wanted[:_LONGEST_SLUG].strip("-")
-    used = (
-        model.objects.filter(slug__startswith=wanted).values_list("slug", flat=True) for model in (Experiment, Deleted)
-    )
-    taken = {*RESERVED_SLUGS, *chain.from_iterable(used)}  # what was deleted may come back
+    taken = {*RESERVED_SLUGS}
+    for kind in (Experiment, Deleted):  # what was deleted may come back
+        taken |= {*kind.objects.filter(slug__startswith=wanted).values_list("slug", flat=True)}
     number = 1
     while (slug := wanted if number == 1 else f"{wanted}-{number}") in taken:
         number += 1

@@ -65,7 +65,7 @@ def test_it_leads_from_the_histories_to_one_and_takes_a_reason(
     page.goto("/explore/")
     page.get_by_role("link", name="Histories").click()
     expect(page.locator("#list .chip.warn")).to_have_count(6)
-    page.locator("#list a").first.click()
+    page.locator("#list tbody a").first.click()
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     expect(page.locator("main")).to_contain_text("kernel.release (6.8.0-45 to 6.8.0-47)")
     page.get_by_label("Why it is expected").fill("New kernel")
