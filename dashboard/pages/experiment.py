@@ -53,6 +53,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= _tabs(asked(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
+    context["toured"] = bool(asked(request, "tour"))
     context["repeatable"] = _repeatable(len(context["results"].rows))
     return render(request, "experiment/page.html", context)
 

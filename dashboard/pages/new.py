@@ -55,6 +55,8 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     if first_only:
         words = "The first trial is queued; the others are held back until you run the missing ones."
     messages.success(request, words, extra_tags="ok")
+    if "tour" in request.POST:
+        return redirect(f"{experiment.get_absolute_url()}?tour=1")
     # Who asked what a program needs from the network finds the answer there, not among the trials.
     return redirect("network", experiment.slug) if "network" in request.POST else redirect(experiment)
 
@@ -170,7 +172,8 @@ def _page(
 ) -> HttpResponse:
     about_network = bool(asked(request, "network")) or "network" in request.POST
     shown = form_context(draft, error) | project_choice(request)
-    shown |= {"place": "experiments", "about_network": about_network}
+    tour = bool(asked(request, "tour")) or "tour" in request.POST
+    shown |= {"place": "experiments", "about_network": about_network, "tour": tour}
     return render(request, "new/page.html", shown, status=status)
 
 

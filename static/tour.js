@@ -1,0 +1,44 @@
+/* The tour of the first visit: one step at a time, before what it speaks of. Without this script its steps are a list. */
+(function () {
+  "use strict";
+  const card = document.getElementById("tour");
+  if (!card) return;
+  const steps = [...card.querySelectorAll("li")], [back, next] = ["[data-back]", "[data-next]"].map(s => card.querySelector(s));
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  let at = 0;
+
+  const target = () => document.querySelector(steps[at].dataset.at);
+
+  function place() {
+    const part = target()?.closest("section, footer, [role=tabpanel]");
+    document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
+    if (!part) return;
+    part.classList.add("toured");
+    if (part.previousElementSibling !== card) part.before(card);
+  }
+
+  function show(step) {
+    at = step;
+    steps.forEach((each, number) => { each.hidden = number !== at; });
+    card.querySelector("[data-place]").textContent = `Step ${at + 1} of ${steps.length}`;
+    back.hidden = at === 0;
+    next.hidden = at === steps.length - 1;
+    place();
+    card.focus({ preventScroll: true });
+    card.scrollIntoView({ block: "center", behavior: still.matches ? "auto" : "smooth" });
+  }
+
+  function leave() {
+    document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
+    card.remove();
+    document.querySelector("h1")?.focus();
+  }
+
+  back.addEventListener("click", () => show(at - 1));
+  next.addEventListener("click", () => show(at + 1));
+  card.addEventListener("keydown", e => { if (e.key === "Escape") leave(); });
+  card.querySelector("[data-leave]").addEventListener("click", e => { e.preventDefault(); leave(); });
+  // Another workload draws the form anew, and the card with it.
+  document.body.addEventListener("htmx:afterSettle", () => { if (!card.isConnected || !document.querySelector(".toured")) place(); });
+  show(0);
+})();
