@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -40,6 +41,7 @@ with socket.create_connection(("10.77.0.2", 9000)), socket.socket(type=socket.SO
         end.sendto(bytes(1000), ("10.77.0.2", 9000))
 """
 WIDE_AREA = {"topology": "two sites", "bandwidth_bps": 3e8}
+MOST_BUILDS = 3
 
 
 def opened(hosts: int = 2, **link: object) -> testbed.TestbedSession:
@@ -47,6 +49,26 @@ def opened(hosts: int = 2, **link: object) -> testbed.TestbedSession:
     session = launchers.get("testbed").open(host_count=hosts, link=PlainLink(**link))  # type: ignore[arg-type]
     assert isinstance(session, testbed.TestbedSession)
     return session
+
+
+@contextmanager
+def certified(hosts: int = 2, **link: object) -> Iterator[tuple[testbed.TestbedSession, Certificate]]:
+    """A test-bed whose certificate says that it is as asked for, with the certificate.
+
+    The certificate of a busy moment says what the machine could not keep, and is right. So the link is built again, and
+    wrong is one that never comes as asked for; what a test says of the certificate it says of the one that was kept.
+    """
+    spoiled = []
+    for _ in range(MOST_BUILDS):
+        with opened(hosts, **link) as session:
+            certificate = session.certify()
+            assert certificate is not None
+            assert certificate.kept == (certificate.reasons == ())
+            if certificate.kept:
+                yield session, certificate
+                return
+            spoiled.append(certificate.reasons)
+    pytest.fail(f"built {MOST_BUILDS} times, never as asked for: {spoiled}")
 
 
 def achieved(certificate: Certificate, quantity: str) -> list[float]:
@@ -60,12 +82,10 @@ def need(emulator: str) -> None:
         pytest.skip(reason)
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("delay_s", [0.0, 0.004, 0.016])
 def test_the_wide_area_link_is_what_was_asked_for(delay_s: float) -> None:
-    with opened(**WIDE_AREA, delay_s=delay_s) as session:
-        certificate = session.certify()
-        assert certificate is not None
-        assert certificate.reasons == ()
+    with certified(**WIDE_AREA, delay_s=delay_s) as (session, certificate):
         assert achieved(certificate, "bandwidth") == pytest.approx([3e8, 3e8], rel=0.05)
         assert achieved(certificate, "delay") == pytest.approx([delay_s] * 2, rel=0.05, abs=0.3e-3)
         assert session.certify() is certificate
@@ -82,13 +102,11 @@ def test_wirefilter_makes_the_same_link_to_a_millisecond() -> None:
         assert "vde2 wirefilter" in session.facts["back_end"]
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("emulator", ["netem", "relay"])
 def test_these_back_ends_make_the_same_link(emulator: str) -> None:
     need(emulator)
-    with opened(**WIDE_AREA, delay_s=0.008, loss=0.02, emulator=emulator) as session:
-        certificate = session.certify()
-        assert certificate is not None
-        assert certificate.reasons == ()
+    with certified(**WIDE_AREA, delay_s=0.008, loss=0.02, emulator=emulator) as (session, _):
         assert emulator in session.facts["back_end"]
 
 
@@ -122,10 +140,9 @@ def test_a_gigabit_with_a_delay_hands_over_no_bursts_while_other_programs_want_t
     assert min(achieved(certificate, "delay")) >= 0.001 - 0.3e-3
 
 
+@pytest.mark.timeout(180)
 def test_the_ports_of_a_star_have_their_own_rates_in_both_directions_and_carry_jumbo_frames() -> None:
-    with opened(hosts=3, topology="star", rates_bps=(2e8, 2e8, 2e7), mtu=9000) as session:
-        certificate = session.certify()
-        assert certificate is not None
+    with certified(hosts=3, topology="star", rates_bps=(2e8, 2e8, 2e7), mtu=9000) as (_, certificate):
         rates = {(row.source, row.target): row.asked for row in certificate.rows if row.quantity == "bandwidth"}
         assert rates == {("n1", "n2"): 2e8, ("n2", "n1"): 2e8, ("n1", "n3"): 2e7, ("n3", "n1"): 2e7}
         assert achieved(certificate, "bandwidth") == pytest.approx([2e8, 2e8, 2e7, 2e7], rel=0.05)
