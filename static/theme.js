@@ -5,5 +5,5 @@
     document.documentElement.dataset.bsTheme = localStorage.getItem("rankwire-theme") || (dark.matches ? "dark" : "light");
   }
   show();
-  dark.addEventListener("change", show);
+  dark.addEventListener("change", () => { show(); dispatchEvent(new Event("rankwire:redraw")); });
 })();

@@ -59,6 +59,7 @@ ONE_BY_ONE = (
     "tests/workers/",
     "tests/script/test_quick_studies.py",
     "tests/browser/test_new.py",
+    "tests/browser/journeys/",
     "tests/clients/test_with_a_worker.py",
 )
 """Tests that run MPI programs on networks of their own, and judge what they measured."""

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from experiments.library import load_defaults
+from tests.browser.chromium import chromium
 from tests.kept_rows import PUBLISHED_STUDIES
 
 # Playwright's loop runs in this thread, and Django would refuse the database beside any loop. Nothing here is async.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
-# A browser that never speaks to the world outside.
-QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps"]
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("chromium-browser")
-    assert chromium is not None, "Chromium is missing: apt package chromium"
-    with sync_playwright() as playwright:
-        # --no-sandbox: the suite runs as root, where Chromium's own sandbox cannot.
-        arguments = ["--headless", "--no-sandbox", "--disable-gpu", *QUIET]
-        launched = playwright.chromium.launch(executable_path=chromium, args=arguments)
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture

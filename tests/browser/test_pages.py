@@ -116,6 +116,14 @@ def test_it_switches_and_remembers_the_theme_and_repaints_charts(page):
     expect(page.locator("html")).to_have_attribute("data-bs-theme", "dark")
 
 
+def test_charts_follow_the_system_between_light_and_dark(page):
+    page.goto("/experiments/guster-2007-water/")
+    line = page.locator("#c-time .scatterlayer .js-line").first
+    before = line.evaluate("e => getComputedStyle(e).stroke")
+    page.emulate_media(color_scheme="dark")
+    expect(line).not_to_have_css("stroke", before)
+
+
 def test_it_overlays_published_values_on_request(page, finished):
     page.goto(finished.get_absolute_url())
     panel = page.locator("#c-time")

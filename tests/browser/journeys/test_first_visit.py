@@ -1,0 +1,53 @@
+"""Journey: somebody who has never been here signs in, takes the tour, and reads an answer of real trials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.accessibility import violations
+from tests.browser.journeys.conftest import sign_in
+from tests.browser.journeys.hands import Hands
+from tests.browser.journeys.installation import Installation
+
+pytestmark = pytest.mark.timeout(300)
+PASSWORD = "correct horse battery staple"
+NEWCOMER = """
+from django.contrib.auth.models import User
+from experiments.models import Project
+project = Project.objects.create(slug={name!r}, name={name!r})
+project.memberships.create(user=User.objects.create_user({name!r}, password={password!r}), role="submitter")
+"""
+
+
+@pytest.fixture
+def newcomer(installation: Installation, tmp_path: Path) -> str:
+    """Who may submit to a project in which nothing is yet; each run of the test has its own."""
+    name = re.sub(r"\W", "-", tmp_path.name)[-40:]
+    installation.manage("shell", "-v", "0", "-c", NEWCOMER.format(name=name, password=PASSWORD))
+    return name
+
+
+def test_the_tour_ends_with_an_answer(
+    open_window: Callable[[], Page], newcomer: str, as_the_guide_says: Callable[[str, Hands], None]
+) -> None:
+    page = open_window()
+    page.goto("/")
+    hands = Hands(page)
+    sign_in(hands, newcomer, PASSWORD)
+    hands.press("Take the tour")
+    for _ in range(3):
+        hands.press("Next")
+    hands.type("Values", "1, 2")
+    hands.type("Repetitions", "2")
+    hands.press("Start 4 trials")
+    page.wait_for_url("**/experiments/*/?tour=1")
+    verdict = page.locator("#answer .verdict")
+    expect(verdict).to_contain_text(re.compile("host"), timeout=140_000)
+    expect(page.locator("#state")).to_have_text("Complete", timeout=100_000)
+    assert violations(page) == []
+    as_the_guide_says("From the first visit to the first answer", hands)
