@@ -83,6 +83,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("trials/<int:pk>/again/", trial.again, name="trial-again"),
     path("trials/<int:pk>/cancel/", trial.cancel, name="trial-cancel"),
     path("trials/<int:pk>/files/<path:name>", trial.download, name="artifact"),
+    path("configurations/<int:pk>/trials/", trials.of_configuration, name="configuration-trials"),
     path("compare/", compare.page, name="compare"),
     path("explore/", explore.explore, name="explore"),
     path("explore/export.<str:form>", explore.export, name="explore-export"),

@@ -12,7 +12,7 @@
     at.hash = panel.id;
     return {
       title: [words(panel.querySelector("header h3, header h2")), words(view)].filter(Boolean).join(": "),
-      of: named(document.querySelector(".head h1")),
+      of: [words(document.querySelector("[data-experiment]")), named(document.querySelector(".head h1"))].filter(Boolean).join(": "),
       date: new Date().toISOString().slice(0, 10),
       at: at.href,
     };
@@ -44,7 +44,7 @@
   }
 
   function rows(plot) {
-    const x = plot.layout.xaxis.title.text || "x", y = plot.layout.yaxis.title.text || "y", out = [];
+    const x = plot.dataset.xTitle || "x", y = plot.dataset.yTitle || "y", out = [];
     for (const trace of plot.data) {
       if (trace.hoverinfo === "skip" || trace.visible === false) continue;
       if (trace.type === "heatmap" || trace.type === "contour") {
@@ -81,7 +81,7 @@
     const menu = button.closest("details");
     menu.open = false;
     menu.querySelector("summary").focus();
-    if (!plot.data) return; // nothing was drawn: its table is open, or nothing was measured
+    if (!plot.data) plot.dispatchEvent(new CustomEvent("rankwire:figure", { bubbles: true })); // it still waits for its turn
     if (kind === "csv") {
       const address = URL.createObjectURL(new Blob([numbers(plot)], { type: "text/csv" }));
       save(address, `${name}.csv`);

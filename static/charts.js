@@ -38,6 +38,13 @@
     }, given, { title: { text: (given.title || {}).text || "", font: { size: 12, color: "--ink-2" }, standoff: 8 } });
   }
 
+  /* An axis whose steps are not equal says so; tables and files take the plain title. */
+  function nameScale(plot, name, axis) {
+    plot.dataset[`${name}Title`] = axis.title.text;
+    if (axis.title.text) axis.unifiedhovertitle = { text: `${axis.title.text.replace(/, not to scale$/, "")}: %{x}` };
+    if (axis.type === "log" && axis.title.text) axis.title.text += ", log scale";
+  }
+
   function layout(given) {
     const out = Object.assign({
       font: { family: FONT, size: 12, color: "--ink" }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -71,12 +78,38 @@
     }
     const log = tool("scale") && tool("scale").dataset.scale === "log";
     if (log) { axes.yaxis.type = "log"; delete axes.yaxis.range; } else if (!axes.yaxis.range && axes.yaxis.type !== "log") axes.yaxis.rangemode = "tozero";
+    nameScale(plot, "x", axes.xaxis);
+    nameScale(plot, "y", axes.yaxis);
     Plotly.react(plot, shown.data, shown.layout, { responsive: true, displaylogo: false, displayModeBar: false });
     const empty = plot.parentNode.querySelector(".empty");
     if (empty) empty.hidden = figure.data.length > 0;
+    plot.dispatchEvent(new CustomEvent("rankwire:drawn", { bubbles: true }));
   }
   const plots = () => document.querySelectorAll(".plot[data-figure]");
-  const drawAll = () => plots().forEach(draw);
+
+  /* What is seen is drawn at once, the rest one by one when the browser has nothing better to do; paper waits for all. */
+  const idle = window.requestIdleCallback ? work => requestIdleCallback(work, { timeout: 1000 }) : work => setTimeout(work, 1);
+  const later = new Set();
+  function isSeen(plot) {
+    const { top, bottom } = plot.getBoundingClientRect();
+    return bottom > 0 && top < innerHeight;
+  }
+  function drawNext() {
+    const [next] = later;
+    if (!next) return;
+    later.delete(next);
+    if (next.isConnected && !isDrawn(next)) draw(next);
+    if (later.size) idle(drawNext);
+  }
+  function drawInTurn(some) {
+    const printing = document.documentElement.classList.contains("printing"), now = some.filter(plot => printing || isSeen(plot));
+    const rests = later.size === 0;
+    for (const plot of some) later.add(plot);
+    for (const plot of now) later.delete(plot);
+    now.forEach(draw);
+    if (rests && later.size) idle(drawNext);
+  }
+  const drawAll = () => drawInTurn([...plots()]);
 
   function madeOf(plot) {
     const source = document.getElementById(plot.dataset.figure);
@@ -94,7 +127,7 @@
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      [...plots()].filter(plot => !isDrawn(plot)).forEach(draw); // widths are asked for before anything is drawn
+      drawInTurn([...plots()].filter(plot => !isDrawn(plot))); // widths are asked for before anything is drawn
     });
   }
 
@@ -126,9 +159,9 @@
       });
       return td;
     };
-    const first = traces.some(sideways) ? plot.layout.yaxis : plot.layout.xaxis, value = traces.some(sideways) ? plot.layout.xaxis : plot.layout.yaxis;
-    const head = [first.title.text, ...traces.map(d => d.name || value.title.text)];
-    return grid(plot, traces.length > 1 ? value.title.text : "", head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
+    const { xTitle, yTitle } = plot.dataset, [first, value] = traces.some(sideways) ? [yTitle, xTitle] : [xTitle, yTitle];
+    const head = [first, ...traces.map(d => d.name || value)];
+    return grid(plot, traces.length > 1 ? value : "", head, xs.map(x => [x, ...traces.map(d => cell(d, x))]));
   }
   function matrix(plot, heat) {
     return grid(plot, "", [heat.name, ...heat.x.map(text)], (heat.text || heat.z).map((row, i) => [heat.y[i], ...row.map(v => element("td", { class: "num" }, text(v)))]));
@@ -161,6 +194,7 @@
       const plot = twin.closest(".panel").querySelector(".plot"), open = twin.getAttribute("aria-expanded") !== "true";
       twin.setAttribute("aria-expanded", open);
       twin.textContent = open ? "Chart" : "Table";
+      if (!plot.data) draw(plot); // it still waits for its turn
       if (open) plot.before(table(plot)); else plot.previousElementSibling.remove();
       plot.hidden = open;
       if (!open) draw(plot);

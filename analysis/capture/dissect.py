@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 from lxml import etree, objectify  # type: ignore[import-untyped]
 from pyshark.tshark.output_parser.tshark_xml import DEL_BAD_XML_CHARS, packet_from_xml_packet
 
-from analysis.capture.tshark import check_filter, nanoseconds, running
+from analysis.capture.tshark import check_filter, nanoseconds, running, selection
 from analysis.capture.tshark_table import read_with_tshark, stream_with_tshark
 from analysis.errors import DecoderError
 from analysis.packets import NO_TIME
@@ -41,21 +41,7 @@ def dissect(
     Wireshark prints it, ``position`` and ``size`` in bytes of the frame. Raises ValueError for frame numbers that are none,
     FilterError, UnreadableCapture, and DecoderError when tshark fails or needs longer than ``timeout_s``.
     """
-    terms = []
-    arguments = ["-T", "pdml"]
-    if limit < 1:
-        raise ValueError("limit is at least 1")
-    if frames is not None:
-        first, last = frames
-        if not 1 <= first <= last:
-            raise ValueError("frames are two numbers, from 1 on, the first not above the last")
-        terms.append(f"(frame.number >= {int(first)} && frame.number <= {int(last)})")
-        arguments += ["-c", str(int(last))]
-    if display_filter and display_filter.strip():
-        check_filter(display_filter)  # alone: a filter that closes our parenthesis would pass together with it
-        terms.append(f"({display_filter})")
-    if terms:
-        arguments += ["-Y", " && ".join(terms)]
+    arguments = ["-T", "pdml", *selection(frames, None, display_filter, limit)]
     packets = []
     with running(capture, arguments, timeout_s) as run:
         for document in _packets(run.stdout):

@@ -6,6 +6,7 @@ and scripts are left out, so that the same capture gives the same answer everywh
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Final
 
@@ -24,7 +26,6 @@ from analysis.packets import NO_TIME
 
 LONGEST_FILTER: Final = 2000
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
-_GRACE_S: Final = 2.0
 _CUT_SHORT: Final = "cut short in the middle of a packet"
 
 
@@ -46,14 +47,11 @@ class TsharkRun:
         self.stop()
 
     def stop(self) -> None:
-        """TERM, grace, KILL to the whole session (tshark may have started helpers)."""
-        for request in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is not None:
-                return
+        """KILL to the whole session: tshark hears no TERM while its output waits for a reader, and reading a file leaves nothing behind."""
+        if self._process.poll() is None:
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, request)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_S)
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 @contextmanager
@@ -90,6 +88,42 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
         if complete and process.returncode != 0:
             errors.seek(0)
             run.truncated = _judge(path, process.returncode, errors.read().decode(errors="replace"))
+
+
+def selection(
+    frames: tuple[int, int] | None, seconds: tuple[float, float] | None, display_filter: str | None, limit: int
+) -> list[str]:
+    """The arguments of tshark for the first ``limit`` packets of ``frames`` and ``seconds`` that pass the filter; both ends belong to them.
+
+    Frames are numbered from 1, seconds count from the first packet. It may print more than ``limit``: the reader ends it. Raises
+    ValueError for numbers that are none of these, FilterError.
+    """
+    terms, arguments = [], []
+    if limit < 1:
+        raise ValueError("limit is at least 1")
+    if display_filter and display_filter.strip():
+        _accepted(display_filter)  # alone: a filter that closes our parenthesis would pass together with it
+        terms.append(f"({display_filter})")
+    if seconds is not None:
+        begin_s, end_s = seconds
+        if not -math.inf < begin_s <= end_s < math.inf:
+            raise ValueError("seconds are two numbers, the first not above the last")
+        terms.append(f"(frame.time_relative >= {begin_s:.9f} && frame.time_relative <= {end_s:.9f})")
+    if frames is not None:
+        first, last = frames
+        if not 1 <= first <= last:
+            raise ValueError("frames are two numbers, from 1 on, the first not above the last")
+        if not terms:
+            last = min(last, first + limit - 1)  # then every frame is one of those asked for
+        terms.append(f"(frame.number >= {int(first)} && frame.number <= {int(last)})")
+        arguments += ["-c", str(int(last))]
+    return [*arguments, "-Y", " && ".join(terms)] if terms else [*arguments, "-c", str(limit)]
+
+
+@lru_cache(maxsize=128)
+def _accepted(display_filter: str) -> None:
+    """``check_filter``, once for a filter: the next page of the same packets starts one tshark, not two."""
+    check_filter(display_filter)
 
 
 def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:

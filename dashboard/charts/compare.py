@@ -10,12 +10,24 @@ from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """A member's ratio to the baseline at one x, the ends of its interval (None: unknown), and what the point is of and leads to."""
+
+    x: X
+    value: float
+    low: float | None
+    high: float | None
+    of: str = ""
+    configuration: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """A member's ratio to the baseline over x: value, lower and upper end of its interval (None: unknown)."""
+    """A member against the baseline over x."""
 
     name: str
     index: int
-    points: Sequence[tuple[X, float, float | None, float | None]]
+    points: Sequence[Ratio]
 
 
 def change_over(
@@ -33,7 +45,7 @@ def change_over(
     return {
         "data": [_series(change, in_times) for change in changes if change.points],
         "layout": {
-            "xaxis": {"title": axis_title(parameter, ""), "type": "category"},
+            "xaxis": {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category"},
             "yaxis": y_axis,
             "shapes": [
                 {
@@ -56,14 +68,14 @@ def _series(change: Change, in_times: bool) -> Figure:
     def shown(ratio: float) -> float:
         return ratio if in_times else (ratio - 1) * 100
 
-    values = [shown(ratio) for _, ratio, *_ in change.points]
-    lows = [None if low is None else shown(low) for _, _, low, _ in change.points]
-    highs = [None if high is None else shown(high) for *_, high in change.points]
+    values = [shown(point.value) for point in change.points]
+    lows = [None if point.low is None else shown(point.low) for point in change.points]
+    highs = [None if point.high is None else shown(point.high) for point in change.points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": change.name,
-        "x": [str(x) for x, *_ in change.points],
+        "x": [str(point.x) for point in change.points],
         "y": values,
         "marker": {"size": 9, "color": SERIES[place], "symbol": SYMBOLS[place]},
         "error_y": {
@@ -75,6 +87,8 @@ def _series(change: Change, in_times: bool) -> Figure:
             "thickness": 1.5,
             "width": 4,
         },
-        "text": [numbers.change(ratio) for _, ratio, *_ in change.points],
+        "text": [numbers.change(point.value) for point in change.points],
+        "of": [point.of for point in change.points],
+        "configurations": [point.configuration for point in change.points],
         "hovertemplate": f"%{{text}}<extra>{change.name}</extra>",
     }

@@ -25,11 +25,12 @@ def over_time(
     quantity: str,
     unit: str,
     limits: tuple[float, float] | None = None,
+    trials: Sequence[int] = (),
 ) -> Figure:
     """Trials in their order (days without trials would hide the steps), levels as lines, `limits` of the last level as a band."""
     scale = Scale.of(values, unit)
     xs = list(range(1, len(values) + 1))
-    trials: Figure = {
+    drawn: Figure = {
         "type": "scatter",
         "mode": "markers",
         "name": "Trials",
@@ -38,9 +39,10 @@ def over_time(
         "text": list(names),
         "marker": {"size": 7, "color": "--s1"},
         "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra></extra>",
+        **({"of": [f"t{trial}" for trial in trials], "trials": list(trials)} if trials else {}),
     }
     return {
-        "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), trials],
+        "data": [*(_line(level, scale, legend=level is levels[0]) for level in levels), drawn],
         "layout": {
             "xaxis": {"title": axis_title("Trial, oldest first", ""), "range": [0, len(values) + 1]},
             "yaxis": {"title": axis_title(quantity, scale.unit), "range": _around([*values, *(limits or ())], scale)},

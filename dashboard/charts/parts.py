@@ -17,6 +17,8 @@ SERIES = ("--s1", "--s2", "--s3", "--s4", "--s5", "--s6")
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MOST_SERIES = len(SERIES)
+MOST_DOTS = 600
+"""Of one series: thousands of trials are a blot, and a figure stays below 200 kB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,23 @@ class Line:
     name: str
     x: Sequence[X]
     trials: Sequence[Sequence[float]]
+    of: Sequence[int | str] = ()
+    """What each `x[i]` is of: one configuration has one key in every chart of a page, which marks it in all of them together."""
+    ids: Sequence[Sequence[int]] = ()
+    """The trials that the values belong to, in their order."""
+    configurations: Sequence[int] = ()
+    """Whose trials a point leads to, where that is not what it is `of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The values at one x, from the lowest on, with the trials that they belong to (0: not known)."""
+
+    x: X
+    values: Sequence[float]
+    trials: Sequence[int]
+    of: int | str
+    configuration: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,31 +97,68 @@ def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
 
     Never a bare line (design notes). `index` fixes colour, marker and dash.
     """
-    kept = [(x, sorted(map(scale, values))) for x, values in zip(line.x, line.trials, strict=True) if values]
-    return [_dots(line.name, kept, index), _medians(line.name, kept, scale.unit, index)]
+    points = _points(line, scale)
+    return [_dots(line.name, points, index), _medians(line.name, points, scale.unit, index)]
 
 
-def _dots(name: str, kept: Sequence[tuple[X, list[float]]], index: int) -> Figure:
+def _points(line: Line, scale: Scale) -> list[Point]:
+    points = []
+    for place, (x, values) in enumerate(zip(line.x, line.trials, strict=True)):
+        if values:
+            trials = line.ids[place] if line.ids else [0] * len(values)
+            pairs = sorted((short(scale(value)), trial) for value, trial in zip(values, trials, strict=True))
+            of = line.of[place] if line.of else ""
+            configuration = line.configurations[place] if line.configurations else of if isinstance(of, int) else 0
+            points.append(Point(x, [value for value, _ in pairs], [trial for _, trial in pairs], of, configuration))
+    return points
+
+
+def short(value: float) -> float:
+    """Seven digits: more than a table shows or a screen can place, in half the characters."""
+    return float(f"{value:.7g}")
+
+
+def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:
+    """What static/chart-marks.js knows of each point drawn: its key, its one trial if it is of one, else its configuration."""
+    if not any(point.of != "" for point in points):
+        return {}
+    known: Figure = {"of": [point.of for point in points]}
+    if any(trials):
+        known["trials"] = list(trials)
+    if any(point.configuration != point.of for point in points):
+        known["configurations"] = [point.configuration for point in points]
+    return known
+
+
+def _dots(name: str, points: Sequence[Point], index: int) -> Figure:
+    each = [(point, place) for point in points for place in _drawn(len(point.values), len(points))]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": f"{name}, trials",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [x for x, values in kept for _ in values],
-        "y": [value for _, values in kept for value in values],
+        "x": [point.x for point, _ in each],
+        "y": [point.values[place] for point, place in each],
         "marker": {"size": 6, "color": f"{SERIES[index % MOST_SERIES]}/0.45"},
+        **leads([point for point, _ in each], [point.trials[place] for point, place in each]),
     }
 
 
-def _medians(name: str, kept: Sequence[tuple[X, list[float]]], unit: str, index: int) -> Figure:
+def _drawn(count: int, points: int) -> Sequence[int]:
+    """Which of so many values, in order of size, are dots: all, or evenly many from the lowest to the highest of thousands."""
+    most = max(2, MOST_DOTS // points)
+    return range(count) if count <= most else sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+
+
+def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figure:
     colour, symbol = SERIES[index % MOST_SERIES], SYMBOLS[index % MOST_SERIES]
-    middle = [median(values) for _, values in kept]
+    middle = [short(median(point.values)) for point in points]
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": name,
-        "x": [x for x, _ in kept],
+        "x": [point.x for point in points],
         "y": middle,
         "line": {"color": colour, "width": 2, "dash": DASHES[index % MOST_SERIES]},
         "marker": {
@@ -114,14 +170,15 @@ def _medians(name: str, kept: Sequence[tuple[X, list[float]]], unit: str, index:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": [values[-1] - m for (_, values), m in zip(kept, middle, strict=True)],
-            "arrayminus": [m - values[0] for (_, values), m in zip(kept, middle, strict=True)],
+            "array": [short(point.values[-1] - m) for point, m in zip(points, middle, strict=True)],
+            "arrayminus": [short(m - point.values[0]) for point, m in zip(points, middle, strict=True)],
             "color": colour,
             "thickness": 1.25,
             "width": 3,
         },
-        "customdata": [[values[0], values[-1], len(values)] for _, values in kept],
+        "customdata": [[point.values[0], point.values[-1], len(point.values)] for point in points],
         "hovertemplate": f"{hover_range(unit)}<extra>{name}</extra>",
+        **leads(points, [point.trials[0] if len(point.trials) == 1 else 0 for point in points]),
     }
 
 

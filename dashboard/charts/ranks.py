@@ -68,7 +68,7 @@ def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
         ],
         "layout": {
             "barmode": "group",
-            "xaxis": {"title": axis_title("Size, from", ""), "type": "category"},
+            "xaxis": {"title": axis_title("Size, from; not to scale", ""), "type": "category"},
             "yaxis": {"title": axis_title("Messages, calls", "")},
         },
     }

@@ -157,8 +157,17 @@ def efficiency(
     }
 
 
-def time_parts(sizes: Sequence[str], parts: Mapping[str, Sequence[float | None]], *, shares: bool = False) -> Figure:
-    """Stacked bars of medians in seconds per size; the largest part's share stands in it. `shares`: bars are per cent."""
+def time_parts(
+    sizes: Sequence[str],
+    parts: Mapping[str, Sequence[float | None]],
+    *,
+    of: Sequence[int] = (),
+    shares: bool = False,
+) -> Figure:
+    """Stacked bars of medians in seconds per size; the largest part's share stands in it. `shares`: bars are per cent.
+
+    `of`: the configuration of every size.
+    """
     known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not known:
         return _empty("Time", "s")
@@ -184,6 +193,7 @@ def time_parts(sizes: Sequence[str], parts: Mapping[str, Sequence[float | None]]
                 "textfont": {"color": "--ink"},
                 "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
                 "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra>{name}</extra>",
+                **({"of": list(of)} if of else {}),
             }
         )
     return {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import log10
 from statistics import median
+from typing import Any
 
 from analysis.numbers import plural, significant, with_unit
 from dashboard.charts.fits import Fitted, fit_traces
@@ -75,7 +76,18 @@ def _along_x(line: Line) -> Line:
     if not _numeric(line.x):
         return line
     order = sorted(range(len(line.x)), key=lambda i: float(line.x[i]))
-    return replace(line, x=[line.x[i] for i in order], trials=[line.trials[i] for i in order])
+
+    def ordered(values: Sequence[Any]) -> list[Any]:
+        return [values[i] for i in order] if values else []
+
+    return replace(
+        line,
+        x=ordered(line.x),
+        trials=ordered(line.trials),
+        of=ordered(line.of),
+        ids=ordered(line.ids),
+        configurations=ordered(line.configurations),
+    )
 
 
 def _printed_along_x(published: Published) -> Published:

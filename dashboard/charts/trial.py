@@ -43,7 +43,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     layout: Figure = {
         "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
         "xaxis": {"title": axis_title("Time since the first packet", "s"), "range": [0, len(wire_bytes) * bin_s]},
-        "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero"},
+        "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
     }
     if mean_bytes_per_s:
         y = scale(mean_bytes_per_s)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from analysis.numbers import MANY_TIMES
 from dashboard.charts import Line, over_parameter
-from dashboard.charts.compare import Change, change_over
+from dashboard.charts.compare import Change, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import axis_title
 from dashboard.compare.sentences import Changed, amount, lower_first, point_name
@@ -45,7 +45,7 @@ def not_drawn(compared: Compared) -> list[str]:
 def _side_by_side(compared: Compared, metric: str) -> Chart:
     description = described(metric)
     lines = [
-        Line(_series_name(m), [m.label], [v])
+        Line(_series_name(m), [m.label], [v], [m.label], configurations=[_configuration(compared, m, compared.at)])
         for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
     ]
     figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
@@ -67,7 +67,13 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
     points = _drawn_points(compared)
     x = _axis(compared, points)
     lines = [
-        Line(_series_name(m), x, [compared.series[metric][point][number] for point in points])
+        Line(
+            _series_name(m),
+            x,
+            [compared.series[metric][point][number] for point in points],
+            [_key(compared, point) for point in points],
+            configurations=[_configuration(compared, m, point) for point in points],
+        )
         for number, m in enumerate(compared.members)
     ]
     figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
@@ -78,6 +84,16 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
     return Chart(
         f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(compared, metric)
     )
+
+
+def _key(compared: Compared, point: Point) -> str:
+    """One common point has one key in all charts, whoever was measured there."""
+    return f"p{compared.points.index(point)}"
+
+
+def _configuration(compared: Compared, member: Member, point: Point) -> int:
+    configuration = member.at(compared.names, point)
+    return configuration.pk if configuration else 0
 
 
 def _series_name(member: Member) -> str:
@@ -117,7 +133,13 @@ def _change(compared: Compared, metric: str, parameter: str, changed: Changed) -
             _series_name(member),
             number,
             [
-                (x, c.ratio, *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)))
+                Ratio(
+                    x,
+                    c.ratio,
+                    *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)),
+                    _key(compared, point),
+                    _configuration(compared, member, point),
+                )
                 for x, point in zip(_axis(compared, drawn), drawn, strict=True)
                 if (c := changed[point][number]) is not None and c.ratio is not None
             ],
@@ -125,7 +147,7 @@ def _change(compared: Compared, metric: str, parameter: str, changed: Changed) -
         for number, member in enumerate(compared.members)
         if member is not compared.baseline
     ]
-    ratios = [ratio for each in series for _, ratio, *_ in each.points]
+    ratios = [point.value for each in series for point in each.points]
     in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label
     figure = change_over(

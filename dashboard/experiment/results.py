@@ -176,7 +176,13 @@ class Results:
         groups = groups_beside(rows, swept, x)
         axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
-            Line(group or self._name(names.get(metric, "Measured")), axis.values(rows), _values(rows, metric))
+            Line(
+                group or self._name(names.get(metric, "Measured")),
+                axis.values(rows),
+                _values(rows, metric),
+                [row.pk for row in rows],
+                [row.trial_ids.get(metric, []) for row in rows],
+            )
             for metric in metrics
             for group, rows in groups.items()
         ]

@@ -93,12 +93,16 @@ class ScalingCharts:
         lines = []
         for name, rows in self.groups.items():
             base, smallest = median(rows[0].values[TIME]), rows[0].hosts
-            trials = []
+            trials, ids = [], []
             for row in rows:
                 ideal = row.hosts / smallest
                 factor = (ideal if self.weak else 1.0) / (ideal if per_host else 1.0)
-                trials.append([base / value * factor for value in row.values[TIME] if value > 0])
-            lines.append(Line(name, [row.hosts for row in rows], trials))
+                timed = [
+                    (value, pk) for value, pk in zip(row.values[TIME], row.trial_ids[TIME], strict=True) if value > 0
+                ]
+                trials.append([base / value * factor for value, _ in timed])
+                ids.append([pk for _, pk in timed])
+            lines.append(Line(name, [row.hosts for row in rows], trials, [row.pk for row in rows], ids))
         return lines
 
     def speed_up(self) -> Figure:
@@ -168,14 +172,21 @@ class ScalingCharts:
     def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
         """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
-        labels = self._labels(rows)
+        labels, keys = self._labels(rows), [row.pk for row in rows]
         profiled = bool(rows) and all(row.values.get(INSIDE_MPI["window"]) for row in rows)
         own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
-        views = [("Seconds", time_parts(labels, own)), ("Share", time_parts(labels, own, shares=True))]
+        views = [
+            ("Seconds", time_parts(labels, own, of=keys)),
+            ("Share", time_parts(labels, own, of=keys, shares=True)),
+        ]
         printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):
-            views.append(("By the workload", time_parts(self._labels(self.rows[:_MOST_BARS]), _largest(printed))))
+            views.append(("By the workload", self._printed(printed)))
         return views
+
+    def _printed(self, parts: Mapping[str, Sequence[float | None]]) -> Figure:
+        rows = self.rows[:_MOST_BARS]
+        return time_parts(self._labels(rows), _largest(parts), of=[row.pk for row in rows])
 
     def _labels(self, rows: Sequence[ConfigurationRow]) -> list[str]:
         if len(self.groups) < 2:

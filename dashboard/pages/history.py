@@ -67,6 +67,7 @@ def _chart(record: ConfigurationHistory, description: Any) -> Chart:
         quantity=description.label,
         unit=description.unit,
         limits=limits,
+        trials=[entry.trial for entry in record.entries],
     )
     return Chart(
         "history", f"{description.label} over time", figure, subtitle="band: 95 % of further trials of the baseline"

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlencode
+from typing import Any, Final, TypeVar
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analysis.capture.dissect import dissect
+from analysis.capture.listing import list_packets
 from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
 from dashboard.requests.lookup import asked, find_trial
 from dashboard.requests.seats import Busy, Line, Wait
-from dashboard.trial.packets import protocol, row
+from dashboard.trial.packets import PacketQuery, protocol
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial
 
 PAGE = 50
 TIMEOUT_S = 20.0
-_LAST_FRAME = 10**9
-_LONGEST_FILTER = 1000
 LOOKS: Final = Line("packets", of_one=2, of_all=3, waiting=8)
 """Each holds a thread while tshark works: fewer than one web process has."""
+Found = TypeVar("Found")
 _TICKET = re.compile(r"[-\w]{1,32}", re.ASCII)
 
 
 @require_GET
 def packets(request: HttpRequest, pk: int) -> HttpResponse:
-    """A page of packets: those from `first` to `last` that pass the display filter `filter`.
+    """A page of packets: those from `first` to `last`, between `from_s` and `until_s`, that pass the display filter `filter`.
 
-    A filter or number that is none is answered at its field, and the list stays as it was.
+    A filter, number or time that is none is answered at its field, and the list stays as it was.
     """
-    trial = find_trial(request, pk)
-    display_filter = asked(request, "filter")[:_LONGEST_FILTER]
+    trial, query = find_trial(request, pk), PacketQuery.of(request)
     try:
-        first, last = _number(request, "first", 1), _number(request, "last", _LAST_FRAME)
-    except ValueError as error:
-        return _wrong(request, "range", str(error))
-    try:
-        listed = _dissected(request, trial, frames=(first, last), display_filter=display_filter, limit=PAGE)
+        frames = query.frames
+        looked = {"frames": frames, "seconds": query.seconds, "display_filter": query.filter, "limit": PAGE}
+        listed = _looked(request, trial, list_packets, **looked)
     except Wait as error:
         return _wait(request, error, "trial/_packet_rows_waiting.html")
     except (FilterError, Busy) as error:
@@ -50,11 +47,15 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
     more = ""
-    if len(listed) == PAGE and listed[-1]["number"] < last:
-        more = urlencode({"first": listed[-1]["number"] + 1, "last": asked(request, "last"), "filter": display_filter})
-    context: dict[str, Any] = {"trial": trial, "rows": [row(packet) for packet in listed], "more": more}
+    if len(listed) == PAGE and listed[-1].number < frames[1]:
+        more = query.address(first=str(listed[-1].number + 1))
+    context: dict[str, Any] = {"trial": trial, "rows": listed, "more": more}
     context["is_first_page"] = "page" not in request.GET
-    return render(request, "trial/_packet_rows.html", context)
+    response = render(request, "trial/_packet_rows.html", context)
+    if context["is_first_page"]:
+        asked_for = query.address()
+        response["HX-Replace-Url"] = f"{trial.get_absolute_url()}{asked_for and '?'}{asked_for}#packets"
+    return response
 
 
 @require_GET
@@ -62,7 +63,7 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """All layers and fields of one packet."""
     trial = find_trial(request, pk)
     try:
-        listed = _dissected(request, trial, frames=(number, number), limit=1)
+        listed = _looked(request, trial, dissect, frames=(number, number), limit=1)
     except Wait as error:
         return _wait(request, error, "trial/_packet_waiting.html")
     except (CaptureError, ValueError, Busy) as error:
@@ -73,12 +74,12 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return render(request, "trial/_packet.html", context)
 
 
-def _dissected(request: HttpRequest, trial: Trial, **asked_for: Any) -> list[dict[str, Any]]:
-    """Let tshark look when it is this person's turn. Raise what ``dissect`` raises, without places on this machine; Wait; Busy."""
+def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]], **asked_for: Any) -> list[Found]:
+    """Let tshark look when it is this person's turn. Raise what ``look`` raises, without places on this machine; Wait; Busy."""
     file, ticket = _capture(trial), asked(request, "ticket")
     with LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""):
         try:
-            return dissect(file, timeout_s=TIMEOUT_S, **asked_for)
+            return look(file, timeout_s=TIMEOUT_S, **asked_for)
         except FilterError:
             raise
         except CaptureError as error:
@@ -93,15 +94,6 @@ def _capture(trial: Trial) -> Path:
         return artifact.intact()
     except (Tampered, NotPlain) as error:
         raise CaptureError(str(error)) from None
-
-
-def _number(request: HttpRequest, name: str, default: int) -> int:
-    text = asked(request, name)
-    if not text:
-        return default
-    if not (text.isascii() and text.isdecimal() and 0 < int(text[:12]) <= _LAST_FRAME):
-        raise ValueError("Packets are numbered from 1.")
-    return int(text)
 
 
 def _wait(request: HttpRequest, place: Wait, template: str) -> HttpResponse:

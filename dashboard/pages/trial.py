@@ -22,6 +22,7 @@ from dashboard.requests.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
 from dashboard.trial.metric_rows import metric_rows, missing_rows
+from dashboard.trial.packets import PacketQuery
 from dashboard.trial.rank_timeline import rank_timeline
 from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.tiles import published_here, tile_of
@@ -59,6 +60,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         **_allowed(request.user, trial),
         "artifacts": artifacts,
         "has_packets": any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts),
+        "packet_query": PacketQuery.of(request),
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial) if trial.is_over else None,

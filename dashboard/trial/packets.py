@@ -1,79 +1,79 @@
-"""Packets of a capture as rows and trees for the inspector, from tshark's dissection. Pure."""
+"""The packets that a reader of a trial asks for: numbers of packets, seconds of the run, a display filter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Self
+from urllib.parse import urlencode
 
-_ADDRESSES = (("ip.src", "ip.dst"), ("ipv6.src", "ipv6.dst"), ("arp.src.proto_ipv4", "arp.dst.proto_ipv4"))
-_HARDWARE = ("eth.src", "eth.dst")
-_UNNAMED = ("data", "fake-field-wrapper")
-_PORTS = (("tcp.srcport", "tcp.dstport"), ("udp.srcport", "udp.dstport"))
+from django.http import HttpRequest
+
+from dashboard.requests.lookup import asked
+
+LAST_FRAME: Final = 10**9
+_LAST_S: Final = 1e9
+_LONGEST_FILTER: Final = 1000
+_UNNAMED: Final = ("data", "fake-field-wrapper")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One packet of the list; `time_s` counts from the first packet of the capture, None where none is recorded."""
+class PacketQuery:
+    """The fields of the form as they were written; each is part of the page's address."""
 
-    number: int
-    time_s: float | None
-    source: str
-    destination: str
-    protocol: str
-    length: int
-    info: str
+    filter: str = ""
+    first: str = ""
+    last: str = ""
+    from_s: str = ""
+    until_s: str = ""
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Self:
+        given = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
+        return cls(filter=asked(request, "filter")[:_LONGEST_FILTER], **given)
+
+    def address(self, **other: str) -> str:
+        """As the query of an address, without what is empty."""
+        fields = {name: getattr(self, name) for name in self.__slots__} | other
+        return urlencode({name: value for name, value in fields.items() if value})
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """First and last packet. Raise ValueError for what is no number."""
+        return _number(self.first, 1), _number(self.last, LAST_FRAME)
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """First and last second since the first packet; None where none is asked for. Raise ValueError for what is no time."""
+        if not (self.from_s or self.until_s):
+            return None
+        begin_s, end_s = _seconds(self.from_s, 0.0), _seconds(self.until_s, _LAST_S)
+        if begin_s > end_s:
+            raise ValueError("The interval ends before it begins.")
+        return begin_s, end_s
 
 
-def row(packet: Mapping[str, Any]) -> Row:
-    """The packet in one line, in the manner of Wireshark's list."""
-    values = dict(_values(packet["layers"]))
-    source, destination = _ends(values)
-    relative = values.get("frame.time_relative")
-    return Row(
-        number=packet["number"],
-        time_s=float(relative) if relative and packet["time_ns"] is not None else None,
-        source=source,
-        destination=destination,
-        protocol=protocol(packet),
-        length=packet["length"],
-        info=_info(packet["layers"], values),
-    )
+def _number(text: str, default: int) -> int:
+    if not text:
+        return default
+    if not (text.isascii() and text.isdecimal() and 0 < int(text[:12]) <= LAST_FRAME):
+        raise ValueError("Packets are numbered from 1.")
+    return int(text)
+
+
+def _seconds(text: str, default: float) -> float:
+    if not text:
+        return default
+    try:
+        seconds = float(text) if text.isascii() and len(text) <= 30 else -1.0
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= _LAST_S:
+        raise ValueError("Times are seconds since the first packet, such as 1.25.")
+    return seconds
 
 
 def protocol(packet: Mapping[str, Any]) -> str:
     """The highest protocol that tshark knows: bytes that it cannot name belong to the layer below."""
     named = [layer["name"] for layer in packet["layers"] if layer["name"] not in _UNNAMED]
     return str(named[-1].upper() if packet["protocol"] == "DATA" and named else packet["protocol"])
-
-
-def _values(nodes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Every field with its value, inner ones first, so that an outer header's value wins over a tunnelled one's."""
-    for node in reversed(nodes):
-        yield from _values(node["fields"])
-        yield node["name"], node["value"]
-
-
-def _ends(values: Mapping[str, str]) -> tuple[str, str]:
-    for names in (*_ADDRESSES, _HARDWARE):
-        if names[0] in values:
-            return values[names[0]], values.get(names[1], "")
-    return "", ""
-
-
-def _info(layers: Sequence[Mapping[str, Any]], values: Mapping[str, str]) -> str:
-    """Ports, flags and numbers of TCP; ports of UDP; what the innermost layer says of itself otherwise."""
-    ports = next((f"{values[a]} → {values.get(b, '')}" for a, b in _PORTS if a in values), "")
-    if "tcp.seq" in values:
-        numbers = f"Seq={values['tcp.seq']} Ack={values.get('tcp.ack', '0')} Len={values.get('tcp.len', '0')}"
-        return f"{ports} [{_flags(layers)}] {numbers} Win={values.get('tcp.window_size', '')}"
-    named = [layer for layer in layers if layer["label"]]
-    label: str = named[-1]["label"] if named else ""
-    return f"{ports} {label}".strip()
-
-
-def _flags(layers: Sequence[Mapping[str, Any]]) -> str:
-    """'SYN, ACK' out of 'Flags: 0x012 (SYN, ACK)'."""
-    tcp = next(layer for layer in layers if layer["name"] == "tcp")
-    label: str = next((field["label"] for field in tcp["fields"] if field["name"] == "tcp.flags"), "")
-    return label.partition("(")[2].rstrip(")")

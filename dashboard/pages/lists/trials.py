@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from analysis import numbers
@@ -19,10 +21,10 @@ from dashboard.pages.lists.views import views_of
 from dashboard.requests.keyset import NoPlace, Slice, slice_of
 from dashboard.requests.lookup import asked, without
 from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of
-from experiments.access import may_submit_somewhere, visible_trials
+from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
-from experiments.models import Experiment, Measurement, SavedView, Trial
+from experiments.models import Configuration, Experiment, Measurement, SavedView, Trial
 
 PER_PAGE: Final = 50
 COUNTED: Final = 10_000
@@ -41,6 +43,15 @@ def trials(request: HttpRequest) -> HttpResponse:
     context |= {"place": "trials", "headline": HEADLINE, "views": views_of(request, SavedView.Page.TRIALS)}
     template = "lists/_trials.html" if request.htmx else "lists/trials.html"  # type: ignore[attr-defined]
     return render(request, template, context, status=400 if "why" in context and not request.htmx else 200)  # type: ignore[attr-defined]
+
+
+@require_GET
+def of_configuration(request: HttpRequest, pk: int) -> HttpResponse:
+    """The list of one configuration's trials, under the short address that points of charts lead to."""
+    seen = Configuration.objects.filter(experiment__in=visible_experiments(request.user))
+    configuration = get_object_or_404(seen.select_related("experiment"), pk=pk)
+    query = {"experiment": configuration.experiment.slug, "configuration": configuration.hash}
+    return redirect(f"{reverse('trials')}?{urlencode(query)}")
 
 
 def _answer(request: HttpRequest) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 import analysis
 from analysis.capture.dissect import check_filter, dissect
+from analysis.capture.listing import list_packets
 from analysis.capture.tshark import running
 from tests.analysis.oracles.tools import tshark_fields
 
@@ -50,6 +51,27 @@ def test_the_tree_nests_flags_below_their_field_with_place_and_size(mpi_capture:
     assert (flags["position"], flags["size"]) == (tcp["position"] + 12, 2)
     assert packet["protocol"] == "TCP"
     json.dumps(packet, allow_nan=False)
+
+
+def test_a_list_has_the_packets_of_an_interval_as_tshark_counts_its_seconds(mpi_capture: Path) -> None:
+    rows = tshark_fields(mpi_capture, "frame.number", "frame.time_relative", "frame.len", "ip.src", "ip.dst")
+    begin_s, end_s = float(rows[3][1]), float(rows[7][1])
+    lines = list_packets(mpi_capture, seconds=(begin_s, end_s))
+    expected = [row for row in rows if begin_s <= float(row[1]) <= end_s]
+    assert [(line.number, line.time_s, line.length) for line in lines] == [
+        (int(r[0]), float(r[1]), int(r[2])) for r in expected
+    ]
+    assert [(line.source, line.destination) for line in lines] == [(row[3], row[4]) for row in expected]
+    assert list_packets(mpi_capture, seconds=(begin_s, end_s), display_filter="tcp", limit=1)[0] in lines
+    with pytest.raises(ValueError, match="first not above the last"):
+        list_packets(mpi_capture, seconds=(2.0, 1.0))
+
+
+def test_a_list_ends_with_the_last_packet_and_begins_where_it_is_told(mpi_capture: Path) -> None:
+    everything = list_packets(mpi_capture, limit=10**6)
+    assert [line.number for line in everything] == list(range(1, len(everything) + 1))
+    assert list_packets(mpi_capture, frames=(5, 10**9), limit=3) == everything[4:7]
+    assert list_packets(mpi_capture, frames=(2, 3)) == everything[1:3]
 
 
 def test_a_filter_and_a_range_hold_together_and_the_limit_ends_the_search(mpi_capture: Path) -> None:

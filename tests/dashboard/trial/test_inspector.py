@@ -1,6 +1,8 @@
 """The packet inspector of a trial, and what stands beside a trial: its environment, its observer effect, the report of 2011."""
 
 import re
+import subprocess
+from html import unescape
 
 import pytest
 from django.urls import reverse
@@ -67,6 +69,27 @@ def test_it_says_ends_protocol_and_flags_of_a_row(page, trial):
         assert words in html
 
 
+def test_its_rows_are_those_of_tshark(page, trial):
+    columns = 'gui.column.format:"Protocol","%p","Info","%i"'
+    capture = trial.artifacts.get(kind="capture").file
+    argv = ["tshark", "-n", "-r", str(capture), "-c", "50", "-T", "tabs", "-o", columns]
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=50).stdout.splitlines()
+    html = ask(page, trial).content.decode()
+    cells = re.findall(r"<td>(.*?)</td>.*?<td class=\"opt mono\">(.*?)</td>", html, re.DOTALL)
+    assert [tuple(line.split("\t")) for line in printed] == [tuple(map(unescape, cell)) for cell in cells]
+
+
+def test_it_lists_an_interval_of_the_run_whose_address_is_the_pages(page, trial):
+    answer = ask(page, trial, from_s="0.0100", until_s="0.0125")
+    assert rows(answer.content.decode()) == [11, 12, 13]
+    address = answer.headers["HX-Replace-Url"]
+    assert address == f"{trial.get_absolute_url()}?from_s=0.0100&until_s=0.0125#packets"
+    field = re.search(r'id="packet-from-s"[^>]*', page.get(address).content.decode())[0]
+    assert 'value="0.0100"' in field
+    following = ask(page, trial, from_s="0.0100").content.decode()
+    assert "from_s=0.0100" in re.search(r'hx-get="([^"]*page=next)"', following)[1]
+
+
 def test_it_applies_a_display_filter_together_with_the_range(page, trial):
     html = ask(page, trial, filter="tcp.len > 0", first="10", last="20").content.decode()
     assert rows(html) == [10, 13, 16, 19]
@@ -80,6 +103,10 @@ def test_it_applies_a_display_filter_together_with_the_range(page, trial):
         ({"first": "0"}, "range", "numbered from 1"),
         ({"first": "²"}, "range", "numbered from 1"),
         ({"first": "9", "last": "3"}, "range", "first not above the last"),
+        ({"from_s": "soon"}, "range", "seconds since the first packet"),
+        ({"from_s": "nan"}, "range", "seconds since the first packet"),
+        ({"until_s": "-1"}, "range", "seconds since the first packet"),
+        ({"from_s": "2", "until_s": "1"}, "range", "ends before it begins"),
     ],
 )
 def test_it_says_what_is_wrong_at_its_field_and_leaves_the_list(page, trial, query, field, words):

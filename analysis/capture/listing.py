@@ -1,0 +1,67 @@
+"""Packets of a capture in one line each: the columns of tshark's own list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from analysis.capture.tshark import running, selection
+
+# Source and destination apart: between neighbours of this name tshark prints an arrow as a column of its own.
+_COLUMNS: Final = {
+    "No.": "%m",
+    "Time": "%t",
+    "Source": "%s",
+    "Protocol": "%p",
+    "Destination": "%d",
+    "Length": "%L",
+    "Info": "%i",
+}
+_FORMAT: Final = ",".join(f'"{title}","{content}"' for title, content in _COLUMNS.items())
+
+
+@dataclass(frozen=True, slots=True)
+class PacketLine:
+    """One packet of the list; `time_s` counts from the first packet of the capture, None where none is recorded."""
+
+    number: int
+    time_s: float | None
+    source: str
+    destination: str
+    protocol: str
+    length: int
+    info: str
+
+
+def list_packets(
+    capture: str | Path,
+    *,
+    frames: tuple[int, int] | None = None,
+    seconds: tuple[float, float] | None = None,
+    display_filter: str | None = None,
+    limit: int = 50,
+    timeout_s: float = 20.0,
+) -> list[PacketLine]:
+    """The first ``limit`` packets of ``frames`` and ``seconds`` that pass ``display_filter``, as Wireshark lists them.
+
+    Frames (first, last) are numbered from 1, seconds (first, last) count from the first packet, both inclusive. Raises as
+    ``dissect`` does.
+    """
+    arguments = ["-T", "tabs", "-t", "r", "-o", f"gui.column.format:{_FORMAT}"]
+    arguments += selection(frames, seconds, display_filter, limit)
+    lines: list[PacketLine] = []
+    with running(capture, arguments, timeout_s) as run:
+        for line in run.stdout:
+            lines.append(_packet_line(line.decode(errors="replace")))
+            if len(lines) == limit:
+                run.enough = True
+                break
+    return lines
+
+
+def _packet_line(line: str) -> PacketLine:
+    number, time_s, source, protocol, destination, length, info = (
+        column.strip() for column in line.rstrip("\n").split("\t", len(_COLUMNS) - 1)
+    )
+    return PacketLine(int(number), float(time_s) if time_s else None, source, destination, protocol, int(length), info)

@@ -1,0 +1,216 @@
+/* Points that lead on, and one configuration marked in all charts of a page.
+   Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`). */
+(function () {
+  "use strict";
+  const NEAR = 14, RING = 9, SVG = "http://www.w3.org/2000/svg";
+  const pinned = new Map(); // key -> its name; these stay marked
+  let passing = null; // the point under the pointer or the arrow keys
+  const bases = document.body.dataset;
+  const plots = () => [...document.querySelectorAll(".plot.js-plotly-plot")].filter(plot => plot.data && plot.data.some(trace => trace.of));
+
+  /* A category may be named by a number: then it is not its place. */
+  const placeOn = (axis, value) => axis._offset
+    + (axis.type === "category" ? axis.l2p(axis._categories.findIndex(each => String(each) === String(value))) : axis.d2p(value));
+
+  /* Where every point of a plot is, in pixels of it. A bar is hit anywhere in its column. */
+  function points(plot) {
+    const { xaxis, yaxis } = plot._fullLayout, all = [];
+    plot.data.forEach((trace, curve) => {
+      if (!trace.of || trace.visible === false || plot._fullData[curve].visible !== true) return;
+      trace.of.forEach((key, at) => {
+        const x = placeOn(xaxis, trace.x[at]), isBar = trace.type === "bar", y = isBar ? null : placeOn(yaxis, trace.y[at]);
+        if (key === "" || !Number.isFinite(x) || (!isBar && !Number.isFinite(y))) return;
+        if (x < xaxis._offset - 1 || x > xaxis._offset + xaxis._length + 1) return; // zoomed out of sight
+        all.push({ plot, curve, at, key: String(key), x, y, trial: (trace.trials || [])[at] || 0, configuration: (trace.configurations || trace.of)[at] });
+      });
+    });
+    return all;
+  }
+  const columnWidth = plot => plot._fullLayout.xaxis._length / Math.max(1, (plot._fullLayout.xaxis._categories || []).length);
+
+  function pointAt(plot, event) {
+    const box = plot.getBoundingClientRect(), left = event.clientX - box.left, top = event.clientY - box.top;
+    const { xaxis, yaxis } = plot._fullLayout;
+    if (left < xaxis._offset - NEAR || top < yaxis._offset - NEAR || top > yaxis._offset + yaxis._length + NEAR) return null;
+    let best = null, least = Infinity;
+    for (const point of points(plot)) {
+      const far = point.y === null ? Math.abs(point.x - left) / columnWidth(plot) * 2 * NEAR : Math.hypot(point.x - left, point.y - top);
+      if (far < least && far <= NEAR) { best = point; least = far; }
+    }
+    return best;
+  }
+
+  const rowOf = key => document.querySelector(`[data-of="${CSS.escape(key)}"]`);
+  /* What a point is of, in words: as the page's table names it, else by its place in the chart. */
+  function named(point) {
+    const row = rowOf(point.key);
+    if (row && row.dataset.name) return row.dataset.name;
+    const at = point.plot.data[point.curve].x[point.at], title = (point.plot.dataset.xTitle || "").split(",")[0];
+    return typeof at === "number" ? `${title} ${at.toLocaleString("en")}` : String(at);
+  }
+  function told(point) {
+    const trace = point.plot.data[point.curve], y = trace.y[point.at], value = Number.isFinite(y) ? Number(y.toPrecision(4)) : "\u2013";
+    return `${named(point)}; ${trace.name}: ${value}; ${point.plot.dataset.yTitle}`;
+  }
+  function address(point) {
+    const [base, key] = point.trial ? [bases.trial, point.trial] : [bases.configuration, Number(point.configuration)];
+    return base && key ? base.replace("/0/", `/${key}/`) : "";
+  }
+
+  /* Rings lie over a chart: drawing them costs no redraw of it. */
+  function ring(plot) {
+    let layer = plot.querySelector(":scope > svg.marks");
+    if (!layer) {
+      layer = document.createElementNS(SVG, "svg");
+      layer.classList.add("marks");
+      layer.setAttribute("aria-hidden", "true");
+      plot.append(layer);
+    }
+    layer.replaceChildren();
+    const keys = new Set(pinned.keys());
+    if (passing) keys.add(passing.key);
+    if (!keys.size) return;
+    const { yaxis } = plot._fullLayout, columns = new Set();
+    for (const point of points(plot)) {
+      if (!keys.has(point.key)) continue;
+      const isHere = passing && passing.plot === plot && passing.curve === point.curve && passing.at === point.at;
+      if (point.y === null) {
+        if (columns.has(point.key) && !isHere) continue;
+        columns.add(point.key);
+        const width = columnWidth(plot);
+        add(layer, "rect", { x: point.x - width / 2, y: yaxis._offset, width, height: yaxis._length });
+      } else add(layer, "circle", { cx: point.x, cy: point.y, r: isHere ? RING + 2 : /, trials$/.test(plot.data[point.curve].name) ? RING - 4 : RING }, isHere);
+    }
+  }
+  function add(layer, kind, attributes, isHere) {
+    const shape = document.createElementNS(SVG, kind);
+    for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
+    if (isHere) shape.classList.add("here");
+    layer.append(shape);
+  }
+
+  const bar = document.createElement("div");
+  bar.className = "marked-bar";
+  bar.hidden = true;
+  const said = Object.assign(document.createElement("span"), { role: "status" });
+  const link = Object.assign(document.createElement("a"), { className: "tool", textContent: "Its trials" });
+  const clear = Object.assign(document.createElement("button"), { className: "tool", type: "button", textContent: "Clear" });
+  bar.append(said, link, clear);
+
+  let asked = false;
+  function show() {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      plots().forEach(ring);
+      for (const row of document.querySelectorAll("[data-of]")) {
+        const isPinned = pinned.has(row.dataset.of);
+        row.classList.toggle("marked", isPinned || (passing !== null && passing.key === row.dataset.of));
+        const button = row.querySelector("[data-mark]");
+        if (button) button.setAttribute("aria-pressed", isPinned);
+      }
+      tell();
+    });
+  }
+  function tell() {
+    if (!bar.isConnected) document.querySelector("main").append(bar);
+    const walks = passing && passing.walks, names = [...pinned.values()];
+    bar.hidden = !walks && !names.length;
+    if (bar.hidden) { said.textContent = ""; return; }
+    const words = names.length > 3 ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more` : names.join("; ");
+    const now = walks ? told(passing) : `Marked: ${words}`;
+    if (said.textContent !== now) said.textContent = now;
+    const only = walks ? passing : pinned.size === 1 && { key: [...pinned.keys()][0], configuration: [...pinned.keys()][0] };
+    const to = only ? address(only) : "";
+    link.hidden = !to;
+    if (to) link.href = to;
+    link.textContent = only && only.trial ? "The trial" : "Its trials";
+    clear.hidden = !names.length;
+  }
+
+  function pin(key, name) {
+    if (pinned.has(key)) pinned.delete(key); else pinned.set(key, name);
+    show();
+  }
+  function pass(point) {
+    if (point === passing || (point && passing && point.plot === passing.plot && point.curve === passing.curve && point.at === passing.at)) return;
+    passing = point;
+    show();
+  }
+  function clearAll() {
+    pinned.clear();
+    passing = null;
+    show();
+  }
+  clear.addEventListener("click", clearAll);
+
+  /* Pointer: over a point it is marked everywhere, a click opens it, with Shift it stays marked; a finger marks first, the bar opens. */
+  const plotOf = e => { const plot = e.target instanceof Element && e.target.closest(".plot.js-plotly-plot"); return plot && plot.data ? plot : null; };
+  let pressed = null;
+  document.addEventListener("pointermove", e => {
+    if (e.pointerType === "touch" || e.buttons) return;
+    const plot = plotOf(e), point = plot ? pointAt(plot, e) : null, row = e.target instanceof Element && e.target.closest("[data-of]");
+    if (plot) plot.classList.toggle("leads", Boolean(point && address(point)));
+    if (point) pass(point);
+    else if (row && rowOf(row.dataset.of)) pass({ key: row.dataset.of, plot: null, curve: -1, at: -1 });
+    else if (passing && !passing.walks) pass(null);
+  });
+  document.addEventListener("pointerdown", e => { pressed = { plot: plotOf(e), x: e.clientX, y: e.clientY, touch: e.pointerType === "touch" }; }, true);
+  // Plotly covers the page while a button is down, and keeps clicks to itself: a press that ends where it began is one.
+  document.addEventListener("pointerup", e => {
+    const plot = pressed && pressed.plot;
+    if (!plot || e.button || Math.hypot(e.clientX - pressed.x, e.clientY - pressed.y) > 4) return;
+    const point = pointAt(plot, e);
+    if (!point) return;
+    if (e.shiftKey || pressed.touch) { pin(point.key, named(point)); return; }
+    const to = address(point);
+    if (!to) return;
+    if (e.ctrlKey || e.metaKey) open(to, "_blank", "noopener"); else location.assign(to);
+  }, true);
+  document.addEventListener("click", e => {
+    const button = e.target.closest("[data-mark]"), row = button && button.closest("[data-of]");
+    if (row) pin(row.dataset.of, row.dataset.name);
+  });
+
+  /* Keys: left and right along a series, up and down between series, Enter opens, space keeps marked, Escape clears. */
+  function walk(plot, key) {
+    const all = points(plot), here = passing && passing.plot === plot && all.find(p => p.curve === passing.curve && p.at === passing.at);
+    if (!here) return all.reduce((best, p) => !best || p.x < best.x ? p : best, null);
+    const own = all.filter(p => p.curve === here.curve).sort((a, b) => a.x - b.x || a.at - b.at), step = key === "ArrowRight" ? 1 : -1;
+    if (key === "ArrowRight" || key === "ArrowLeft") return own[own.indexOf(here) + step] || here;
+    if (key === "Home" || key === "End") return key === "Home" ? own[0] : own[own.length - 1];
+    const curves = [...new Set(all.map(p => p.curve))], next = curves[curves.indexOf(here.curve) + (key === "ArrowDown" ? 1 : -1)];
+    if (next === undefined) return here;
+    return all.filter(p => p.curve === next).reduce((best, p) => Math.abs(p.x - here.x) < Math.abs(best.x - here.x) ? p : best);
+  }
+  document.addEventListener("keydown", e => {
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    const plot = e.target instanceof Element && e.target.matches(".plot.js-plotly-plot[tabindex]") ? e.target : null;
+    if (e.key === "Escape" && (pinned.size || passing)) clearAll();
+    if (!plot) return;
+    if (/^(Arrow|Home$|End$)/.test(e.key)) {
+      const point = walk(plot, e.key);
+      if (point) { pass({ ...point, walks: true }); e.preventDefault(); }
+    } else if (passing && passing.plot === plot && e.key === "Enter") {
+      const to = address(passing);
+      if (to) location.assign(to);
+    } else if (passing && passing.plot === plot && e.key === " ") {
+      pin(passing.key, named(passing));
+      e.preventDefault();
+    }
+  });
+  document.addEventListener("focusout", e => { if (passing && passing.walks && e.target === passing.plot) pass(null); });
+
+  document.addEventListener("rankwire:drawn", e => {
+    const plot = e.target, leads = plot.data.some(trace => trace.of && trace.of.length);
+    if (leads && !plot.hasAttribute("tabindex")) {
+      plot.tabIndex = 0;
+      plot.setAttribute("role", "application");
+      plot.setAttribute("aria-roledescription", "chart");
+      plot.setAttribute("aria-label", `${plot.getAttribute("aria-label")}. Arrow keys lead through its points, Enter opens one, space keeps it marked in all charts`);
+      plot.on("plotly_afterplot", show);
+    }
+    if (leads) show();
+  });
+})();

@@ -1,0 +1,28 @@
+/* An interval of the rate chart: dragged or written, it is the same; its packets are listed by the form's own address. */
+(function () {
+  "use strict";
+  const DIGITS = 6;
+  const form = document.querySelector("form[data-interval]"), plot = document.querySelector(".plot[data-figure=figure-throughput]");
+  if (!form || !plot) return;
+  const { from_s: from, until_s: until } = form.elements;
+  const rounded = seconds => String(Number(Math.max(0, seconds).toFixed(DIGITS)));
+
+  /* Plotly tells of every change of the axes; those that the fields made tell nothing new. */
+  function dragged(change) {
+    const range = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    if (change["xaxis.autorange"]) from.value = until.value = "";
+    else if (range.every(Number.isFinite)) [from.value, until.value] = range.map(rounded);
+  }
+
+  function written() {
+    if (!plot.data || !form.checkValidity()) return;
+    const whole = JSON.parse(document.getElementById(plot.dataset.figure).textContent).layout.xaxis.range;
+    const range = [from.value === "" ? whole[0] : Number(from.value), until.value === "" ? whole[1] : Number(until.value)];
+    if (range[0] < range[1]) Plotly.relayout(plot, { "xaxis.range": range });
+  }
+
+  form.addEventListener("change", written);
+  form.addEventListener("submit", () => { for (const field of [from, until]) field.disabled = field.value === ""; });
+  addEventListener("pageshow", () => { from.disabled = until.disabled = false; });
+  plot.addEventListener("rankwire:drawn", () => { if (!plot.dataset.interval) { plot.dataset.interval = "1"; plot.on("plotly_relayout", dragged); } });
+})();
