@@ -43,6 +43,8 @@ def experiment(person) -> Experiment:
 
 
 def chart(page: Page, element: str) -> Locator:
+    """A chart of a page whose parts have all come, so that it stays where it is."""
+    page.wait_for_load_state("networkidle")
     plot = page.locator(f"#c-{element} .plot")
     expect(plot.locator(".main-svg").first).to_be_attached()
     return plot
