@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -119,7 +120,10 @@ def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
 
 def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
     beginnings = tuple(study.specification.get("built_in", ()))
-    sizes = [(each, each.called(beginnings)) for each in built_in_experiments() if each.stem.startswith(beginnings)]
+    experiments = [each for each in built_in_experiments() if each.stem.startswith(beginnings)]
+    names = Counter(each.called(beginnings) for each in experiments)
+    # Several kinds of experiment may repeat one study, each with a quick one: these have their whole names.
+    sizes = [(each, each.stem if names[name := each.called(beginnings)] > 1 else name) for each in experiments]
     return {
         "study": study,
         "name": published_name(study),

@@ -48,6 +48,7 @@ _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
 SHORT_TITLES: Final[Mapping[str, str]] = {element: short for element, _, short, _ in _PARTS}
 """By anchor, without its `part-`: for links."""
 _OPENS: Final[Mapping[str, str]] = {
+    "network": "grid",
     "load and network": "envelope",
     "steps": "ladder",
     "message size": "curves",

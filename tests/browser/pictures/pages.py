@@ -37,7 +37,7 @@ PAGES: Final = (
     Page("new-network", "/experiments/new/?network={water}"),
     Page(
         "experiment",
-        "/experiments/{water}/",
+        "/experiments/{slower}/",
         (Picture("experiment"), Picture("experiment-phone", "dark", 390, 844)),
     ),
     Page("experiment-charts", "/experiments/{water}/?tab=charts"),

@@ -121,3 +121,9 @@ def test_it_answers_the_page_of_studies_with_a_fixed_number_of_queries(
     page.get(reverse("studies"))
     with django_assert_num_queries(32):
         page.get(reverse("studies"))
+
+
+def test_no_two_buttons_of_a_study_are_called_the_same(page):
+    for card in page.get(reverse("studies")).context["cards"]:
+        names = [name for _, name in card["sizes"]]
+        assert len(names) == len(set(names)), card["study"].slug

@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from tests.dashboard.api.clients import EXPERIMENTS
-from tests.dashboard.studies_measured import LADDER, measured, solve
+from tests.dashboard.studies_measured import LADDER, NETWORK, measured, needing, solve
 from tests.dashboard.texts import words_of
 
 SIZES = {
@@ -47,6 +47,12 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Serialisation and transfer are not known" in words
     assert "Counting took at most 0.2 % of the time" in words
     assert "In MPI, off the processor 10 % 10 % 10 %" in words
+
+
+def test_it_stands_below_what_another_network_costs_where_that_was_asked(page, library):
+    experiment = measured(library, NETWORK, lambda parameters: {**profiled(parameters), **needing(parameters)})
+    shown = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
+    assert [part.element for part in shown][:2] == ["grid", "inside-mpi"]
 
 
 def test_it_draws_the_tree_over_the_ranks(page, library):
