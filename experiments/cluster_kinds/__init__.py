@@ -9,8 +9,12 @@ from collections.abc import Collection
 from typing import Final
 
 from experiments.cluster_kinds.base import ClusterKind
+from experiments.cluster_kinds.flux import Flux
+from experiments.cluster_kinds.gridengine import Gridengine
 from experiments.cluster_kinds.links import AskedLink, asked_parts, part_of, written_parts
 from experiments.cluster_kinds.local import Local
+from experiments.cluster_kinds.lsf import Lsf
+from experiments.cluster_kinds.pbs import Pbs
 from experiments.cluster_kinds.slurm import Slurm
 from experiments.cluster_kinds.ssh import Ssh
 from experiments.cluster_kinds.testbed import Testbed
@@ -18,7 +22,9 @@ from experiments.spec.parameters import LINK_PARAMETERS, Link
 
 __all__ = ["AskedLink", "ClusterKind", "choices", "get", "refusals", "refused_settings", "registry"]
 
-_KINDS: Final[dict[str, ClusterKind]] = {kind.name: kind for kind in (Testbed(), Local(), Ssh(), Slurm())}
+_KINDS: Final[dict[str, ClusterKind]] = {
+    kind.name: kind for kind in (Testbed(), Local(), Ssh(), Slurm(), Pbs(), Lsf(), Flux(), Gridengine())
+}
 
 
 def registry() -> tuple[ClusterKind, ...]:

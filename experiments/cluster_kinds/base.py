@@ -54,6 +54,8 @@ class ClusterKind(ABC):
     """Whether the hosts have the processors of one machine together, so that elapsed times show contention for them."""
     hosts_are_virtual: ClassVar[bool] = False
     """Whether the hosts are made for each trial: a reader of their elapsed times is told how many shared the cores."""
+    allots: ClassVar[bool] = False
+    """Whether a scheduler lets trials wait for their hosts and allots them in jobs."""
     capture_at: ClassVar[Literal["bridge", "host"]] = "host"
     """Where packets are recorded: between all hosts, or on one of them."""
     emulates: ClassVar[frozenset[str]] = frozenset()

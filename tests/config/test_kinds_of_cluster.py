@@ -17,7 +17,8 @@ LAUNCHERS = ROOT / "workers" / "launchers"
 ALLOWED = {
     "experiments/spec/fields.py": {"testbed"},  # the cluster of a specification that names none; its slug
     "experiments/exchange/elsewhere.py": {"ssh"},  # what stands for a cluster that nothing here can reach: real hosts
-    "workers/launchers/slurm_queue.py": {"slurm"},  # a part of that kind's launcher
+    "workers/launchers/schedulers/slurm_queue.py": {"slurm"},  # a part of that kind's launcher
+    "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes
     "workers/launchers/openmpi.py": {"ssh"},  # a word in parameters of Open MPI 5
 }

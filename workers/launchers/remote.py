@@ -271,7 +271,9 @@ class RemoteSession(Session):
     def environment_variables(self) -> dict[str, str]:
         """The few variables of the host's login that programs see, and those of the cluster's settings."""
         home = self.first.home
-        variables = {name: home[name] for name in (*PASSED_ON, "SSH_AUTH_SOCK", "SLURM_CONF") if name in home}
+        variables = {
+            name: home[name] for name in (*PASSED_ON, "SSH_AUTH_SOCK", "SLURM_CONF", "FLUX_URI") if name in home
+        }
         return {**variables, "PATH": self._path(), "LANG": "C.UTF-8", **self.settings.environment}
 
     def follow_outputs(self) -> None:

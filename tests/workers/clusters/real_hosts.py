@@ -18,6 +18,7 @@ from workers.launchers import Session
 
 RELAY = Path(__file__).parent / "relay.py"
 LIMIT_S = 20.0
+GRID_ENGINE_PORTS = {"SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}
 SLURM_CONF = """\
 ClusterName=rankwire
 SlurmctldHost=n1
@@ -56,6 +57,9 @@ class SshHosts:
         self.testbed = testbed
         self.directory = directory
         self.key = self._make_key("worker")
+        cell = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "cell", **GRID_ENGINE_PORTS}
+        self.variables = [f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **cell}.items()]
+        """What logins see, so that the commands of schedulers find them."""
         self.config = directory / "ssh_config"
         self.inner_config = directory / "ssh_config_on_hosts"
         self._write_client_files()
@@ -99,7 +103,7 @@ class SshHosts:
         config.write_text(
             f"HostKey {self.directory / f'host-{host}'}\nAuthorizedKeysFile {self.directory / 'authorized_keys'}\n"
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
-            f"KbdInteractiveAuthentication no\nSetEnv SLURM_CONF={self.directory / 'slurm.conf'}\nMaxStartups 100\n"
+            f"KbdInteractiveAuthentication no\nSetEnv {' '.join(self.variables)}\nMaxStartups 100\n"
         )
         start_tool(self.testbed, "/usr/sbin/sshd", "-D", "-e", "-f", str(config), host=host)
         wait(lambda: ":22 " in output_of(self.testbed, "ss", "-Hltn", host=host), f"sshd of {host} listens")

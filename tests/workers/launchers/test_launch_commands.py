@@ -16,8 +16,9 @@ from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.job import Launch
-from workers.launchers.slurm import SlurmLauncher, agent_script
-from workers.launchers.slurm_queue import sbatch_argv, squeue_argv
+from workers.launchers.schedulers.launcher import Allocation
+from workers.launchers.schedulers.slurm_queue import sbatch_argv, squeue_argv
+from workers.launchers.slurm import SlurmLauncher
 from workers.launchers.ssh import SshLauncher
 from workers.testbed.plan import address
 
@@ -110,12 +111,13 @@ def test_slurm_is_asked_for_nodes_of_our_own() -> None:
         sbatch --parsable --job-name=rankwire --no-requeue --exclusive --nodes=4 --output=/dev/null --chdir=/
         --partition=short --account=lab --time=30 --nice=10
     """)
-    assert launcher.connection("12", "n3")[:-2] == words("""
+    allocation = Allocation(launcher.queue, "12", ("n3", "n4"), Path("/scratch/rankwire-1"))
+    assert launcher.connection(allocation, "n3")[:-2] == words("""
         srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist=n3 --cpu-bind=none --mpi=none --mem=0
         python3 -I -S
     """)
     assert squeue_argv(["7", "12"]) == words("squeue --noheader --states=all --jobs=7,12 --format=%i|%T|%r|%N")
-    assert agent_script("12").splitlines()[-1] == (
+    assert launcher.agent(allocation).splitlines()[-1] == (
         'exec srun --jobid=12 --overlap --nodes=1 --ntasks=1 --nodelist="$node" --cpu-bind=none --mpi=none --mem=0 '
         '--input=none sh -c "$*"'
     )
@@ -157,7 +159,7 @@ def test_the_preview_of_a_login_host_shows_how_slurm_is_reached() -> None:
 
 
 def test_the_registry_knows_its_kinds_and_says_so() -> None:
-    settings = {"ssh": SSH}
+    settings = {"ssh": SSH, "gridengine": {"parallel_environment": "whole"}}
     for kind in cluster_kinds.registry():
         assert isinstance(launchers.get(kind.name, settings.get(kind.name)).kind, type(kind))
     with pytest.raises(ClusterUnavailable, match="“cloud”, only testbed, local, ssh, slurm"):
@@ -193,7 +195,9 @@ def test_a_test_bed_has_an_address_for_every_host_that_it_may_have() -> None:
 )
 def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: list[str], tmp_path: Path) -> None:
     agent, srun = tmp_path / "rsh", tmp_path / "srun"
-    agent.write_text(agent_script("12"))
+    launcher = launchers.get("slurm")
+    assert isinstance(launcher, SlurmLauncher)
+    agent.write_text(launcher.agent(Allocation(launcher.queue, "12", ("n1", "n2"), tmp_path)))
     srun.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
     for script in (agent, srun):
         script.chmod(0o755)

@@ -8,10 +8,8 @@ import pytest
 
 from experiments.cluster_kinds.slurm import SlurmSettings
 from workers.errors import ClusterUnavailable
-from workers.launchers.slurm_queue import (
-    END_LIMIT_S,
-    Answer,
-    JobState,
+from workers.launchers.schedulers.queue import END_LIMIT_S, Answer, JobState
+from workers.launchers.schedulers.slurm_queue import (
     SlurmQueue,
     parse_partition,
     parse_sacct,
@@ -29,7 +27,7 @@ class Recorded(SlurmQueue):
     """Answers squeue with the given texts in turn, everything else with silence."""
 
     def __init__(self, *texts: str | Answer, **settings: object) -> None:
-        super().__init__(SlurmSettings.model_validate(settings))
+        super().__init__(SlurmSettings.model_validate(settings), "Slurm")
         self.texts = list(texts)
         self.asked: list[str] = []
 
@@ -108,7 +106,7 @@ def test_a_quota_that_frees_itself_is_waited_for_and_shown(reason: str) -> None:
 
 def test_silence_is_unknown_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 20))
-    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("workers.launchers.schedulers.queue.time.monotonic", lambda: float(next(clock)))
     heard: list[str] = []
     with pytest.raises(ClusterUnavailable, match="no answer about job 12: its state is unknown"):
         Recorded(SILENCE).wait_for_start("12", heard.append, lambda _s: None)
@@ -117,7 +115,7 @@ def test_silence_is_unknown_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_it_waits_no_longer_than_the_cluster_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 20))
-    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("workers.launchers.schedulers.queue.time.monotonic", lambda: float(next(clock)))
     with pytest.raises(ClusterUnavailable, match=r"did not start within 100\ss"):
         wait(Recorded("12|PENDING|Priority|\n", pending_limit_s=100))
 
@@ -153,7 +151,7 @@ def test_a_job_that_completed_was_not_the_reason() -> None:
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETING"])
 def test_a_job_that_goes_on_did_not_end_the_connection_did(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("workers.launchers.slurm_queue.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("workers.launchers.schedulers.queue.time.monotonic", lambda: now[0])
 
     def pause(pause_s: float) -> None:
         now[0] += pause_s

@@ -87,6 +87,7 @@ def test_the_nodes_come_back_when_the_worker_is_killed(
     slurm: Slurm, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     session = launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink())
+    assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the keeper
     session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
     for keeper in session.keepers.values():
         os.kill(keeper.pid, 9)

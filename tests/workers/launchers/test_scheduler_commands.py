@@ -1,0 +1,350 @@
+"""PBS, LSF, Flux and Grid Engine: the exact commands, and their answers as the manuals print them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.workers.launchers.commands import words
+from workers import launchers
+from workers.errors import ClusterUnavailable
+from workers.launchers.flux import parse_jobs
+from workers.launchers.gridengine import parse_qstat as parse_grid_engine
+from workers.launchers.lsf import parse_bjobs
+from workers.launchers.pbs import parse_qstat as parse_pbs
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
+from workers.launchers.schedulers.queue import Answer, JobState, clock_s
+
+ENVIRONMENT = {"parallel_environment": "whole"}
+SUBMITTED = {
+    "pbs": (
+        {"queue": "long", "account": "lab", "slots_per_host": 32, "select": "mem=64gb", "time_limit": "4:00:00"},
+        """qsub -N rankwire -r n -j oe -o /dev/null -S /bin/sh -l select=4:ncpus=32:mem=64gb -l place=scatter:excl
+           -q long -A lab -l walltime=4:00:00""",
+    ),
+    "lsf": (
+        {"queue": "long", "project": "lab", "slots_per_host": 32, "time_limit": "4:00", "options": ["-U", "night"]},
+        """bsub -J rankwire -rn -o /dev/null -e /dev/null -cwd / -L /bin/sh -x -n 128 -R span[ptile=32]
+           -q long -P lab -W 4:00 -U night""",
+    ),
+    "flux": (
+        {"queue": "long", "bank": "lab", "requires": "host:n[1-9]", "time_limit": "4h"},
+        """flux batch --job-name=rankwire --nodes=4 --nslots=4 --exclusive --output=/dev/null --error=/dev/null --cwd=/
+           --queue=long --bank=lab --requires=host:n[1-9] --time-limit=4h""",
+    ),
+    "gridengine": (
+        {**ENVIRONMENT, "queue": "long", "project": "lab", "slots_per_host": 32, "time_limit": "4:00:00"},
+        """qsub -terse -N rankwire -S /bin/sh -r n -o /dev/null -e /dev/null -wd / -pe whole 128
+           -q long -P lab -l h_rt=4:00:00""",
+    ),
+}
+
+
+def launcher_of(kind: str, **settings: object) -> SchedulerLauncher:
+    launcher = launchers.get(kind, {**(ENVIRONMENT if kind == "gridengine" else {}), **settings})
+    assert isinstance(launcher, SchedulerLauncher)
+    return launcher
+
+
+def answering(launcher: SchedulerLauncher, answers: dict[str, Answer]) -> list[list[str]]:
+    """Let the scheduler's commands say this; return the list that keeps what was run."""
+    asked: list[list[str]] = []
+
+    def run(argv: Sequence[str], text: str = "") -> Answer:
+        asked.append(list(argv))
+        return answers.get(argv[0], Answer(1, "", ""))
+
+    launcher.queue.run = run
+    return asked
+
+
+@pytest.mark.parametrize("kind", SUBMITTED)
+def test_it_asks_for_whole_hosts(kind: str) -> None:
+    settings, command = SUBMITTED[kind]
+    assert launchers.get(kind, settings).queue.submit_argv(4) == words(command)
+
+
+@pytest.mark.parametrize(
+    ("kind", "output", "job"),
+    [
+        ("pbs", "1234.head.lab\n", "1234.head.lab"),
+        ("lsf", "Job <1234> is submitted to queue <long>.\n", "1234"),
+        ("flux", "f2SWsQ1fF\n", "f2SWsQ1fF"),
+        ("gridengine", "1234\n", "1234"),
+    ],
+)
+def test_it_reads_the_number_of_its_job(kind: str, output: str, job: str) -> None:
+    assert launcher_of(kind).queue.job_in(output) == job
+    assert launcher_of(kind).queue.job_in("Request rejected.\n") is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        ("pbs", "qdel 12"),
+        ("lsf", "bkill 12"),
+        ("flux", "flux cancel 12"),
+        ("gridengine", "qdel 12"),
+        ("slurm", "scancel --quiet 12"),
+    ],
+)
+def test_it_gives_a_job_back(kind: str, command: str) -> None:
+    assert launcher_of(kind).queue.cancel_argv("12") == words(command)
+
+
+def test_flux_is_asked_for_a_number_that_every_terminal_can_write() -> None:
+    launcher = launcher_of("flux")
+    asked: list[list[str]] = []
+
+    def run(argv: Sequence[str], text: str = "") -> Answer:
+        asked.append(list(argv))
+        return Answer(0, "ƒ2SWsQ1fF\n" if argv[1] == "batch" else "118489088\n", "")
+
+    launcher.queue.run = run
+    assert launcher.queue.submit(2, "script") == "118489088"
+    assert asked[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
+
+
+# How the nodes of a job are reached
+
+
+def allocation(launcher: SchedulerLauncher, scratch: str = "/scratch/rankwire-1") -> Allocation:
+    return Allocation(launcher.queue, "12", ("n1", "n2", "n3"), Path(scratch))
+
+
+def test_flux_reaches_the_shells_of_the_job() -> None:
+    launcher = launcher_of("flux")
+    assert launcher.connection(allocation(launcher), "n3")[:-2] == words("flux exec --jobid=12 --rank=2 python3 -I -S")
+
+
+@pytest.mark.parametrize("kind", ["lsf", "gridengine"])
+def test_other_nodes_are_reached_with_ssh(kind: str) -> None:
+    launcher = launcher_of(kind)
+    *ssh, command = launcher.connection(allocation(launcher), "n2")
+    assert ssh == words("ssh -x -o BatchMode=yes n2")
+    assert command.startswith("python3 -I -S -c ")
+
+
+def test_logins_become_a_part_of_a_job_of_pbs() -> None:
+    launcher = launcher_of("pbs")
+    *ssh, command = launcher.connection(allocation(launcher), "n2")
+    assert ssh == words("ssh -x -o BatchMode=yes n2")
+    assert command.startswith("/opt/pbs/bin/pbs_attach -j 12 python3 -I -S -c ")
+
+
+def test_the_login_host_reaches_the_nodes_of_a_job() -> None:
+    launcher = launcher_of("lsf", login={"host": "gate"}, agent=["ssh", "-p", "2222"])
+    *ssh, command = launcher.connection(allocation(launcher), "n2")
+    assert (ssh[0], ssh[-1]) == ("ssh", "gate")
+    assert command.startswith("exec ssh -p 2222 n2 'python3 -I -S -c ")
+
+
+@pytest.mark.parametrize("kind", ["pbs", "lsf", "gridengine", "flux"])
+@pytest.mark.parametrize(
+    "given", [["n2", "echo it's $((1+1))"], ["-q", "-x", "-l", "mpi", "n2", "echo", "it\\'s", "$((1+1))"]]
+)
+def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tmp_path: Path) -> None:
+    if "it's" in given[-1]:
+        given = [given[0], 'echo "it\'s" $((1+1))']
+    launcher = launcher_of(kind)
+    programs = {
+        "agent": launcher.agent(allocation(launcher)),
+        "ssh": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ $# -gt 2 ]; do shift; done\nexec sh -c "$2"\n',
+        "flux": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n',
+        "attach": '#!/bin/sh\n[ "$1 $2" = "-j 12" ] || exit 3\nshift 2\nexec "$@"\n',
+    }
+    programs["agent"] = programs["agent"].replace("/opt/pbs/bin/pbs_attach", "attach")
+    for name, text in programs.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    answer = subprocess.run(
+        [str(tmp_path / "agent"), *given], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path,
+        capture_output=True, text=True, check=False, timeout=10,
+    )  # fmt: skip
+    assert (answer.stdout, answer.stderr) == ("it's 2\n", "")
+    told = (tmp_path / "told").read_text()
+    assert "--jobid=12 --rank=1 sh" in told if kind == "flux" else " n2 " in told
+
+
+# What their schedulers say
+
+
+def pbs(state: str, **more: object) -> str:
+    return json.dumps({"timestamp": 1, "Jobs": {"12.head.lab": {"Job_Name": "rankwire", "job_state": state, **more}}})
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (pbs("Q", comment="Not Running: Insufficient amount of resource: ncpus"),
+         JobState("12", "queued", "Not Running: Insufficient amount of resource: ncpus", "", "waiting")),
+        (pbs("Q", comment="Can Never Run: Insufficient amount of resource: ncpus"),
+         JobState("12", "queued", "Can Never Run: Insufficient amount of resource: ncpus", "", "waiting", hopeless=True)),
+        (pbs("R", exec_host="n1/0*32+n2/0*32"), JobState("12", "running", "", "n1/0*32+n2/0*32", "running")),
+        (pbs("E", exec_host="n1/0"), JobState("12", "exiting", "", "n1/0", "ending")),
+        (pbs("F", Exit_status=0), JobState("12", "finished")),
+        (pbs("F", Exit_status=271), JobState("12", "ended with status 271")),
+        ("qstat: cannot connect to server head.lab (errno=111)", None),
+    ],
+)  # fmt: skip
+def test_answers_of_pbs_are_understood(text: str, state: JobState | None) -> None:
+    assert parse_pbs("12", text) == state
+
+
+def test_a_job_that_pbs_does_not_know_any_more_has_ended() -> None:
+    launcher = launcher_of("pbs")
+    asked = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
+    assert launcher.queue.states(["12"]) == {"12": JobState("12", "finished")}
+    assert asked == [words("qstat -x -f -F json 12")]
+    answering(launcher, {"qstat": Answer(255, "", "Connection refused")})
+    assert launcher.queue.states(["12"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("12|PEND|-|New job is waiting for scheduling;|-", JobState("12", "PEND", "New job is waiting for scheduling", "", "waiting")),
+        ("12|PSUSP|-|The job was suspended by the user while pending;|-",
+         JobState("12", "PSUSP", "The job was suspended by the user while pending", "", "waiting")),
+        ("12|RUN|32*n1:32*n2|-|-", JobState("12", "RUN", "", "32*n1:32*n2", "running")),
+        ("12|SSUSP|n1:n2|-|-", JobState("12", "SSUSP", "", "n1:n2", "ending")),
+        ("12|DONE|n1|-|-", JobState("12", "DONE", "", "n1")),
+        ("12|EXIT|n1|-|TERM_RUNLIMIT: job killed after reaching LSF run time limit",
+         JobState("12", "EXIT", "TERM_RUNLIMIT: job killed after reaching LSF run time limit", "n1")),
+    ],
+)  # fmt: skip
+def test_answers_of_lsf_are_understood(line: str, state: JobState) -> None:
+    assert parse_bjobs(f"{line}\n") == {"12": state}
+
+
+def test_one_question_serves_all_jobs_of_lsf() -> None:
+    launcher = launcher_of("lsf")
+    asked = answering(launcher, {"bjobs": Answer(0, "7|RUN|n1|-|-\n", "Job <12> is not found")})
+    assert {job: state.phase for job, state in launcher.queue.states(["7", "12"]).items()} == {
+        "7": "running",
+        "12": "ended",
+    }
+    assert asked == [
+        ["bjobs", "-a", "-noheader", "-o", "jobid stat exec_host pend_reason exit_reason delimiter='|'", "7", "12"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "state"),
+    [
+        ("12|SCHED|SCHED|", JobState("12", "SCHED", "", "", "waiting")),
+        ("12|RUN|RUN|n[1-2]", JobState("12", "RUN", "", "n[1-2]", "running")),
+        ("12|CLEANUP|CLEANUP|n[1-2]", JobState("12", "CLEANUP", "", "n[1-2]", "ending")),
+        ("12|INACTIVE|COMPLETED|n[1-2]", JobState("12", "COMPLETED", "", "n[1-2]")),
+        ("12|INACTIVE|TIMEOUT|n[1-2]", JobState("12", "TIMEOUT", "", "n[1-2]")),
+    ],
+)
+def test_answers_of_flux_are_understood(line: str, state: JobState) -> None:
+    assert parse_jobs(f"{line}\n") == {"12": state}
+
+
+def listed(*rows: tuple[str, str, str]) -> str:
+    parts = "".join(
+        f"<job_list><JB_job_number>12</JB_job_number><state>{state}</state><queue_name>{queue}</queue_name>"
+        f"<master>{master}</master></job_list>"
+        for state, queue, master in rows
+    )
+    return f"<?xml version='1.0'?><job_info><queue_info>{parts}</queue_info></job_info>"
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (listed(("qw", "", "")), JobState("12", "qw", "", "", "waiting")),
+        (listed(("hqw", "", "")), JobState("12", "hqw", "", "", "waiting")),
+        (listed(("Eqw", "", "")), JobState("12", "Eqw", "it could not be started; see qstat -j", "", "waiting", hopeless=True)),
+        (listed(("t", "a.q@n1", "MASTER")), JobState("12", "t", "", "n1", "waiting")),
+        (listed(("r", "a.q@n2", "SLAVE"), ("r", "a.q@n1", "MASTER"), ("r", "a.q@n1", "SLAVE"), ("r", "a.q@n2", "SLAVE")),
+         JobState("12", "r", "", "n1 n2", "running")),
+        (listed(("dr", "a.q@n1", "MASTER")), JobState("12", "dr", "", "n1", "ending")),
+    ],
+)  # fmt: skip
+def test_answers_of_grid_engine_are_understood(text: str, state: JobState) -> None:
+    assert parse_grid_engine(text) == {"12": state}
+
+
+def test_grid_engine_forgets_a_job_at_its_end_and_silence_is_none() -> None:
+    launcher = launcher_of("gridengine")
+    answering(
+        launcher,
+        {"qstat": Answer(0, listed(), ""), "qacct": Answer(0, "failed       37  : qmaster enforced h_rt limit\n", "")},
+    )
+    assert launcher.queue.states(["12"]) == {"12": JobState("12", "ended", "qmaster enforced h_rt limit")}
+    answering(launcher, {"qstat": Answer(0, listed(), "")})
+    assert launcher.queue.states(["12"]) == {"12": JobState("12", "ended")}
+    answering(launcher, {"qstat": Answer(1, "", "error: unable to contact qmaster")})
+    assert launcher.queue.states(["12"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "nodes"),
+    [
+        ("pbs", "n1/0*32+n2/0*32", ("n1", "n2")),
+        ("lsf", "32*n1:32*n2", ("n1", "n2")),
+        ("lsf", "n1:n1:n2", ("n1", "n2")),
+        ("flux", "n[08-10]", ("n08", "n09", "n10")),
+        ("gridengine", "n2 n1", ("n2", "n1")),
+    ],
+)
+def test_nodes_are_named_in_the_schedulers_order(kind: str, told: str, nodes: tuple[str, ...]) -> None:
+    queue = launcher_of(kind).queue
+    assert queue.nodes(JobState("12", "running", "", told, "running")) == nodes
+    with pytest.raises(ClusterUnavailable, match="does not name the nodes of job 12"):
+        queue.nodes(JobState("12", "running", "", "", "running"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "seconds"),
+    [
+        ("pbs", "4:00:00", 14400.0), ("pbs", "90", 90.0), ("lsf", "4:30", 16200.0), ("lsf", "90", 5400.0),
+        ("flux", "90", 5400.0), ("flux", "1.5h", 5400.0), ("flux", "30s", 30.0), ("gridengine", "0:30:00", 1800.0),
+    ],
+)  # fmt: skip
+def test_a_time_limit_is_read_as_its_scheduler_does(kind: str, limit: str, seconds: float) -> None:
+    queue = launcher_of(kind, time_limit=limit).queue
+    assert queue.left_s("12", held_s=10.0) == seconds - 10.0
+    assert launcher_of(kind).queue.left_s("12", held_s=10.0) is None
+
+
+def test_what_slurm_says_of_the_time_left_is_read() -> None:
+    assert [clock_s(text) for text in ("1-02:03:04\n", "59:07", "0:09", "UNLIMITED", "INVALID", "")] == [
+        93784.0, 3547.0, 9.0, None, None, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually: Callable[..., object]) -> None:
+    """It ends with the keeper, unless another keeper may follow."""
+    script = launcher_of("lsf").script(tmp_path, lasting=lasting)
+    host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    keeper = subprocess.Popen(["sleep", "60"])
+    (tmp_path / f"keeper-{host}.pid").write_text(f"{keeper.pid}\n")
+    batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True)
+    assert batch.stdin is not None
+    batch.stdin.write(script)
+    batch.stdin.close()
+    try:
+        noted = tmp_path.with_name(f"{tmp_path.name}.job")
+        eventually(noted.exists)
+        assert noted.read_text() == f"{batch.pid}\n"
+        keeper.kill()
+        keeper.wait()
+        if lasting:
+            with pytest.raises(subprocess.TimeoutExpired):
+                batch.wait(2.5)
+        else:
+            assert batch.wait(20) == 0
+            assert not noted.exists()
+    finally:
+        for process in (keeper, batch):
+            process.kill()
+            process.wait()

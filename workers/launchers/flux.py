@@ -1,0 +1,102 @@
+"""Nodes that Flux allots: `flux exec` reaches the nodes of a job, from outside and from each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from experiments.cluster_kinds.flux import Flux, FluxSettings
+from experiments.cluster_kinds.form import host_names
+from workers.errors import ClusterUnavailable
+from workers.hosts.remote_keeper import start_argv
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, agent_script
+from workers.launchers.schedulers.queue import JobState, Phase, Queue
+
+PHASES: dict[str, Phase] = {
+    "DEPEND": "waiting", "PRIORITY": "waiting", "SCHED": "waiting", "RUN": "running", "CLEANUP": "ending", "INACTIVE": "ended",
+}  # fmt: skip
+FORMAT = "{id.dec}|{state}|{status}|{nodelist}"
+_UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class FluxQueue(Queue[FluxSettings]):
+    """Flux' commands. Numbers of jobs are decimal: the usual form needs a letter that no address should have."""
+
+    good_end = "COMPLETED"
+
+    def submit_argv(self, nodes: int) -> list[str]:
+        settings = self.settings
+        chosen = {
+            "queue": settings.queue,
+            "bank": settings.bank,
+            "requires": settings.requires,
+            "time-limit": settings.time_limit,
+        }
+        return [
+            *("flux", "batch", "--job-name=rankwire", f"--nodes={nodes}", f"--nslots={nodes}", "--exclusive"),
+            *("--output=/dev/null", "--error=/dev/null", "--cwd=/"),
+            *(f"--{name}={value}" for name, value in chosen.items() if value is not None),
+            *settings.options,
+        ]
+
+    def submit(self, nodes: int, script: str) -> str:
+        job = super().submit(nodes, script)
+        told = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
+        if told.isdigit():
+            return told
+        self.cancel(job)
+        raise ClusterUnavailable(f"Flux does not tell the number of job {job}.")
+
+    def job_in(self, output: str) -> str | None:
+        job = output.strip()
+        return job if re.fullmatch(r"[fƒ]?[0-9A-Za-z]+", job) else None
+
+    def cancel_argv(self, job: str) -> list[str]:
+        return ["flux", "cancel", job]
+
+    def limit_s(self, text: str) -> float | None:
+        """A duration of Flux: a number with s, m, h or d; without one `flux batch` takes minutes."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|[smhd]?)", text.strip())
+        return None if match is None else float(match[1]) * (_UNITS[match[2]] if match[2] else 60.0)
+
+    def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
+        return parse_jobs(self.run(["flux", "jobs", "-a", "--no-header", f"--format={FORMAT}", *jobs]).output)
+
+    def nodes(self, state: JobState) -> tuple[str, ...]:
+        """`n[1-4]`."""
+        names = tuple(host_names(state.nodes))
+        if not names:
+            raise ClusterUnavailable(f"Flux does not name the nodes of job {state.job}.")
+        return names
+
+
+class FluxLauncher(SchedulerLauncher):
+    """The shells of a job have ranks, in the order of its nodes."""
+
+    kind = Flux()
+    queue_type = FluxQueue
+    programs = (("flux", "flux-core"),)
+    greeting = ("flux", "uptime")
+    settings: FluxSettings
+
+    def connection(self, allocation: Allocation, node: str) -> list[str]:
+        rank = allocation.nodes.index(node)
+        step = ["flux", "exec", f"--jobid={allocation.job}", f"--rank={rank}"]
+        return self.queue.wrap([*step, *start_argv(self.settings.python)])
+
+    def agent(self, allocation: Allocation) -> str:
+        ranks = " ".join(f"{node}) echo {rank} ;;" for rank, node in enumerate(allocation.nodes))
+        of_node = f'"$(case $node in {ranks} esac)"'
+        step = ["flux", "exec", "--noinput", f"--jobid={allocation.job}", f"--rank={of_node}"]
+        head, _, last = agent_script([]).rpartition("exec ")
+        return f"{head}exec {' '.join(step)} {last.strip()}\n"
+
+
+def parse_jobs(text: str) -> dict[str, JobState]:
+    """`id|state|status|nodes` per line; the status of a job that ended says how."""
+    states = {}
+    for row in (line.strip().split("|") for line in text.splitlines()):
+        if len(row) == 4 and row[1] in PHASES:
+            phase = PHASES[row[1]]
+            states[row[0]] = JobState(row[0], row[2] if phase == "ended" else row[1], "", row[3], phase)
+    return states

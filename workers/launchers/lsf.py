@@ -1,0 +1,87 @@
+"""Nodes that LSF allots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from experiments.cluster_kinds.lsf import Lsf, LsfSettings
+from workers.errors import ClusterUnavailable
+from workers.launchers.schedulers.login import LoginLauncher
+from workers.launchers.schedulers.queue import JobState, Phase, Queue, clock_s, in_order
+
+PHASES: dict[str, Phase] = {
+    "PEND": "waiting", "PSUSP": "waiting", "WAIT": "waiting", "RUN": "running", "USUSP": "ending", "SSUSP": "ending",
+    "UNKWN": "ending", "PROV": "waiting", "ZOMBI": "ended", "DONE": "ended", "EXIT": "ended",
+}  # fmt: skip
+FIELDS = "jobid stat exec_host pend_reason exit_reason delimiter='|'"
+GONE = re.compile(r"Job <(\d+)> is not found")
+HOPELESS = re.compile(r"never be (dispatched|satisfied)|not eligible .* any host", re.IGNORECASE)
+
+
+class LsfQueue(Queue[LsfSettings]):
+    """LSF's commands."""
+
+    good_end = "DONE"
+
+    def submit_argv(self, nodes: int) -> list[str]:
+        settings = self.settings
+        slots = settings.slots_per_host
+        chosen = (
+            ("-q", settings.queue),
+            ("-P", settings.project),
+            ("-R", settings.resources),
+            ("-W", settings.time_limit),
+        )
+        return [
+            *("bsub", "-J", "rankwire", "-rn", "-o", "/dev/null", "-e", "/dev/null", "-cwd", "/", "-L", "/bin/sh"),
+            *("-x", "-n", str(nodes * slots), "-R", f"span[ptile={slots}]"),
+            *(word for option, value in chosen if value is not None for word in (option, value)),
+            *settings.options,
+        ]
+
+    def job_in(self, output: str) -> str | None:
+        match = re.search(r"Job <(\d+)> is submitted", output)
+        return match[1] if match else None
+
+    def cancel_argv(self, job: str) -> list[str]:
+        return ["bkill", job]
+
+    def limit_s(self, text: str) -> float | None:
+        """`[hours:]minutes`, perhaps `/host model`, whose speed counts; then nothing is known."""
+        return clock_s(text, last=60.0)
+
+    def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
+        answer = self.run(["bjobs", "-a", "-noheader", "-o", FIELDS, *jobs])
+        gone = GONE.findall(f"{answer.output}\n{answer.complaints}")
+        return {**{job: JobState(job, "not found") for job in gone}, **parse_bjobs(answer.output)}
+
+    def nodes(self, state: JobState) -> tuple[str, ...]:
+        """`32*n1:32*n2`, or `n1:n2`."""
+        names = in_order(part.rpartition("*")[2] for part in state.nodes.split(":"))
+        if not names:
+            raise ClusterUnavailable(f"LSF does not name the nodes of job {state.job}.")
+        return names
+
+
+class LsfLauncher(LoginLauncher):
+    """ssh to the nodes."""
+
+    kind = Lsf()
+    queue_type = LsfQueue
+    programs = (("bsub", "lsf-client"), ("bjobs", "lsf-client"))
+    greeting = ("bqueues",)
+    settings: LsfSettings
+
+
+def parse_bjobs(text: str) -> dict[str, JobState]:
+    """`id|stat|hosts|why it waits|why it ended` per line; "-" is nothing."""
+    states = {}
+    for row in (line.strip().split("|") for line in text.splitlines()):
+        if len(row) == 5 and row[1] in PHASES:
+            job, state, hosts, pending, ended = ("" if cell.strip() == "-" else cell.strip() for cell in row)
+            phase = PHASES[state]
+            reason = (pending if phase == "waiting" else ended).rstrip(";. ")
+            hopeless = phase == "waiting" and HOPELESS.search(reason) is not None
+            states[job] = JobState(job, state, reason, hosts, phase, hopeless)
+    return states

@@ -1,0 +1,230 @@
+"""Nodes that a scheduler allots: one batch job holds them, keepers run on them for as long as it does.
+
+The batch script ends as soon as the first node's keeper does, so that nodes go back even if nobody is left to give them
+back: a killed worker ends its connections, those end the keepers, the first one ends the job.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from analysis.numbers import plural
+from experiments.cluster_kinds.scheduler import SchedulerKind, SchedulerSettings
+from workers.errors import ClusterUnavailable
+from workers.hosts.programs import missing_programs
+from workers.hosts.remote_keeper import RemoteKeeper
+from workers.launchers.base import Launcher, Link, Reached, Rehearsal, Session, Tell, say_nothing
+from workers.launchers.job import Job
+from workers.launchers.remote import HostsLauncher, RemoteSession
+from workers.launchers.schedulers.queue import Queue
+from workers.launchers.ssh_words import SSH_FAILED, why_unreached
+
+KEEPER_WAIT_S = 120
+TEST_PENDING_S = 60.0
+SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwWDEB")
+"""As patterns of a shell: the value is the next word (ssh(1))."""
+
+
+@dataclasses.dataclass
+class Allocation:
+    """Nodes that one job holds, from the moment on at which it had them. ``lasting``: for sessions that follow each other."""
+
+    queue: Queue[Any]
+    job: str
+    nodes: tuple[str, ...]
+    scratch: Path
+    lasting: bool = False
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    since: float = dataclasses.field(default_factory=time.monotonic)
+
+    def alive(self) -> bool:
+        """Whether the job still has its nodes; silence of the scheduler is no end."""
+        state = self.queue.states([self.job]).get(self.job)
+        return state is None or state.phase == "running"
+
+    def left_s(self) -> float | None:
+        """How long it may go on; None where nothing limits it."""
+        return self.queue.left_s(self.job, time.monotonic() - self.since)
+
+    def close(self) -> None:
+        self.queue.cancel(self.job)
+
+
+class SchedulerLauncher(HostsLauncher):
+    """mpirun on the first node of a job."""
+
+    kind: ClassVar[SchedulerKind]
+    queue_type: ClassVar[type[Queue[Any]]]
+    programs: ClassVar[tuple[tuple[str, str], ...]]
+    """Commands that the worker's machine needs where there is no login host, and the packages that hold them."""
+    greeting: ClassVar[tuple[str, ...]]
+    """A command of the scheduler that works where the scheduler does."""
+    settings: SchedulerSettings
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        super().__init__(settings)
+        self.queue = self.queue_type(self.settings, self.kind.title)
+
+    @abstractmethod
+    def connection(self, allocation: Allocation, node: str) -> list[str]:
+        """The command of a keeper's connection. Pure."""
+
+    @abstractmethod
+    def agent(self, allocation: Allocation) -> str:
+        """How the MPI library on the first node starts its daemon on another, as a script: NODE COMMAND... as with ssh. Pure."""
+
+    def script(self, scratch: Path, *, lasting: bool = False) -> str:
+        """The batch script. Pure."""
+        return "#!/bin/sh\n" + holding_script(scratch, lasting=lasting)
+
+    def probe(self) -> list[str]:
+        return missing_programs({"ssh": "openssh-client"} if self.settings.login else dict(self.programs))
+
+    def reach(self) -> list[Reached]:
+        """The scheduler, through the login host where there is one."""
+        begun = time.monotonic()
+        place = self.settings.login.host if self.settings.login else "the worker's machine"
+        try:
+            answer = self.queue.run(self.greeting)
+        except ClusterUnavailable as error:
+            return [Reached(place, time.monotonic() - begun, problem=str(error))]
+        took_s = time.monotonic() - begun
+        if answer.status == 0:
+            return [Reached(place, took_s)]
+        if self.settings.login and answer.status == SSH_FAILED:
+            return [why_unreached(place, took_s, answer.complaints, self.settings.login)]
+        said = answer.complaints.splitlines()[-1:] or ["nothing"]
+        sentence = f"{self.kind.title}'s commands do not work on {place}: {said[0].strip().rstrip('.')}."
+        remedy = f"Does {self.greeting[0]} work there by hand, without a login shell?"
+        return [Reached(place, took_s, problem=sentence, remedy=remedy)]
+
+    def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
+        """Two nodes, and no day of waiting for them."""
+        limit_s = min(self.settings.pending_limit_s, TEST_PENDING_S)
+        return type(self)({**self.settings.model_dump(exclude_unset=True), "pending_limit_s": limit_s}), 2
+
+    def host_names(self, host_count: int) -> tuple[str, ...]:
+        """Placeholders: the scheduler names the nodes when it allots them."""
+        return tuple(f"node{number}" for number in range(1, host_count + 1))
+
+    def rehearse(self, job: Job) -> Rehearsal:
+        rehearsal = super().rehearse(job)
+        first, last = job.hosts[0], job.hosts[-1]
+        nodes = f"{first} is the node" if first == last else f"{first} to {last} are the nodes"
+        batch = self.queue.wrap(self.queue.submit_argv(len(job.hosts)))
+        notes = [f"{nodes} that {self.kind.title} allocates and names.", *rehearsal.notes]
+        return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
+
+    def allocate(self, host_count: int, tell: Tell = say_nothing, *, lasting: bool = False) -> Allocation:
+        """Wait until a job has its nodes. Raises ClusterUnavailable."""
+        if problems := self.probe():
+            raise ClusterUnavailable(" ".join(problems))
+        scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
+        job = self.queue.submit(host_count, self.script(scratch, lasting=lasting))
+        try:
+            nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
+            if len(nodes) != host_count:
+                given = f"{self.kind.title} gave {plural(len(nodes), 'host')} to job {job}, not {host_count}"
+                raise ClusterUnavailable(f"{given}: is the number of slots of a host right in the cluster's settings?")
+            facts: dict[str, Any] = {"back_end": self.kind.title, f"{self.kind.name}_job": job}
+            if partition := self.queue.partition(job):
+                facts["partition"] = partition
+        except BaseException:
+            self.queue.cancel(job)
+            raise
+        return Allocation(self.queue, job, nodes, scratch, lasting, facts)
+
+    def open(self, *, host_count: int, link: Link, tell: Tell = say_nothing) -> Session:
+        if problems := self.refusals(link):
+            raise ClusterUnavailable(" ".join(problems))
+        allocation = self.allocate(host_count, tell)
+        try:
+            session = self.open_on(allocation, host_count)
+        except BaseException:
+            allocation.close()
+            raise
+        session.hold()
+        return session
+
+    def open_on(self, allocation: Allocation, host_count: int) -> SchedulerSession:
+        """A session on the first nodes of a job. Raises ClusterUnavailable."""
+        keepers: dict[str, RemoteKeeper] = {}
+        try:
+            for node in allocation.nodes[:host_count]:
+                keepers[node] = RemoteKeeper(node, self.connection(allocation, node))
+            return SchedulerSession(self, keepers, allocation)
+        except BaseException:
+            for keeper in keepers.values():
+                keeper.close()
+            raise
+
+
+class SchedulerSession(RemoteSession):
+    """Ends with its job."""
+
+    launcher: SchedulerLauncher
+
+    def __init__(
+        self, launcher: SchedulerLauncher, keepers: Mapping[str, RemoteKeeper], allocation: Allocation
+    ) -> None:
+        self.allocation = allocation
+        super().__init__(launcher, keepers, allocation.scratch, launcher.agent(allocation), dict(allocation.facts))
+
+    def hold(self) -> None:
+        """Give the nodes back at the end, also if a keeper does not answer any more."""
+        self._stack.callback(self.allocation.close)
+
+    def why_lost(self, error: ClusterUnavailable) -> str:
+        """The scheduler's word about the job before that of the connection, unless the job had not ended before it."""
+        return self.launcher.queue.why_ended(self.allocation.job, str(error))
+
+    def is_taken_away(self) -> bool:
+        """Whether the scheduler ended the job under us."""
+        return self.launcher.queue.has_ended(self.allocation.job)
+
+
+def holding_script(scratch: Path, *, lasting: bool = False) -> str:
+    """The batch job: hold the nodes as long as the keeper on this first one lives; give it two minutes to appear.
+
+    A lasting one gives the next keeper two minutes too: another session follows on the same nodes.
+    """
+    alive = f'kill -0 "$(cat {scratch}/keeper-"$(hostname)".pid)" 2>/dev/null'
+    wait = f"""\
+waited=0
+until {alive}; do
+    waited=$((waited + 1))
+    [ "$waited" -le {KEEPER_WAIT_S} ] || exit 1
+    sleep 1
+done
+while {alive}; do
+    sleep 1
+done
+"""
+    return f"while :; do\n{wait}done\n" if lasting else wait
+
+
+def agent_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
+    """Run ``step`` for the node that the MPI library names: `agent [OPTION...] NODE COMMAND...`, as with ssh.
+
+    Hydra takes every agent for an ssh and puts ssh's options first: MPICH's -x, Intel MPI's -q -x. They mean nothing here.
+    """
+    words = " ".join(word.replace("$node", '"$node"') for word in step)
+    return f"""\
+#!/bin/sh
+while :; do
+    case $1 in
+    {SSH_OPTIONS_WITH_VALUE}) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+node=$1
+shift
+exec {words} {command}
+"""

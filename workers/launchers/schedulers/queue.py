@@ -1,0 +1,225 @@
+"""The queue of a scheduler: a job goes in, waits, holds its nodes, ends. No answer is no answer, never a success.
+
+A scheduler is a subclass that says the exact commands and reads their answers; the waiting is the same for all.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from analysis.numbers import amount
+from experiments.cluster_kinds.scheduler import SchedulerSettings
+from workers.errors import ClusterUnavailable
+
+COMMAND_LIMIT_S = 30.0
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 20.0
+SILENCE_LIMIT_S = 120.0
+END_LIMIT_S = 10.0  # until the scheduler has noticed what a broken connection told us first
+
+Phase = Literal["waiting", "running", "ending", "ended"]
+S = TypeVar("S", bound=SchedulerSettings)
+_CLOCK = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
+
+
+@dataclass(frozen=True)
+class JobState:
+    """One job as its scheduler sees it, in the scheduler's own words; ``nodes`` in its own short form."""
+
+    job: str
+    state: str
+    reason: str = ""
+    nodes: str = ""
+    phase: Phase = "ended"
+    hopeless: bool = False
+    """Whether it would wait for ever."""
+
+    @property
+    def waiting(self) -> bool:
+        return self.phase == "waiting"
+
+    @property
+    def running(self) -> bool:
+        """Whether it has its nodes, or has not given all of them back."""
+        return self.phase in ("running", "ending")
+
+    def words(self) -> str:
+        """`state (reason)` as the scheduler names them."""
+        return self.state + (f" ({self.reason})" if self.reason not in ("", "None") else "")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command of the scheduler said; status None: it did not answer in time."""
+
+    status: int | None
+    output: str
+    complaints: str
+
+
+class Queue(ABC, Generic[S]):
+    """A scheduler's commands, run here or on the login host."""
+
+    good_end: ClassVar[str] = ""
+    """The state of a job whose script ended by itself: not a reason why its hosts were lost."""
+
+    def __init__(self, settings: S, title: str) -> None:
+        """``title``: of the scheduler, for people."""
+        self.settings = settings
+        self.title = title
+
+    @abstractmethod
+    def submit_argv(self, nodes: int) -> list[str]:
+        """Nodes for us alone. The script comes by standard input; it prints nothing that would need a file. Pure."""
+
+    @abstractmethod
+    def job_in(self, output: str) -> str | None:
+        """The job's number in what the command printed that submits; None where there is none. Pure."""
+
+    @abstractmethod
+    def cancel_argv(self, job: str) -> list[str]:
+        """Give a job's nodes back. Pure."""
+
+    @abstractmethod
+    def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
+        """The state of every job that the scheduler tells about; those it is silent about are absent."""
+
+    @abstractmethod
+    def nodes(self, state: JobState) -> tuple[str, ...]:
+        """The names of a job's nodes, in the scheduler's order."""
+
+    def partition(self, job: str) -> dict[str, Any]:
+        """Name of a job's queue and how many `hosts` one job can have there; empty where the scheduler does not tell."""
+        return {}
+
+    def left_s(self, job: str, held_s: float) -> float | None:
+        """How long a job may keep its nodes, which it has had for ``held_s`` seconds; None where nothing limits it."""
+        limit_s = self.limit_s(self.settings.time_limit or "")
+        return None if limit_s is None else limit_s - held_s
+
+    def limit_s(self, text: str) -> float | None:
+        """A time limit in seconds; None for none, and for one that is not understood. Pure."""
+        return clock_s(text)
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """The command as it is run: over ssh when the settings name a login host."""
+        login = self.settings.login
+        return list(argv) if login is None else [*login.ssh(login.host), "exec " + shlex.join(argv)]
+
+    def run(self, argv: Sequence[str], text: str = "") -> Answer:
+        """Run one command with `text` as its input. Raises ClusterUnavailable when there is no such program."""
+        try:
+            result = subprocess.run(
+                self.wrap(argv), input=text, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Answer(None, "", "")
+        except OSError as error:
+            raise ClusterUnavailable(f"{self.title}'s command {argv[0]} cannot be run: {error.strerror}.") from error
+        return Answer(result.returncode, result.stdout, result.stderr.strip())
+
+    def submit(self, nodes: int, script: str) -> str:
+        """Submit a batch script; returns the job's number. Raises ClusterUnavailable with the scheduler's reason."""
+        argv = self.submit_argv(nodes)
+        answer = self.run(argv, script)
+        if answer.status == 0 and (job := self.job_in(answer.output)):
+            return job
+        raise ClusterUnavailable(f"{self.title} did not accept the job: {self.refusal(answer, argv[0])}.")
+
+    def refusal(self, answer: Answer, program: str) -> str:
+        """The scheduler's own reason without its decoration. Pure."""
+        if answer.status is None:
+            return f"no answer within {amount(COMMAND_LIMIT_S, 's')}"
+        lines = [line.strip().rstrip(".") for line in answer.complaints.splitlines() if line.strip()]
+        return lines[-1] if lines else f"{program} ended with status {answer.status}"
+
+    def cancel(self, job: str) -> None:
+        """Give the job's nodes back; a job that has ended already is no error."""
+        self.run(self.cancel_argv(job))
+
+    def wait_for_start(
+        self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
+    ) -> JobState:
+        """Wait, ever more patiently, until the job has its nodes. Raises ClusterUnavailable when it never will."""
+        begun = answered = time.monotonic()
+        pause_s = FIRST_PAUSE_S
+        while True:
+            state = self.states([job]).get(job)
+            now = time.monotonic()
+            if state is not None:
+                answered = now
+                if state.phase == "running":
+                    return state
+                if not state.waiting or state.hopeless:
+                    raise ClusterUnavailable(f"{self.title} job {job} cannot run: {state.words()}.")
+                tell(f"{self.title} job {job}: {state.words()}")
+            elif now - answered > SILENCE_LIMIT_S:
+                raise ClusterUnavailable(f"{self.title} gives no answer about job {job}: its state is unknown.")
+            else:
+                tell(f"{self.title} job {job}: unknown, {self.title} gives no answer")
+            if now - begun > self.settings.pending_limit_s:
+                raise ClusterUnavailable(
+                    f"{self.title} job {job} did not start within {amount(self.settings.pending_limit_s, 's')}."
+                )
+            _pause_and_listen(pause_s, tell, pause)
+            pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+
+    def has_ended(self, job: str, pause: Callable[[float], None] = time.sleep) -> bool:
+        """Whether the scheduler itself ended a job, or took its nodes away: its time was up, or somebody cancelled it."""
+        state = self._settled(job, pause)
+        return state is not None and not state.running and state.state != self.good_end
+
+    def why_ended(self, job: str, broken: str, pause: Callable[[float], None] = time.sleep) -> str:
+        """Why a job's hosts were lost, in sentences; ``broken`` is what the connection itself has told.
+
+        A job that still runs after a while did not end, and one that completed did so because its keeper had gone.
+        """
+        state = self._settled(job, pause)
+        if state is None:
+            return f"{self.title} gives no answer about job {job}: its state is unknown."
+        if state.waiting:
+            return f"{self.title} put job {job} back into the queue ({state.words()}): what ran is lost."
+        nodes = state.nodes or "its nodes"
+        if state.running or state.state == self.good_end:
+            return f"{broken} {self.title} says of job {job} on {nodes}: {state.words()}."
+        return f"{self.title} job {job} on {nodes} ended: {state.words()}."
+
+    def _settled(self, job: str, pause: Callable[[float], None]) -> JobState | None:
+        """The state of a job, asked again for a while as long as it is one of a job that has not ended."""
+        deadline = time.monotonic() + END_LIMIT_S
+        pause_s = FIRST_PAUSE_S
+        while (state := self.states([job]).get(job)) is not None and state.running:
+            if time.monotonic() + pause_s > deadline:
+                break
+            pause(pause_s)
+            pause_s *= 1.5
+        return state
+
+
+def clock_s(text: str, *, last: float = 1.0) -> float | None:
+    """`[days-][[hours:]minutes:]number` in seconds; ``last``: how many seconds the last number counts. None for anything else."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        return None
+    days, hours, minutes, number = (int(part or 0) for part in match.groups())
+    return days * 86400 + ((hours * 60 + minutes) * 60 + number) * last
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Each name once, in the order of their first appearance."""
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _pause_and_listen(pause_s: float, tell: Callable[[str], None], pause: Callable[[float], None]) -> None:
+    """Wait in short steps: whoever listens may end the waiting."""
+    while pause_s > 0:
+        pause(min(pause_s, 1.0))
+        pause_s -= 1.0
+        tell("")
