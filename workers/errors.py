@@ -4,6 +4,7 @@ Exception
 |-- TrialFailed            expected; str(error) is a sentence for the reader; the trial is FAILED
 |   |-- ClusterUnavailable the cluster cannot be made or does not answer
 |   |   `-- HostsLost      ... in the middle of a trial: it may run again elsewhere
+|   |       `-- AllocationEnded ... because a scheduler ended the job that many trials shared: it runs again, uncounted
 |   `-- LaunchFailed       the program could not be started
 |-- CaptureUnavailable     no packets can be recorded; the trial runs on, its network metrics say why they are absent
 `-- ProfileUnavailable     time inside MPI cannot be counted; the trial runs on, its metrics of MPI say why they are absent
@@ -20,6 +21,10 @@ class ClusterUnavailable(TrialFailed):
 
 class HostsLost(ClusterUnavailable):
     """The hosts went away while the trial ran on them."""
+
+
+class AllocationEnded(HostsLost):
+    """The scheduler ended the job that held the hosts for many trials: no fault of the one that ran."""
 
 
 class LaunchFailed(TrialFailed):

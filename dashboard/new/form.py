@@ -110,6 +110,15 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "seed": ("Seed", "Of the random order.", ()),
     "time_limit_s": ("Time limit", "Of one trial.", ()),
     "retries": ("Retries", "", ()),
+    "allocation": (
+        "Allocation",
+        "Where a scheduler allots hosts: what one of its jobs holds them for.",
+        (
+            ("cluster", "As the cluster is set up"),
+            ("per size", "Trials of one number of hosts"),
+            ("per experiment", "All trials, on the nodes of the largest"),
+        ),
+    ),
     "control": ("Control", "", ()),
     "ideal": ("Ideal network", "", ()),
     "profile": (

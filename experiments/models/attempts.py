@@ -44,8 +44,9 @@ def _default(field: Any) -> Any:
     return field.get_db_prep_save(field.get_default(), connection)
 
 
-def hand_back(trial: Trial) -> bool:
-    """Let an active trial wait as if nobody had taken it, which counts as no attempt: its worker ends, through no fault of the trial.
+def hand_back(trial: Trial, reason: str = "") -> bool:
+    """Let an active trial wait as if nobody had taken it, which counts as no attempt: its worker or its hosts end, through no fault of
+    the trial. The ``reason`` is its message until it is taken again.
 
     Return False, and change nothing, where it is over, somebody else's by now, or to be cancelled.
     """
@@ -56,6 +57,7 @@ def hand_back(trial: Trial) -> bool:
         "certificate": None,
         "environment": None,
         "progress": {},
+        "message": reason,
     }
     with transaction.atomic():
         mine = type(trial).objects.filter(pk=trial.pk, worker=trial.worker, state__in=ACTIVE, cancel_requested_at=None)

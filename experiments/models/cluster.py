@@ -134,6 +134,17 @@ class Cluster(models.Model):
         if refused:
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
 
+    def require_allocation(self, spec: ExperimentSpec) -> None:
+        """Raise InvalidSpec at ``allocation`` where nobody allots hosts."""
+        if spec.allocation != "cluster" and not self.traits.allots:
+            words = f"no scheduler allots the hosts of {self.name}: they are there as long as trials want them"
+            raise InvalidSpec([FieldError("allocation", words)])
+
+    def shares_jobs(self, spec: ExperimentSpec) -> bool:
+        """Return whether all trials of an experiment run in one job of a scheduler here."""
+        asked = self.settings.get("allocation") if spec.allocation == "cluster" else spec.allocation
+        return self.traits.allots and asked == "per experiment"
+
     def resources(self) -> list[str]:
         """Return what a trial here must have for itself.
 

@@ -176,8 +176,8 @@ class Trial(models.Model):
         return self.state not in UNFINISHED
 
     @classmethod
-    def claim_next(cls, cluster: Cluster, worker: str) -> Trial | None:
-        """Claim the waiting trial of a cluster whose turn it is (experiments.models.turns) together with its hosts.
+    def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
+        """Claim the waiting trial of a cluster whose turn it is (experiments.models.turns), ``rather`` of this experiment, with its hosts.
 
         Return None when there is none, the hosts are taken, or the cluster is switched off: its queue then waits.
         """
@@ -187,11 +187,11 @@ class Trial(models.Model):
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
             return None
         with transaction.atomic():
-            trial = next_waiting(cluster.pk, cls.objects.all())
+            trial = next_waiting(cluster.pk, cls.objects.all(), rather)
             if trial is None or not trial._take(resources):
                 return None
             changed = cls.objects.filter(pk=trial.pk, state=State.QUEUED).update(
-                state=State.PREPARING, worker=worker, preparing_at=Now(), beats=F("beats") + 1
+                state=State.PREPARING, worker=worker, preparing_at=Now(), beats=F("beats") + 1, message=""
             )
             if not changed:
                 raise StaleTrial(f"{trial} was taken while its row was locked")
@@ -337,9 +337,9 @@ class Trial(models.Model):
             self._note_failure()
             return None
 
-    def hand_back(self) -> bool:
+    def hand_back(self, reason: str = "") -> bool:
         """Let it wait again as if nobody had taken it; return whether it was its worker's to hand back."""
-        return hand_back(self)
+        return hand_back(self, reason)
 
     def _note_failure(self) -> None:
         Event.note_failure(self)

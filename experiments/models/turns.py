@@ -31,10 +31,14 @@ SELECT experiment_id FROM waiting WHERE experiment_id IS NOT NULL
 """
 
 
-def next_waiting(cluster_id: int, trials: TrialQuerySet) -> Trial | None:
-    """Lock and return, inside a transaction, the trial of a cluster whose turn it is, past those that others have locked."""
+def next_waiting(cluster_id: int, trials: TrialQuerySet, rather: int | None = None) -> Trial | None:
+    """Lock and return, inside a transaction, the trial of a cluster whose turn it is, past those that others have locked.
+
+    One of the experiment with the key ``rather`` comes first: hosts are held for it.
+    """
     startable = trials.startable().filter(cluster=cluster_id)
-    for experiment_id in in_turn(_waiting_experiments(cluster_id), trials.active()):
+    turns = in_turn(_waiting_experiments(cluster_id), trials.active())
+    for experiment_id in sorted(turns, key=lambda turn: turn != rather):
         locked = startable.select_for_update(skip_locked=True, of=("self",)).filter(experiment_id=experiment_id)
         if (trial := locked.order_by("position").first()) is not None:
             return trial

@@ -69,6 +69,10 @@ class ExperimentSpec(Part):
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
     seed: Count = Field(2007, ge=0, le=2**31 - 1)
     time_limit_s: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 600.0
+    allocation: Literal["cluster", "per size", "per experiment"] = Field(
+        "cluster",
+        description="Where a scheduler allots hosts: a job for trials of one size that follow each other, or one for all trials.",
+    )
     retries: Count = Field(1, ge=0, le=10, description="New attempts for a trial whose worker was lost.")
 
     @field_validator("name", "workload", "cluster")

@@ -1,21 +1,70 @@
-"""Keep the last cluster open between trials: the next one often wants exactly the same hosts and link."""
+"""Keep the last cluster open between trials: the next one often wants exactly the same hosts and link.
+
+Where a scheduler allots the hosts, a job may be kept for longer than a session: for all trials of an experiment, on its first nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
+import structlog
+
+from workers.errors import AllocationEnded, ClusterUnavailable, HostsLost
 from workers.launchers.base import Link, Session, Tell, say_nothing
 from workers.launchers.registry import get
+from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
+
+TIME_FACTOR: Final = 1.5
+"""A trial is started in a job that has so many times the time left which the longest one in it took."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The job that a trial may share: ``key`` of those that do, the hosts of the largest, and the time that this one may take."""
+
+    key: object
+    host_count: int
+    time_limit_s: float
+
+
+@dataclass
+class _Held:
+    """A job that outlives sessions, and what was done in it."""
+
+    key: tuple[object, ...]
+    launcher: SchedulerLauncher
+    allocation: Allocation
+    finished: int = 0
+    longest_s: float = 0.0
+
+    def suits(self, key: tuple[object, ...], host_count: int, time_limit_s: float) -> bool:
+        """Whether another trial may begin in it: it is there, is large enough, and has the time that such trials take."""
+        if key != self.key or host_count > len(self.allocation.nodes) or not self.allocation.alive():
+            return False
+        left_s = self.allocation.left_s()
+        if left_s is None or not self.finished:  # a trial that does not fit a whole job would wait for ever
+            return True
+        return left_s >= min(time_limit_s, TIME_FACTOR * self.longest_s)
 
 
 class SessionPool:
-    """At most one open session. For one worker process; not thread-safe, as trials are exclusive anyway."""
+    """At most one open session, and one job. For one worker process; not thread-safe, as trials are exclusive anyway."""
 
     def __init__(self) -> None:
         self._key: tuple[object, ...] | None = None
         self._session: Session | None = None
+        self._held: _Held | None = None
+
+    @property
+    def holds_a_job(self) -> bool:
+        """Whether a job waits for further trials of its experiment."""
+        return self._held is not None
 
     @contextmanager
     def lease(
@@ -26,24 +75,85 @@ class SessionPool:
         link: Link,
         settings: Mapping[str, Any] | None = None,
         tell: Tell = say_nothing,
+        wanted: Wanted | None = None,
     ) -> Iterator[Session]:
-        """The kept session when it is alive and equal in kind, size and link; else a fresh one.
+        """The kept session when it is alive and equal in kind, size and link; else a fresh one, in the job that is ``wanted``.
 
         After an exception in the body the session is closed: who knows in what state it is. Raises ClusterUnavailable.
         """
-        key = (kind, repr(settings), host_count, link)
-        if self._session is None or key != self._key or not self._session.alive():
-            self.close()
-            self._session = get(kind, settings).open(host_count=host_count, link=link, tell=tell)
-            self._key = key
+        key = (kind, repr(settings), host_count, link, wanted and wanted.key)
+        if wanted is not None:
+            session = self._in_job(key, kind, settings, host_count, wanted, tell)
+        else:
+            session = self._as_before(
+                key, lambda: get(kind, settings).open(host_count=host_count, link=link, tell=tell)
+            )
+        begun = time.monotonic()
         try:
-            yield self._session
-        except BaseException:
-            self.close()
+            yield session
+        except BaseException as error:
+            self._close_session()
+            if self._held is None:
+                raise
+            if isinstance(error, HostsLost):
+                self._end_job(error)
             raise
+        if self._held is not None:
+            self._held.finished += 1
+            self._held.longest_s = max(self._held.longest_s, time.monotonic() - begun)
 
     def close(self) -> None:
-        """Close the kept session, if there is one."""
+        """Close the kept session, if there is one, and give the job back."""
+        self._close_session()
+        held, self._held = self._held, None
+        if held is not None:
+            held.allocation.close()
+            log.info("allocation_returned", job=held.allocation.job, trials=held.finished)
+
+    def _as_before(self, key: tuple[object, ...], open_session: Callable[[], Session]) -> Session:
+        if self._session is None or key != self._key or not self._session.alive():
+            self.close()
+            self._session, self._key = open_session(), key
+        return self._session
+
+    def _in_job(
+        self,
+        key: tuple[object, ...],
+        kind: str,
+        settings: Mapping[str, Any] | None,
+        host_count: int,
+        wanted: Wanted,
+        tell: Tell,
+    ) -> Session:
+        job_key = (kind, repr(settings), wanted.key)
+        if self._held is None or not self._held.suits(job_key, host_count, wanted.time_limit_s):
+            self.close()
+            launcher = get(kind, settings)
+            if not isinstance(launcher, SchedulerLauncher):
+                raise ClusterUnavailable(f"Nobody allots the hosts of {launcher.kind.noun}.")
+            allocation = launcher.allocate(max(host_count, wanted.host_count), tell, lasting=True)
+            self._held = _Held(job_key, launcher, allocation)
+        held = self._held
+        if self._session is None or key != self._key or not self._session.alive():
+            self._close_session()
+            self._session, self._key = held.launcher.open_on(held.allocation, host_count), key
+        self._session.facts["allocation"] = {
+            "job": held.allocation.job, "hosts": len(held.allocation.nodes), "trial": held.finished + 1,
+        }  # fmt: skip
+        return self._session
+
+    def _end_job(self, error: HostsLost) -> None:
+        """After hosts were lost. Raise AllocationEnded where the scheduler ended a job in which trials had ended well before.
+
+        One that ended under its first trial counts as that trial's loss, which may be what no job has the time for.
+        """
+        held = self._held
+        ended = held is not None and held.allocation.queue.has_ended(held.allocation.job)
+        self.close()
+        if held is not None and ended and held.finished:
+            raise AllocationEnded(str(error)) from error
+
+    def _close_session(self) -> None:
         session, self._session, self._key = self._session, None, None
         if session is not None:
             session.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import Max
 
 from analysis.capture.join import Joined
 from analysis.numbers import plural
@@ -29,6 +30,7 @@ from workers.errors import CaptureUnavailable, TrialFailed
 from workers.hosts.sampling import Sample, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.confinement import Confinement
+from workers.launchers.pool import Wanted
 from workers.trial.confinement import confinement, thin_out
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
@@ -93,6 +95,14 @@ class TrialRun:
         self.hosts: int = trial.configuration.hosts
         self.ranks: int = trial.configuration.ranks
         self.stdout, self.stderr = directory / "stdout.txt", directory / "stderr.txt"
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The job of a scheduler that all trials of the experiment share; None where each row of equal trials has its own."""
+        if self.trial.cluster is None or not self.trial.cluster.shares_jobs(self.spec):
+            return None
+        waiting = self.trial.experiment.trials.unfinished().aggregate(most=Max("configuration__hosts"))
+        return Wanted(self.trial.experiment_id, waiting["most"] or self.hosts, self.spec.time_limit_s)
 
     def tell(self, what: str) -> None:
         """Show what is being waited for before the hosts are ready. Raise Stopped or StaleTrial to end the waiting."""

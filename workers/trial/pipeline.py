@@ -15,13 +15,14 @@ from experiments.files import trial_directory
 from experiments.models import Cluster, Trial
 from experiments.pure import plain_files
 from workers import stopping
-from workers.errors import HostsLost, TrialFailed
+from workers.errors import AllocationEnded, HostsLost, TrialFailed
 from workers.launchers import SessionPool
 from workers.trial import leftovers
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
 from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
 from workers.trial.measure import TrialRun
+from workers.trial.one_at_a_time import alone_on
 from workers.trial.results import RefusedOutput, collect
 from workers.worker_identity import identity
 
@@ -36,13 +37,18 @@ def run_waiting(cluster: Cluster) -> int:
     One process does them in a row, so that trials which share a fabric find it alive; it is closed when the row ends.
     """
     worker = identity()
-    executed = 0
-    try:
-        while not stopping.is_asked() and (trial := Trial.claim_next(cluster, worker)) is not None:
-            execute(trial)
-            executed += 1
-    finally:
-        POOL.close()
+    executed, before = 0, None
+    with alone_on(cluster) as alone:
+        try:
+            while alone and not stopping.is_asked():
+                trial = Trial.claim_next(cluster, worker, rather=before)
+                if trial is None:
+                    break
+                execute(trial)
+                before = trial.experiment_id if POOL.holds_a_job else None
+                executed += 1
+        finally:
+            POOL.close()
     return executed
 
 
@@ -54,7 +60,12 @@ def execute(trial: Trial) -> None:
             _clear(directory)
             run = TrialRun(trial, directory, heart)
             with POOL.lease(
-                run.launcher_kind, host_count=run.hosts, link=run.link, settings=run.cluster_settings, tell=run.tell
+                run.launcher_kind,
+                host_count=run.hosts,
+                link=run.link,
+                settings=run.cluster_settings,
+                tell=run.tell,
+                wanted=run.wanted,
             ) as session:
                 measured = run.measure(session)
             patiently(trial.start_analysing)
@@ -66,6 +77,9 @@ def execute(trial: Trial) -> None:
             _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
         except WorkerEnds:
             _store(trial.hand_back)
+        except AllocationEnded as error:
+            told = f"Runs again, uncounted: {error}"
+            _store(lambda: _hand_back(trial, told))
         except HostsLost as error:
             reason = str(error)
             _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))
@@ -82,6 +96,12 @@ def execute(trial: Trial) -> None:
             _fail_by_surprise(trial, error)
     leftovers.remove_scratch(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)
+
+
+def _hand_back(trial: Trial, reason: str) -> None:
+    """Let it wait again, unless somebody wanted it to end."""
+    if not trial.hand_back(reason):
+        trial.end_cancelled(leftovers.describe(trial))
 
 
 def _fail_by_surprise(trial: Trial, error: Exception) -> None:

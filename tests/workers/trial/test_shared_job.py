@@ -1,0 +1,151 @@
+"""`allocation: per experiment`: one job of a real Slurm for all trials of an experiment, and what happens when it ends early."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from experiments.errors import InvalidSpec
+from experiments.models import Cluster, Experiment, Lease, State, Trial
+from tests.workers.clusters.real_hosts import Slurm
+from workers.trial import pipeline
+from workers.trial.one_at_a_time import alone_on
+
+SOON = "from mpi4py import MPI\nMPI.COMM_WORLD.Barrier()\nprint('answer 42', flush=True)\n"
+LATE = SOON.replace("MPI.COMM_WORLD.Barrier()", "import time; time.sleep(4)")
+LIMIT_S = 40.0
+
+
+@pytest.fixture
+def farm(slurm: Slurm, transactional_db: None) -> Cluster:
+    return Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=slurm.settings())
+
+
+def spec_of(script: str, **fields: Any) -> dict[str, Any]:
+    shared = {"cluster": "farm", "workload": "script", "allocation": "per experiment", "capture": {"enabled": False}}
+    return {**shared, "parameters": {"script": script}, "profile": "none", **fields}
+
+
+def jobs_of(trials: list[Trial]) -> set[str]:
+    return {trial.conditions["slurm_job"] for trial in trials}
+
+
+@contextmanager
+def beside(act: Callable[[], object]) -> Iterator[Future[object]]:
+    """Let something happen while trials run."""
+
+    def once() -> object:
+        try:
+            return act()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(once)
+
+
+def running_as(number: int) -> Trial:
+    """The trial that runs as the job's trial of this number, as soon as it does."""
+    deadline = time.monotonic() + LIMIT_S
+    while time.monotonic() < deadline:
+        for trial in Trial.objects.filter(state=State.RUNNING):
+            if trial.conditions["allocation"]["trial"] == number:
+                return trial
+        threading.Event().wait(0.05)
+    pytest.fail(f"no such trial ran: {list(Trial.objects.values_list('state', 'message'))}")
+
+
+def test_trials_of_all_sizes_run_in_one_job(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
+) -> None:
+    before = len(slurm.ask("squeue", "-h", "--states=all").splitlines())
+    trials = run_all(**spec_of(SOON, sweep={"hosts": [1, 3, 2]}, repetitions=2))
+    assert [trial.state for trial in trials] == [State.FINISHED] * 6, [trial.message for trial in trials]
+    (job,) = jobs_of(trials)
+    assert [trial.conditions["allocation"] for trial in trials] == [
+        {"job": job, "hosts": 3, "trial": number} for number in range(1, 7)
+    ]
+    assert [len(trial.conditions["hosts"]) for trial in trials] == [1, 3, 2] * 2
+    assert len(slurm.ask("squeue", "-h", "--states=all").splitlines()) == before + 1
+    assert job not in slurm.ask("squeue", "-h", "--states=PENDING,RUNNING")
+    assert not Lease.objects.exists()
+
+
+def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
+) -> None:
+    heard: list[str] = []
+    hand_back = Trial.hand_back
+
+    def listening(trial: Trial, reason: str = "") -> bool:
+        heard.append(reason)
+        return hand_back(trial, reason)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trial, "hand_back", listening)
+        with beside(lambda: slurm.ask("scancel", running_as(2).conditions["slurm_job"])) as cancelled:
+            trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, repetitions=3, retries=0))
+        cancelled.result()
+    assert [(trial.state, trial.attempt) for trial in trials] == [(State.FINISHED, 1)] * 3
+    first, second, third = trials
+    assert second.conditions["slurm_job"] != first.conditions["slurm_job"]
+    assert jobs_of([second, third]) == {second.conditions["slurm_job"]}
+    assert [trial.message for trial in trials] == [""] * 3
+    assert heard == [
+        f"Runs again, uncounted: Slurm job {first.conditions['slurm_job']} on {first.conditions['hosts'][0]} ended: CANCELLED."
+    ]
+
+
+def test_a_job_that_ends_under_its_first_trial_costs_an_attempt(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
+) -> None:
+    with beside(lambda: slurm.ask("scancel", running_as(1).conditions["slurm_job"])) as cancelled:
+        trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, retries=1))
+    cancelled.result()
+    ended = [(trial.attempt, trial.state) for trial in trials]
+    assert sorted(ended) == [(1, State.LOST), (2, State.FINISHED)]
+
+
+def test_cancelling_one_trial_leaves_the_job_to_the_others(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster
+) -> None:
+    with beside(lambda: running_as(1).cancel()) as cancelled:
+        trials = run_all(**spec_of(LATE, sweep={"hosts": [2]}, repetitions=2))
+    assert cancelled.result() == 1
+    assert [trial.state for trial in trials] == [State.CANCELLED, State.FINISHED]
+    assert len(jobs_of(trials)) == 1
+
+
+def test_cancelling_the_experiment_gives_the_job_back(
+    run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
+) -> None:
+    with beside(lambda: running_as(1).experiment.cancel()):
+        trials = run_all(**spec_of(LATE, sweep={"hosts": [2]}, repetitions=3))
+    assert [trial.state for trial in trials] == [State.CANCELLED] * 3
+    assert slurm.ask("squeue", "-h", "--states=PENDING,RUNNING") == ""
+
+
+def test_a_second_worker_leaves_the_cluster_to_the_first(
+    submit: Callable[..., Experiment], script_workload: object, farm: Cluster
+) -> None:
+    submit(**spec_of(SOON))
+    with alone_on(farm) as first:
+        assert first
+        with beside(lambda: pipeline.run_waiting(farm)) as second:
+            assert second.result() == 0
+    assert Trial.objects.get().state == State.QUEUED
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        assert cursor.fetchone() == (0,)
+
+
+def test_it_is_refused_where_nobody_allots_hosts(submit: Callable[..., Experiment], script_workload: object) -> None:
+    with pytest.raises(InvalidSpec, match="no scheduler allots the hosts"):
+        submit(**spec_of(SOON, cluster="local"))
