@@ -21,9 +21,11 @@ from django.db.models import CASCADE, Model, Sum
 from django.db.models.functions import Now
 
 from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial
-from experiments.models import Artifact, Deleted, DeletedRows, Experiment, Summary
+from experiments.models import Artifact, Deleted, DeletedRows, Experiment, Summary, TrialValues
 from experiments.models.changes import note
 
+_WRITTEN_ANEW: Final = frozenset({Summary, TrialValues})
+"""What triggers write of the rows that come back."""
 _PIECE_BYTES: Final = 4 << 20
 """Of a table's rows that are compressed together: what the memory has to hold."""
 
@@ -58,7 +60,8 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
         )
         stored = _store(kept, experiment)
         _, gone = experiment.delete()
-        if (lost := {label: n for label, n in gone.items() if n and label != Summary._meta.label}) != stored:
+        anew = {model._meta.label for model in _WRITTEN_ANEW}
+        if (lost := {label: n for label, n in gone.items() if n and label not in anew}) != stored:
             raise RuntimeError(f"{experiment.slug} has rows that would not be kept: {lost} are not {stored}")
         kept.refresh_from_db(fields=["at"])  # the database's clock
     return kept
@@ -123,7 +126,7 @@ def _store(kept: Deleted, experiment: Experiment) -> dict[str, int]:
 
 
 def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
-    """Which rows go with an experiment: model -> condition, parents first. Summaries are not among them: a trigger writes them anew."""
+    """Which rows go with an experiment: model -> condition, parents first. What triggers write anew is not among them."""
     found: dict[type[Model], str] = {Experiment: f"id = {int(experiment.pk)}"}
     waiting: list[type[Model]] = [Experiment]
     while waiting:
@@ -134,7 +137,7 @@ def _with_it(experiment: Experiment) -> Mapping[type[Model], str]:
         )
         for relation in parent._meta.get_fields(include_hidden=True):
             child: Any = relation.related_model
-            if getattr(relation, "on_delete", None) is not CASCADE or child in found or child is Summary:
+            if getattr(relation, "on_delete", None) is not CASCADE or child in found or child in _WRITTEN_ANEW:
                 continue
             found[child] = f"{connection.ops.quote_name(_column(relation.field))} IN ({parents})"  # type: ignore[union-attr]
             waiting.append(child)

@@ -12,7 +12,6 @@ import zstandard
 from django.conf import settings
 
 from analysis.capture.anonymised import Anonymiser
-from analysis.capture.reduced import write_reduced
 from analysis.errors import CaptureError
 from experiments.errors import CannotExport, NotPlain, Tampered
 from experiments.exchange import rows
@@ -106,6 +105,9 @@ class Leaving:
     def _reduced(self, writer: Target, file: Path, name: str, told: dict[str, Any], original: str) -> FileRecord:
         how = CUT if self.hide is None else f"{CUT}, {MASKED}"
         with plain_files.private(), tempfile.TemporaryFile(dir=settings.VAR) as made:
+            # Here: its kernels load numba, 55 MB that no process of the pages needs otherwise.
+            from analysis.capture.reduced import write_reduced
+
             write_reduced(file, made, hide=self.hide, scratch=str(settings.VAR))
             made.seek(0)
             written = writer.stream(name, _read(made), how)

@@ -9,7 +9,7 @@ from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
 from experiments.models.installation import Installation
 from experiments.models.keeping.deleted import Deleted, DeletedRows
-from experiments.models.measurement import Measurement
+from experiments.models.measurement import Measurement, TrialValues, ValueNames
 from experiments.models.network import Network
 from experiments.models.people.access import ApiToken, IdempotencyKey
 from experiments.models.people.event import Event
@@ -69,6 +69,8 @@ __all__ = [
     "Tone",
     "Trial",
     "TrialResult",
+    "TrialValues",
     "Usage",
+    "ValueNames",
     "Webhook",
 ]

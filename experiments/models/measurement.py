@@ -1,12 +1,13 @@
-"""Measurements: the values of catalogued metrics and figures of merit."""
+"""Measurements: the values of catalogued metrics and figures of merit, as rows, and once more as one array for each trial."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from django.db import models
+from django.contrib.postgres.fields import ArrayField
+from django.db import connection, models
 from django.db.models import Q
 
 from analysis.trust_level import FLAGGED
@@ -67,3 +68,63 @@ class Measurement(models.Model):
                 else:
                     not_finite.setdefault(metric, f"came out as {value}, which is not a number")
         return rows, not_finite
+
+
+class ValueNames(models.Model):
+    """What stands in the arrays of many trials, in this order: each a scope, a blank and a metric."""
+
+    # Not unique: two trials that are the first of their kind at the same moment both store it, and neither waits.
+    digest = models.CharField(max_length=32, db_index=True)
+    names = ArrayField(models.TextField())
+
+    def __str__(self) -> str:
+        return f"{len(self.names)} names"
+
+
+class TrialValues(models.Model):
+    """Every measurement of a trial in one row, which who reads all of many trials reads.
+
+    Triggers of PostgreSQL (migration 0025) write it with every change of measurements, so that no path of the program can forget
+    it. It is never written from Python.
+    """
+
+    trial = models.OneToOneField(
+        "experiments.Trial", on_delete=models.CASCADE, related_name="as_array", primary_key=True
+    )
+    names = models.ForeignKey(ValueNames, on_delete=models.PROTECT, related_name="+", db_index=False)
+    numbers = ArrayField(models.FloatField(), help_text="In the order of the names.")
+
+    class Meta:
+        verbose_name_plural = "trial values"
+
+    def __str__(self) -> str:
+        return f"{len(self.numbers)} values of trial {self.trial_id}"
+
+    @classmethod
+    def wrong(cls) -> list[int]:
+        """Return the trials whose array is not what their measurements say: none, unless somebody changed tables by hand."""
+        with connection.cursor() as cursor:
+            cursor.execute(_WRONG)
+            return [number for (number,) in cursor.fetchall()]
+
+    @classmethod
+    def gather(cls, trials: Sequence[int]) -> None:
+        """Write the arrays of these trials anew, where triggers were off."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT experiments_gather_values(%s)", [list(trials)])
+
+
+_WRONG: Final = """
+    SELECT coalesce(kept.trial_id, own.trial_id)
+    FROM (
+        SELECT v.trial_id, n.names, v.numbers
+        FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
+    ) AS kept
+    FULL JOIN (
+        SELECT trial_id, array_agg(scope || ' ' || metric ORDER BY metric COLLATE "C", scope COLLATE "C") AS names,
+            array_agg(value ORDER BY metric COLLATE "C", scope COLLATE "C") AS numbers
+        FROM experiments_measurement GROUP BY trial_id
+    ) AS own ON own.trial_id = kept.trial_id
+    WHERE (kept.names, kept.numbers) IS DISTINCT FROM (own.names, own.numbers)
+    ORDER BY 1
+"""

@@ -8,7 +8,7 @@ from django.db import connection
 
 from experiments.errors import StaleTrial
 from experiments.files import MEASURED_NAME, write_measured
-from experiments.models import Artifact, Summary, Trial, TrialResult
+from experiments.models import Artifact, Summary, Trial, TrialResult, TrialValues
 from experiments.reparse import candidates, reparse
 from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
 from tests.experiments import factories
@@ -41,6 +41,7 @@ def test_it_replaces_figures_and_tables_and_leaves_what_was_measured(trial):
     assert stored["packets"] == 1200.0
     assert stored["water.loop_time_s"] not in (99.0, 0)
     assert "water.of_an_old_parser" not in stored
+    assert TrialValues.wrong() == []
     assert values(trial, "mpi") == {"packets": 7.0}
     trial.refresh_from_db()
     assert list(trial.tables) == ["MPI task timing breakdown"]

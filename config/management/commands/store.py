@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.numbers import plural
+from experiments.models import TrialValues
 from workers import store
 
 
@@ -23,7 +24,19 @@ class Command(BaseCommand):
             "--delete-orphans", action="store_true", help="delete what belongs to no trial and is older than a day"
         )
 
-    def handle(self, *args: Any, hashes: bool = False, delete_orphans: bool = False, **options: Any) -> None:
+        check.add_argument(
+            "--values",
+            action="store_true",
+            help="also hold the arrays of trials against their measurements, and mend them",
+        )
+
+    def handle(
+        self, *args: Any, hashes: bool = False, delete_orphans: bool = False, values: bool = False, **options: Any
+    ) -> None:
+        wrong = TrialValues.wrong() if values else []
+        TrialValues.gather(wrong)
+        for number in wrong:
+            self.stdout.write(f"values written anew: trial {number}")
         disagreeing = store.check(hashes=hashes)
         for title, rows in (
             ("missing", disagreeing.missing),
@@ -40,4 +53,6 @@ class Command(BaseCommand):
             self.stdout.write(f"nobody's: {path}")
         if disagreeing:
             raise CommandError(f"{plural(len(disagreeing), 'file')} and the database do not agree")
+        if wrong:
+            raise CommandError(f"the arrays of {plural(len(wrong), 'trial')} were not what their measurements say")
         self.stdout.write("files and database agree")

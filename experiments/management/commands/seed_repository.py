@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from analysis.catalogue import METRICS
 from experiments import cluster_kinds
 from experiments.library import load_defaults
-from experiments.models import Cluster, Configuration, Environment, Experiment, Project
+from experiments.models import Cluster, Configuration, Environment, Experiment, Project, TrialValues
 from experiments.spec.design import configuration_hash
 
 PROJECT: Final = "generated"
@@ -32,6 +32,7 @@ _SEED: Final = 2007
 _FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _BATCH: Final = 5000
 _LONGEST_VACUUM_S: Final = 60
+_WITH_TRIGGERS: Final = ("experiments_trial", "experiments_measurement")
 
 
 class Command(BaseCommand):
@@ -66,6 +67,8 @@ def generate(trials: int) -> int:
             keys = _copy_trials(cursor, configurations, environments)
             _copy_measurements(cursor, configurations, keys)
             _summarise(cursor, project.pk)
+            for first in range(0, len(keys), _BATCH):
+                TrialValues.gather(keys[first : first + _BATCH])
             _start_triggers(cursor)
     if connection.in_atomic_block:  # a test: VACUUM has to wait for the end of its transaction
         return len(keys)
@@ -78,7 +81,7 @@ def _vacuum() -> None:
     deadline = time.monotonic() + _LONGEST_VACUUM_S
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE) experiments_configuration, experiments_experiment, experiments_trial")
-        cursor.execute("VACUUM (ANALYZE) experiments_measurement, experiments_summary")
+        cursor.execute("VACUUM (ANALYZE) experiments_measurement, experiments_summary, experiments_trialvalues")
         while time.monotonic() < deadline:
             cursor.execute(
                 "SELECT relallvisible >= 0.99 * relpages FROM pg_class WHERE relname = 'experiments_summary'"
@@ -90,6 +93,10 @@ def _vacuum() -> None:
 
 
 _REMOVALS: Final = (
+    """
+    DELETE FROM experiments_trialvalues WHERE trial_id IN (
+        SELECT t.id FROM experiments_trial t JOIN experiments_experiment e ON e.id = t.experiment_id WHERE e.project_id = %s)
+    """,
     """
     DELETE FROM experiments_measurement WHERE trial_id IN (
         SELECT t.id FROM experiments_trial t JOIN experiments_experiment e ON e.id = t.experiment_id WHERE e.project_id = %s)
@@ -132,7 +139,8 @@ def _stop_triggers(cursor: Any) -> None:
     if cursor.fetchone()[0]:
         cursor.execute("SET LOCAL session_replication_role = replica")
     else:
-        cursor.execute("ALTER TABLE experiments_trial DISABLE TRIGGER USER")
+        for table in _WITH_TRIGGERS:
+            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
 
 
 def _start_triggers(cursor: Any) -> None:
@@ -141,7 +149,8 @@ def _start_triggers(cursor: Any) -> None:
     if cursor.fetchone()[0] == "replica":
         cursor.execute("SET LOCAL session_replication_role = origin")
     else:
-        cursor.execute("ALTER TABLE experiments_trial ENABLE TRIGGER USER")
+        for table in _WITH_TRIGGERS:
+            cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
 def _environment(release: str) -> Environment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from typing import Final
 
 import polars as pl
@@ -28,14 +29,17 @@ def as_csv(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
         for name in texts
     ]
     for frame in frames:
-        written = _stamped(frame).with_columns(marked).write_csv(include_header=False, line_terminator="\r\n")
-        yield written.encode()
+        buffer = BytesIO()
+        _stamped(frame).with_columns(marked).write_csv(buffer, include_header=False, line_terminator="\r\n")
+        yield buffer.getvalue()
 
 
 def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
     """Yield one JSON object per row and line."""
     for frame in frames:
-        yield _stamped(frame).write_ndjson().encode()
+        buffer = BytesIO()
+        _stamped(frame).write_ndjson(buffer)
+        yield buffer.getvalue()
 
 
 def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:

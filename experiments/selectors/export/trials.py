@@ -1,32 +1,31 @@
 """Trials and everything measured in them as a table, piece by piece, so that memory stays bounded.
 
-PostgreSQL copies the measurements out as they lie there and polars joins them: the ORM, row by row, is twenty times slower.
+Values come as the arrays of trials, what else trials say as columns that PostgreSQL copies out; polars and numpy put them beside each
+other. The ORM, row by row, is sixty times slower.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
 
 import numpy as np
 import polars as pl
-from django.db import connection
-from django.db.models import BigIntegerField, Func, JSONField, QuerySet
-from django.db.models.fields.json import KeyTransform
-from django.urls import reverse
+from django.db.models import QuerySet
 
-from analysis.catalogue import METRICS
-from experiments.metrics import described, in_order
+from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State, counted
 from experiments.selectors.certificates import QUANTITIES
+from experiments.selectors.export.arrays import Arrays, Numbers
 from experiments.selectors.export.columns import Column
+from experiments.selectors.export.facts import Facts
 from experiments.spec import budget
 
 PIECE: Final = 1000
-LONG_PIECE: Final = 250
-"""Trials in memory at once; where each of their measurements is a row, fewer."""
+LONG_PIECE: Final = 100
+"""Trials in memory at once; of those, where each measurement is a row, so many in a frame. One is a multiple of the other."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
@@ -93,44 +92,6 @@ _LONG: Final = (
     Column("value", _NUMBER, "Value", "", "In the unit beside it."),
     _column("unit", _TEXT, 'Base unit; "1" for counts and ratios.'),
 )
-_VALUES: Final = """
-    SELECT string_agg(int8send(trial_id), ''), string_agg(scope || ' ' || metric, ','), string_agg(float8send(value), '')
-    FROM experiments_measurement WHERE trial_id = ANY(%s)
-"""
-"""Three columns as one value each: a row of its own for each measurement costs Python ten times as much. All three are aggregated in
-the order in which the rows are read."""
-_KNOWN: Final = """
-    WITH RECURSIVE known AS (
-        (SELECT metric, scope FROM experiments_measurement ORDER BY metric, scope LIMIT 1)
-        UNION ALL
-        SELECT later.metric, later.scope FROM known, LATERAL (
-            SELECT metric, scope FROM experiments_measurement
-            WHERE (metric, scope) > (known.metric, known.scope) ORDER BY metric, scope LIMIT 1
-        ) AS later
-    )
-    SELECT scope, metric FROM known
-"""
-"""From one metric to the next in the index, without the rows between."""
-_FEW: Final = 2000
-
-
-class _Microseconds(Func):
-    """A moment as a whole number since 1970: read ten times faster than a date."""
-
-    template = "(extract(epoch FROM %(expressions)s) * 1000000)::bigint"
-    output_field = BigIntegerField()
-
-
-class _Achieved(Func):
-    """Quantity -> what was achieved, of a certificate: the mean over its directions."""
-
-    template = """(
-        SELECT jsonb_object_agg(quantity, achieved) FROM (
-            SELECT one ->> 'quantity' AS quantity, avg((one ->> 'achieved')::float8) AS achieved
-            FROM jsonb_array_elements(%(expressions)s -> 'rows') AS one
-            WHERE jsonb_typeof(one -> 'achieved') = 'number' GROUP BY 1
-        ) AS measured)"""
-    output_field = JSONField()
 
 
 def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QuerySet[Trial]:
@@ -148,125 +109,45 @@ class TrialTable:
 
     def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
         self._trials, self._long = trials.order_by("pk"), long
-        self._parameters = _parameters(trials)
-        self._measured = _measured(trials)
+        self._facts, self._arrays = Facts(trials), Arrays(trials)
+        measured = (_metric(*each) for each in self._arrays.measured)
+        parameters = self._facts.parameters
         self.columns: tuple[Column, ...] = (
-            (*_BRIEF, *self._parameters, *_LONG)
-            if long
-            else (*_FIXED, *_ACHIEVED, *_SIZE, *self._parameters, *(_metric(*each) for each in self._measured))
+            (*_BRIEF, *parameters, *_LONG) if long else (*_FIXED, *_ACHIEVED, *_SIZE, *parameters, *measured)
         )
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of so many trials at a time. Raise TooLarge where a request has used up its processor time."""
         schema = {column.name: column.kind for column in self.columns}
-        size = LONG_PIECE if self._long else PIECE
         everything = self._trials.values_list("pk", flat=True).iterator(chunk_size=PIECE)
-        while keys := [key for _, key in zip(range(size), everything, strict=False)]:
+        while keys := list(islice(everything, PIECE)):
             budget.check()
-            trials = self._described(keys)
-            values = self._values(trials["trial"].to_list())
-            rows = self._joined(trials, values) if self._long else self._beside(trials, values)
-            yield rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
+            trials = self._facts.of(keys)
+            values = self._arrays.of(trials["trial"].to_numpy())
+            for rows in self._rows(trials, values):
+                yield rows.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
-    def _described(self, keys: Sequence[int]) -> pl.DataFrame:
-        """Everything of these trials but their measurements, in the order of ``keys``."""
-        rows = (
-            Trial.objects.filter(pk__in=keys)
-            .order_by("pk")
-            .annotate(
-                kept=KeyTransform("kept", "certificate"),
-                link=_Achieved("certificate"),
-                queued=_Microseconds("queued_at"),
-                running=_Microseconds("running_at"),
-                ended=_Microseconds("ended_at"),
-            )
-            .values_list(
-                "experiment__slug", "experiment__name", "experiment__project__slug", "experiment__workload", "cluster__slug",
-                "pk", "configuration_id", "configuration__hash", "kind", "repetition", "attempt", "version", "state",
-                "superseded", "configuration__in_design", "queued", "running", "ended", "trust", "kept", "link",
-                "configuration__hosts", "configuration__ranks",
-            )
-        )  # fmt: skip
-        table: dict[str, list[Any]] = {column.name: [] for column in (*_FIXED, *_ACHIEVED, *_SIZE)}
-        trials = reverse("trial", args=[0]).removesuffix("0/")  # a million times would take a while
-        for (
-            slug, name, project, workload, cluster, pk, configuration, digest, kind, repetition, attempt, version, state,
-            superseded, in_design, queued, running, ended, trust, kept, link, hosts, ranks,
-        ) in rows:  # fmt: skip
-            counts = state == State.FINISHED and kind == Kind.MEASURED and not superseded and in_design
-            measured = link or {}
-            achieved = [measured.get(quantity) for quantity in QUANTITIES.values()]
-            row = (
-                slug, name, project, workload, cluster, pk, f"{trials}{pk}/", configuration, digest, kind, repetition, attempt,
-                version, state, counts, queued, running, ended, trust or None, kept, *achieved, hosts, ranks,
-            )  # fmt: skip
-            for values, value in zip(table.values(), row, strict=True):
-                values.append(value)
-        frame = pl.DataFrame(table, schema={column.name: column.kind for column in (*_FIXED, *_ACHIEVED, *_SIZE)})
-        return frame.hstack(self._asked(table["configuration"]))
+    def _rows(self, trials: pl.DataFrame, values: Numbers) -> Iterator[pl.DataFrame]:
+        if not self._long:
+            yield self._beside(trials, values)
+            return
+        for first in range(0, len(trials), LONG_PIECE):
+            own = slice(first, first + LONG_PIECE)
+            yield self._below(trials[own], values[:, own])
 
-    def _asked(self, configurations: Sequence[int]) -> list[pl.Series]:
-        known = dict(Configuration.objects.filter(pk__in=set(configurations)).values_list("pk", "parameters"))
-        series = []
-        for column in self._parameters:
-            name = column.name.removeprefix("parameter.")
-            as_text = column.kind == _TEXT
-            cells = {pk: _text(asked.get(name)) if as_text else asked.get(name) for pk, asked in known.items()}
-            series.append(pl.Series(column.name, [cells[pk] for pk in configurations], dtype=column.kind, strict=False))
-        return series
-
-    def _values(self, keys: Sequence[int]) -> pl.DataFrame:
-        """What was measured in these trials: trial, place of the metric (from 1), value."""
-        schema = {"trial": _WHOLE, "place": _WHOLE, "value": _NUMBER}
-        with connection.cursor() as cursor:
-            cursor.execute(_VALUES, [list(keys)])
-            trials, names, values = cursor.fetchone()
-        if names is None:
-            return pl.DataFrame(schema=schema)
-        places = {f"{scope} {metric}": place for place, (scope, metric) in enumerate(self._measured, 1)}
-        table = {
-            "trial": np.frombuffer(trials, ">i8").astype(np.int64),
-            "place": [places.get(name) for name in names.split(",")],
-            "value": np.frombuffer(values, ">f8").astype(np.float64),
-        }
-        return pl.DataFrame(table, schema=schema).drop_nulls("place")
-
-    def _joined(self, trials: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+    def _below(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """A row for each measurement."""
-        known = pl.DataFrame(
-            [(place, metric, scope, described(metric).unit) for place, (scope, metric) in enumerate(self._measured, 1)],
-            schema={"place": _WHOLE, "metric": _TEXT, "scope": _TEXT, "unit": _TEXT},
-            orient="row",
-        )
-        named = values.join(known, on="place").sort("trial", "place")
-        return trials.join(named, on="trial", how="inner", maintain_order="right")
+        places, rows = np.nonzero(~np.isnan(values.T))[::-1]
+        scopes, metrics = zip(*self._arrays.measured, strict=True) if self._arrays.measured else ((), ())
+        told = {"metric": metrics, "scope": scopes, "unit": [described(metric).unit for metric in metrics]}
+        named = [pl.Series(name, words, dtype=_TEXT).gather(places) for name, words in told.items()]
+        return trials[rows].hstack([*named, pl.Series("value", values[places, rows])])
 
-    def _beside(self, trials: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
-        """The measurements of every trial beside it: a table of trials x metrics, filled by place."""
-        table = np.full((len(trials), len(self._measured)), np.nan)
-        rows = np.searchsorted(trials["trial"].to_numpy(), values["trial"].to_numpy())
-        table[rows, values["place"].to_numpy() - 1] = values["value"].to_numpy()
-        names = [_metric_name(scope, metric) for scope, metric in self._measured]
-        return trials.hstack(pl.DataFrame(table, schema=dict.fromkeys(names, _NUMBER), nan_to_null=True))
-
-
-def _measured(trials: QuerySet[Trial]) -> list[tuple[str, str]]:
-    """(scope, metric) of what these trials have, in the order in which readers expect metrics.
-
-    Of many trials: what any trial of their workloads may have, as nobody could tell without reading all of them twice.
-    """
-    own = trials.order_by()
-    some = list(own.values_list("pk", flat=True)[: _FEW + 1])
-    if len(some) <= _FEW:  # by their keys: a plan without statistics would look all measurements through for each trial
-        there = set(Measurement.objects.filter(trial__in=some).values_list("scope", "metric").distinct())
-    else:
-        workloads = set(own.values_list("experiment__workload", flat=True).distinct())
-        with connection.cursor() as cursor:
-            cursor.execute(_KNOWN)
-            known = cursor.fetchall()
-        there = {(scope, name) for scope, name in known if name in METRICS or name.partition(".")[0] in workloads}
-    order = in_order({metric for _, metric in there})
-    return [(scope, metric) for metric in order for scope in Measurement.Scope.values if (scope, metric) in there]
+    def _beside(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
+        """The measurements of every trial beside it."""
+        names = [_metric_name(scope, metric) for scope, metric in self._arrays.measured]
+        columns = [pl.Series(name, own, nan_to_null=True) for name, own in zip(names, values, strict=True)]
+        return trials.hstack(columns)
 
 
 def _metric_name(scope: str, metric: str) -> str:
@@ -277,33 +158,3 @@ def _metric(scope: str, metric: str) -> Column:
     told = described(metric)
     label = told.label if scope == Measurement.Scope.ALL else f"{told.label}, MPI traffic"
     return Column(_metric_name(scope, metric), _NUMBER, label, told.unit, told.definition)
-
-
-_KINDS: Final = """
-    SELECT key,
-        bool_and(kind IN ('boolean', 'null')),
-        bool_and(kind IN ('number', 'null')),
-        bool_and(kind = 'null' OR CASE WHEN kind = 'number' THEN (value #>> '{}')::numeric %% 1 = 0
-            AND abs((value #>> '{}')::numeric) < 9e15 ELSE false END)
-    FROM (
-        SELECT key, value, jsonb_typeof(value) AS kind
-        FROM experiments_configuration, jsonb_each(parameters) WHERE id = ANY(%s)
-    ) AS given
-    WHERE key NOT IN ('hosts', 'ranks') GROUP BY key ORDER BY key
-"""
-
-
-def _parameters(trials: QuerySet[Trial]) -> list[Column]:
-    """Every parameter of these trials' configurations, numbers as numbers where all of them are."""
-    keys = list(trials.order_by().values_list("configuration_id", flat=True).distinct())
-    with connection.cursor() as cursor:
-        cursor.execute(_KINDS, [keys])
-        rows = cursor.fetchall()
-    return [
-        Column(f"parameter.{name}", _YES if yes else _WHOLE if whole else _NUMBER if number else _TEXT, name)
-        for name, yes, number, whole in rows
-    ]
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)

@@ -23,7 +23,18 @@ from experiments.exchange.choice import chosen_by
 from experiments.exchange.leaving import Wanted
 from experiments.exchange.rows import uid_of
 from experiments.library import load_defaults
-from experiments.models import Artifact, Cluster, Environment, Experiment, Installation, Project, State, Trial, Usage
+from experiments.models import (
+    Artifact,
+    Cluster,
+    Environment,
+    Experiment,
+    Installation,
+    Project,
+    State,
+    Trial,
+    TrialValues,
+    Usage,
+)
 from tests.analysis.capture_files import Frame, enhanced, interface, section
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.experiments import factories
@@ -39,6 +50,7 @@ def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable
     assert imported.uid == uid
     assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
     assert [(each.trials, each.files, each.stored) for each in brought.arrivals] == [(4, 4, imported)]
+    assert (TrialValues.objects.count(), TrialValues.wrong()) == (4, [])
     assert [a.intact().read_bytes() for a in Artifact.objects.order_by("trial__position")][:2] == [
         b"hello 0\n",
         b"hello 1\n",

@@ -7,7 +7,7 @@ import pytest
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.metrics import FROM_TWINS
-from experiments.models import Kind, Project, State, Summary, Trial
+from experiments.models import Kind, Project, State, Summary, Trial, TrialValues
 from experiments.models.experiment import cluster_for
 from experiments.selectors.study import study_of
 from experiments.spec import design, parse
@@ -71,6 +71,7 @@ def test_they_go_with_the_twin_and_come_back_with_the_next(library: Project) -> 
     experiment.trials.filter(pk=twin.pk).update(superseded=False)
     committed()
     assert [len(efficiencies(trial)) for trial in trials] == [2, 2]
+    assert TrialValues.wrong() == []
     experiment.trials.filter(pk=twin.pk).update(state=State.FAILED)
     committed()
     assert [efficiencies(trial) for trial in trials] == [[], []]

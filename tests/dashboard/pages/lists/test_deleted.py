@@ -33,6 +33,7 @@ from experiments.models import (
     ShareLink,
     Summary,
     Trial,
+    TrialValues,
 )
 from experiments.selectors.history import expect
 from tests.dashboard.texts import text_of
@@ -44,6 +45,7 @@ ROWS = (
     Configuration,
     ExperimentVersion,
     Trial,
+    TrialValues,
     Measurement,
     Artifact,
     Event,
@@ -123,6 +125,7 @@ def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment
     assert again.slug == f"{measured.slug}-2"
     assert not {*kept.trials} & {*again.trials.values_list("pk", flat=True)}
     assert deletion.bring_back(kept).slug == measured.slug
+    assert (TrialValues.objects.exists(), TrialValues.wrong()) == (True, [])
 
 
 def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, person: User) -> None:

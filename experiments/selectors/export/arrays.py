@@ -1,0 +1,64 @@
+"""Everything measured in trials as a table of numbers, read from the array of each trial (``TrialValues``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from django.db.models import QuerySet
+
+from experiments.metrics import in_order
+from experiments.models import Measurement, Trial, TrialValues, ValueNames
+
+Numbers = npt.NDArray[np.float64]
+_VALUES: Final = """
+    SELECT names_id, string_agg(int8send(trial_id), ''), string_agg(array_send(numbers), '')
+    FROM experiments_trialvalues WHERE trial_id = ANY(%s) GROUP BY names_id
+"""
+"""One value each for all trials whose arrays have the same names: a row of its own for each trial costs Python ten times as much. Both
+are aggregated in the order in which the rows are read."""
+_HEAD_BYTES, _ELEMENT_BYTES, _LENGTH_BYTES = 20, 12, 4
+"""Of an array as PostgreSQL sends it: before its elements, of one, and of what tells its length (array_send of float8)."""
+
+
+class Arrays:
+    """The measurements of a set of trials; ``measured`` are (scope, metric) of what any of them has, in the order that readers expect."""
+
+    def __init__(self, trials: QuerySet[Trial]) -> None:
+        own = TrialValues.objects.filter(trial__in=trials.order_by().values("pk"))
+        self._names = dict(ValueNames.objects.filter(pk__in=own.values("names")).values_list("pk", "names"))
+        there = {
+            (scope, metric) for names in self._names.values() for scope, _, metric in (n.partition(" ") for n in names)
+        }
+        order = in_order({metric for _, metric in there})
+        self.measured = [
+            (scope, metric) for metric in order for scope in Measurement.Scope.values if (scope, metric) in there
+        ]
+        self._places = {f"{scope} {metric}": place for place, (scope, metric) in enumerate(self.measured)}
+
+    def of(self, trials: npt.NDArray[np.int64]) -> Numbers:
+        """Return a row for each of ``measured`` with the values of these trials (in rising order), NaN where there is none."""
+        table = np.full((len(self.measured), len(trials)), np.nan)
+        with connection.cursor() as cursor:
+            cursor.execute(_VALUES, [trials.tolist()])
+            for names, keys, sent in cursor.fetchall():
+                columns = np.searchsorted(trials, np.frombuffer(keys, ">i8"))
+                numbers = _numbers(sent, len(columns))
+                known = [(place, self._places.get(name)) for place, name in enumerate(self._read(names))]
+                here = [place for place, there in known if there is not None]  # what others add meanwhile has no column
+                there = [there for _, there in known if there is not None]
+                table[np.ix_(there, columns)] = numbers[:, here].T
+        return table
+
+    def _read(self, names: int) -> list[str]:
+        if names not in self._names:
+            self._names[names] = ValueNames.objects.values_list("names", flat=True).get(pk=names)
+        return self._names[names]
+
+
+def _numbers(sent: bytes, count: int) -> Numbers:
+    """Return the elements of ``count`` arrays of one length, one array a row."""
+    elements = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, _HEAD_BYTES:].reshape(count, -1, _ELEMENT_BYTES)
+    return np.ascontiguousarray(elements[:, :, _LENGTH_BYTES:]).view(">f8")[:, :, 0].astype(np.float64)
