@@ -117,5 +117,15 @@ class Migration(migrations.Migration):
             ],
             options={"verbose_name_plural": "trial values"},
         ),
+        migrations.AlterField(
+            model_name="measurement",
+            name="trial",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="measurements",
+                to="experiments.trial",
+            ),
+        ),
         migrations.RunSQL(FUNCTIONS + TRIGGERS + OF_OLD_TRIALS, REMOVAL),
     ]

@@ -38,7 +38,10 @@ class Measurement(models.Model):
         ALL = "all", "All traffic"
         MPI = "mpi", "MPI traffic"
 
-    trial = models.ForeignKey("experiments.Trial", on_delete=models.CASCADE, related_name="measurements")
+    # The unique key below begins with it: an index of its own would be the second one.
+    trial = models.ForeignKey(
+        "experiments.Trial", on_delete=models.CASCADE, related_name="measurements", db_index=False
+    )
     metric = models.CharField(max_length=80)
     scope = models.CharField(max_length=3, choices=Scope, default=Scope.ALL)
     value = models.FloatField()

@@ -1,4 +1,6 @@
-"""Write what the explorer finds to a file: trials with everything measured, single measurements, or medians of configurations."""
+"""Write what the explorer finds to a file: trials with everything measured, single measurements, or medians of configurations; or the
+table behind a chart of an experiment.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import QueryDict
 
 from dashboard.background.exports import FORMATS, Export
+from dashboard.experiment.chart_tables import Charts
 from dashboard.requests.explore import NAMES, ROWS
 from experiments.errors import CannotExplore
+from experiments.models import Experiment
 from experiments.pure import plain_files
 
 _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 class Command(BaseCommand):
-    """``manage.py export FILE [--rows trials] [--every] [FILTER=VALUE ...]``."""
+    """``manage.py export FILE [--rows trials] [--every] [FILTER=VALUE ...]``, ``manage.py export FILE --chart SLUG:NAME``."""
 
     help = __doc__
 
@@ -30,8 +34,12 @@ class Command(BaseCommand):
         parser.add_argument("--rows", choices=ROWS, default="trials", help="what stands in a row (default: trials)")
         parser.add_argument("--every", action="store_true", help="also trials that enter no statistics")
         parser.add_argument("--form", choices=list(FORMATS), help="whatever the file is called")
+        parser.add_argument("--chart", metavar="SLUG:NAME[:VIEW]", help="the table behind a chart, as CSV")
 
     def handle(self, *args: Any, file: str, filters: list[str], **options: Any) -> None:
+        if options["chart"]:
+            self._write_chart(file, options["chart"], filters)
+            return
         form = options["form"] or ("csv" if file == "-" else _ENDINGS.get(Path(file).suffix))
         if form is None:
             raise CommandError(f"the ending of {file} is none of {', '.join(_ENDINGS)}; say --form", returncode=2)
@@ -56,6 +64,25 @@ class Command(BaseCommand):
             for piece in table.body():
                 stream.write(piece)
         self.stdout.write(f"{file}: {table.total} {'configurations' if options['rows'] == ROWS[0] else 'trials'}")
+
+    def _write_chart(self, file: str, wanted: str, filters: list[str]) -> None:
+        slug, _, rest = wanted.partition(":")
+        name, _, view = rest.partition(":")
+        experiment = Experiment.objects.filter(slug=slug).first()
+        if experiment is None or filters:
+            raise CommandError(
+                f"there is no experiment {slug!r}" if filters == [] else "a chart has no filters", returncode=2
+            )
+        try:
+            text = Charts(experiment).table(name, view or None).csv()
+        except LookupError as error:
+            raise CommandError(str(error.args[0]), returncode=2) from None
+        if file == "-":
+            sys.stdout.write(text)
+            return
+        with plain_files.private():
+            Path(file).write_text(text, encoding="utf-8", newline="")
+        self.stdout.write(f"{file}: the chart {name} of {experiment.name}")
 
 
 def _operator() -> Any:

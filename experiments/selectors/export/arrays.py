@@ -46,9 +46,11 @@ class Arrays:
             for names, keys, sent in cursor.fetchall():
                 columns = np.searchsorted(trials, np.frombuffer(keys, ">i8"))
                 numbers = _numbers(sent, len(columns))
-                known = [(place, self._places.get(name)) for place, name in enumerate(self._read(names))]
-                here = [place for place, there in known if there is not None]  # what others add meanwhile has no column
-                there = [there for _, there in known if there is not None]
+                # What others add meanwhile has no column.
+                known = [
+                    (place, self._places[name]) for place, name in enumerate(self._read(names)) if name in self._places
+                ]
+                here, there = np.array(known, np.intp).reshape(-1, 2).T
                 table[np.ix_(there, columns)] = numbers[:, here].T
         return table
 

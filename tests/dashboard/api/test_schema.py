@@ -75,6 +75,8 @@ ADDRESSES = {
     "/api/v1/experiments/": {"get", "post"},
     "/api/v1/experiments/{slug}/": {"get", "put"},
     "/api/v1/experiments/{slug}/diagnosis/": {"get"},
+    "/api/v1/experiments/{slug}/charts/": {"get"},
+    "/api/v1/experiments/{slug}/charts/{name}/": {"get"},
     "/api/v1/experiments/{slug}/efficiencies/": {"get"},
     "/api/v1/experiments/{slug}/findings/": {"get"},
     "/api/v1/experiments/{slug}/priority/": {"post"},
