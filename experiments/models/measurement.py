@@ -87,7 +87,7 @@ class ValueNames(models.Model):
 class TrialValues(models.Model):
     """Every measurement of a trial in one row, which who reads all of many trials reads.
 
-    Triggers of PostgreSQL (migration 0025) write it with every change of measurements, so that no path of the program can forget
+    Triggers of PostgreSQL (migration 0026) write it with every change of measurements, so that no path of the program can forget
     it. It is never written from Python.
     """
 

@@ -72,7 +72,7 @@ DROP FUNCTION experiments_gather_values(bigint[]);
 
 
 class Migration(migrations.Migration):
-    dependencies = [("experiments", "0024_deleted_experiments")]
+    dependencies = [("experiments", "0025_kinds_of_scheduler")]
 
     operations = [
         migrations.CreateModel(
