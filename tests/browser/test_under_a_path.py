@@ -156,6 +156,11 @@ def test_a_person_walks_through_it(
         expect(page.locator("#startbar")).to_contain_text("Not ready", timeout=60_000)
         page.goto("/rankwire/")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.goto("/rankwire/help/user-guide/")
+        expect(page.locator("article img")).not_to_have_count(0)
+        page.wait_for_function(
+            "[...document.querySelectorAll('article img')].every(e => e.complete && e.naturalWidth > 300)"
+        )
         study = Experiment.objects.filter(published=True).order_by("pk").first()
         page.goto(f"/rankwire/experiments/{study.slug}/")
         expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible(timeout=60_000)

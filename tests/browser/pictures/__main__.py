@@ -27,6 +27,8 @@ def main(arguments: list[str]) -> int:
     if options.fresh:
         shutil.rmtree(to / "laboratory", ignore_errors=True)
     chosen = [page for page in PAGES if not options.pages or page.name in options.pages]
+    if options.guides:
+        chosen = [page for page in chosen if page.pictures]
     taken = []
     with Installation(to / "laboratory") as installation, chromium() as browser:
         camera = Camera(browser, installation.address, installation.password)

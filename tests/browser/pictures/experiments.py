@@ -58,7 +58,7 @@ def places(installation: Installation, camera: Camera, slugs: dict[str, str]) ->
         "trial": str(of_water[-1]["id"]),
         "traced": str(traced[-1]["id"]),
         "configuration": of_water[-1]["configuration"],
-        "report": _report(installation, camera, slugs["water"]),
+        "report": _report(installation, camera, slugs["slower"]),
         "prediction": _prediction(installation, slugs["needs"]),
         "cluster": _tested(installation, "testbed"),
     }
@@ -66,12 +66,13 @@ def places(installation: Installation, camera: Camera, slugs: dict[str, str]) ->
 
 def _report(installation: Installation, camera: Camera, slug: str) -> str:
     """As one makes it with one click."""
-    if not (kept := installation.ask("reports/")["results"]):
+    asked = f"reports/?text={slug}"
+    if not (kept := installation.ask(asked)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
             page.locator("summary", has_text="Report").click()
             page.get_by_role("button", name="Report of this experiment").click()
             page.wait_for_url("**/reports/*/edit/")
-        kept = installation.ask("reports/")["results"]
+        kept = installation.ask(asked)["results"]
     return str(kept[-1]["id"])
 
 

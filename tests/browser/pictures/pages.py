@@ -38,7 +38,7 @@ PAGES: Final = (
     Page(
         "experiment",
         "/experiments/{slower}/",
-        (Picture("experiment"), Picture("experiment-phone", "dark", 390, 844)),
+        (Picture("experiment", height=1240), Picture("experiment-phone", "dark", 390, 844)),
     ),
     Page("experiment-charts", "/experiments/{water}/?tab=charts"),
     Page("experiment-configurations", "/experiments/{water}/?tab=configurations"),
