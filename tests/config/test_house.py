@@ -44,7 +44,8 @@ def test_every_room_is_seen_at_a_glance() -> None:
     visible = {
         room: {name for name in names if not name.startswith((".", "__init__"))} for room, names in rooms.items()
     }
-    halls = {str(room): len(names) for room, names in visible.items() if len(names) > MOST_ENTRIES}
+    divisible = {room: names for room, names in visible.items() if room.name != "migrations"}  # Django reads one folder
+    halls = {str(room): len(names) for room, names in divisible.items() if len(names) > MOST_ENTRIES}
     assert not halls, f"more than {MOST_ENTRIES} entries: divide them by subject"
 
 
