@@ -209,6 +209,7 @@ TABLE: Final = {
     "GET experiments/chosen/deleted/": "siiiiiis",
     "GET trials/chosen/<change>/": "siiiiiis",
     "POST trials/chosen/<change>/": "siiiiiis",
+    "GET configurations/<pk>/trials/": "shiiiiis",
     "GET trials/<pk>/": "shiiiiii",
     "GET trials/<pk>/live/": "shiiiiii",
     "GET trials/<pk>/hosts/": "shiiiiii",

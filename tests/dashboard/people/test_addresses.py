@@ -57,6 +57,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     return {
         "experiments/": {"slug": experiment.slug},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
+        "configurations/": {"pk": trial.configuration_id},
         "trials/chosen/": {"change": "again"},
         "explore/export.": {"form": "csv"},
         "explore/export/": {"form": "csv"},
