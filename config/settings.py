@@ -9,6 +9,7 @@ from pathlib import Path
 from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 
+from config import store
 from config.accounts import directory, group_roles, identity_provider, mail, origin
 from config.environment import Environment, database, redis_address, with_password
 from config.log import configure_logging
@@ -78,6 +79,9 @@ EVENT_DAYS = ENVIRONMENT.integer(
     "RANKWIRE_EVENT_DAYS", 90
 )  # that events and sent messages are kept; 0 keeps them for ever
 DELETED_DAYS = ENVIRONMENT.integer("RANKWIRE_DELETED_DAYS", 7)  # that experiments can be brought back; 0: for ever
+# Where files of trials are in a bucket: what a machine keeps of it, and how long a worker waits for it.
+STORE_CACHE_BYTES = ENVIRONMENT.integer("RANKWIRE_STORE_CACHE_MIB", 2048, least=1) << 20
+STORE_PATIENCE_SECONDS = ENVIRONMENT.integer("RANKWIRE_STORE_PATIENCE_SECONDS", 600)
 CAPTURE_RETENTION_DAYS = ENVIRONMENT.integer("RANKWIRE_CAPTURE_RETENTION_DAYS", 0)  # 0 keeps captures for ever
 
 INSTALLED_APPS = [
@@ -286,6 +290,7 @@ STATICFILES_FINDERS = [
     "config.staticfiles.NodeModulesFinder",
 ]
 STORAGES = {
+    "artifacts": store.artifacts(ENVIRONMENT, VAR),
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

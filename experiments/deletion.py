@@ -7,23 +7,24 @@ places until it is forgotten.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+import structlog
 import zstandard
 from django.conf import settings
 from django.db import Error, connection, transaction
 from django.db.models import CASCADE, Model, Sum
 from django.db.models.functions import Now
 
-from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial
+from experiments import store
+from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial, StoreAway
 from experiments.models import Artifact, Deleted, DeletedRows, Experiment, Summary, TrialValues
 from experiments.models.changes import note
 
+log = structlog.get_logger()
 _WRITTEN_ANEW: Final = frozenset({Summary, TrialValues})
 """What triggers write of the rows that come back."""
 _PIECE_BYTES: Final = 4 << 20
@@ -102,8 +103,12 @@ def _forget(pk: int) -> bool:
             return False
         numbers = kept.trials
         kept.delete()
-    for number in numbers:
-        shutil.rmtree(Path(settings.VAR) / "trials" / str(number), ignore_errors=True)
+    kept_in = store.current()
+    try:
+        for number in numbers:
+            kept_in.remove_trial(number)
+    except StoreAway as error:
+        log.warning("files_not_removed", trials=len(numbers), reason=str(error))  # `store check` finds them
     return True
 
 

@@ -16,7 +16,8 @@ RepositoryError
 ├── StaleTrial         the trial is no longer in the state that the caller believes
 ├── OutputError        a workload's output does not hold what its parser needs
 ├── NotPlain           what lies in the place of a trial's file is none that may be read
-└── Tampered           a stored file is not the one that its trial left
+├── Tampered           a stored file is not the one that its trial left
+└── StoreAway          the store of files does not answer, or has no room for it here (an OSError too)
 """
 
 from __future__ import annotations
@@ -119,3 +120,7 @@ class Tampered(RepositoryError):
 
 class NotPlain(RepositoryError):
     """A link, a pipe, a directory or a device in the place of a file, or a file that is too long."""
+
+
+class StoreAway(RepositoryError, OSError):
+    """Nothing is known of a file, since its store does not answer: it may be all right, and asking again may help."""

@@ -13,8 +13,16 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
-from experiments.errors import NotPlain, OutputError, Tampered
-from experiments.files import MEASURED_NAME, read_measured, trial_directory, write_measured
+from experiments.errors import NotPlain, OutputError, StoreAway, Tampered
+from experiments.files import (
+    MEASURED_NAME,
+    deliver,
+    forget_delivered,
+    read_measured,
+    take_back,
+    trial_directory,
+    write_measured,
+)
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.pure.storable import storable
 from experiments.selectors.diagnosis import forget_diagnosis
@@ -99,8 +107,16 @@ def _refuse(trial: Trial, message: str) -> None:
         conditions=trial.conditions,
     )
     file = trial_directory(trial) / MEASURED_NAME
+    file.parent.mkdir(parents=True, exist_ok=True)
     write_measured(file, result)
-    trial.fail_after_all(message, Artifact.describe(trial.pk, Artifact.Kind.OTHER, file))
+    measured = Artifact.describe(trial.pk, Artifact.Kind.OTHER, file)
+    deliver(trial, [measured])
+    try:
+        trial.fail_after_all(message, measured)
+    except BaseException:
+        take_back([measured])
+        raise
+    forget_delivered(trial)
 
 
 def _with_figures(measured: TrialResult, parsed: Parsed, workload: workloads.Workload) -> TrialResult:
@@ -118,7 +134,9 @@ def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     """Return standard output and the files that the run wrote; None where one of those that were kept is gone or was changed."""
     kept = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
-        texts = {a.name: a.intact().read_text(errors="replace") for a in kept if a.removed_at is None}
+        texts = {a.name: a.content().decode(errors="replace") for a in kept if a.removed_at is None}
+    except StoreAway:
+        raise
     except (Tampered, NotPlain, OSError):
         return None
     if len(texts) < len(kept):

@@ -25,10 +25,14 @@ from django.test import TransactionTestCase
 from xdist.scheduler import LoadScopeScheduling
 
 from config.celery import app as celery_app
+from config.environment import Environment
 from config.services.postgres import Postgres
 from config.services.redis import Redis
+from config.store import artifacts
 from experiments import registered, workloads
+from experiments.store import Bucket, current
 from tests.emptied import empty_database
+from tests.s3_server import S3Server
 from tests.worker_process import CeleryWorker
 
 SESSIONS = settings.BASE_DIR / "var" / "tests"
@@ -149,6 +153,26 @@ def django_db_modify_db_settings(services: Services) -> None:
 def django_db_keepdb() -> bool:
     """The whole server goes away at the end: dropping the database first would only wait for open sessions."""
     return True
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A server that speaks S3, for tests that leave it running."""
+    SESSION.mkdir(parents=True, exist_ok=True)
+    server = S3Server(SESSION / "s3", environment=os.environ)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server, settings: Any, tmp_path: Path) -> Bucket:
+    """Files of trials are kept in an empty part of a bucket, and VAR is a directory of this test's own."""
+    settings.VAR = tmp_path / "var"
+    settings.VAR.mkdir()
+    variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": tmp_path.name}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(variables), settings.VAR)}
+    return current()  # type: ignore[return-value]
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ Exception
 |   |-- ClusterUnavailable the cluster cannot be made or does not answer
 |   |   `-- HostsLost      ... in the middle of a trial: it may run again elsewhere
 |   |       `-- AllocationEnded ... because a scheduler ended the job that many trials shared: it runs again, uncounted
-|   `-- LaunchFailed       the program could not be started
+|   |-- LaunchFailed       the program could not be started
+|   `-- NotDelivered       the store of files did not take what was measured
 |-- CaptureUnavailable     no packets can be recorded; the trial runs on, its network metrics say why they are absent
 `-- ProfileUnavailable     time inside MPI cannot be counted; the trial runs on, its metrics of MPI say why they are absent
 """
@@ -29,6 +30,10 @@ class AllocationEnded(HostsLost):
 
 class LaunchFailed(TrialFailed):
     """The program of the trial could not be started."""
+
+
+class NotDelivered(TrialFailed):
+    """The store of files did not take what a trial measured, for as long as is waited for it."""
 
 
 class CaptureUnavailable(Exception):

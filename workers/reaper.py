@@ -6,10 +6,11 @@ from typing import Final
 
 import structlog
 
+from experiments import files
 from experiments.errors import StaleTrial
 from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
-from workers.trial import leftovers
+from workers.trial import delivery, leftovers
 from workers.worker_identity import is_alive_here, is_gone
 
 HUNG_ROUNDS: Final = 6 * MISSED_ROUNDS_UNTIL_LOST
@@ -29,11 +30,15 @@ def reap() -> int:
         else:
             continue
         try:
-            attempt = trial.mark_lost(reason, leftovers.describe(trial))
+            # One try: who waits for the store here finds no other lost trial meanwhile.
+            artifacts, note = delivery.left(trial, patience_s=0)
+            attempt = trial.mark_lost(f"{reason}{note}", artifacts)
         except StaleTrial:
+            files.take_back(artifacts)
             continue  # it ended, or another reaper was faster
         if is_gone(trial.worker):
             leftovers.remove_scratch(trial)
+            files.forget_delivered(trial)
         lost += 1
         log.warning("trial_lost", trial=trial.pk, reason=reason, new_attempt=attempt.pk if attempt else None)
     _reap_tests()

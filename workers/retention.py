@@ -13,7 +13,8 @@ from django.conf import settings
 from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
-from experiments import deletion
+from experiments import deletion, store
+from experiments.errors import StoreAway
 from experiments.models import UNFINISHED, Artifact, BackgroundTask, Delivery, Event, IdempotencyKey
 
 _SETTLED_S: Final = 3600.0
@@ -32,8 +33,13 @@ def remove_old_captures() -> int:
     age = timedelta(days=settings.CAPTURE_RETENTION_DAYS)
     old = Artifact.objects.filter(kind=Artifact.Kind.CAPTURE, removed_at=None, created_at__lt=Now() - age)
     removed = 0
+    kept_in = store.current()
     for artifact in old.exclude(trial__state__in=UNFINISHED).iterator():
-        artifact.file.unlink(missing_ok=True)
+        try:
+            kept_in.remove(artifact.path)
+        except StoreAway as error:
+            log.warning("captures_not_removed", reason=str(error))
+            break  # they go with the next hour
         removed += Artifact.objects.filter(pk=artifact.pk, removed_at=None).update(removed_at=Now())
     if removed:
         log.info("captures_removed", count=removed, older_than_days=settings.CAPTURE_RETENTION_DAYS)

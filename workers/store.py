@@ -7,14 +7,18 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Final
 
 from django.conf import settings
 
+from experiments import store as kept_in
 from experiments.errors import NotPlain, Tampered
-from experiments.models import UNFINISHED, Artifact, Trial
+from experiments.models import UNFINISHED, Artifact, Deleted, Trial
 from experiments.pure import plain_files
+from experiments.store.base import Upload
+from workers.bucket_check import pairs
 
 SETTLED_S: Final = 3600.0
 """Younger files may belong to a row that is being written."""
@@ -24,22 +28,31 @@ FORGOTTEN_S: Final = 86_400.0
 
 @dataclass(slots=True)
 class Store:
-    """What does not agree; all paths are below ``RANKWIRE_VAR``."""
+    """What does not agree; all paths are below ``RANKWIRE_VAR``, or in the bucket."""
 
-    orphans: list[Path] = field(default_factory=list)
+    orphans: list[PurePath] = field(default_factory=list)
     """Files and directories that belong to no row."""
     missing: list[Artifact] = field(default_factory=list)
     resized: list[Artifact] = field(default_factory=list)
     """Of another size than the row says."""
     changed: list[Artifact] = field(default_factory=list)
     """No plain file, or, where hashes were compared, of another content."""
+    unfinished: list[Upload] = field(default_factory=list)
+    """Uploads to the bucket that nobody went on with for an hour: the bucket keeps their parts."""
 
     def __len__(self) -> int:
-        return len(self.orphans) + len(self.missing) + len(self.resized) + len(self.changed)
+        rows = len(self.missing) + len(self.resized) + len(self.changed)
+        return rows + len(self.orphans) + len(self.unfinished)
 
 
 def check(*, hashes: bool = False) -> Store:
-    """Return what of the stored trials does not agree. With ``hashes`` every file is read; trials that are not over are left alone."""
+    """Return what of the stored trials does not agree. With ``hashes`` every file is read; trials that are not over are left alone.
+
+    Raise StoreAway.
+    """
+    own = kept_in.current()
+    if isinstance(own, kept_in.Bucket):
+        return _check_bucket(own, hashes=hashes)
     store = Store(orphans=list(_orphans(Path(settings.VAR) / "trials", time.time() - SETTLED_S)))
     kept = Artifact.objects.filter(removed_at=None).exclude(trial__state__in=UNFINISHED).order_by("pk")
     for artifact in kept.iterator(chunk_size=1000):
@@ -47,7 +60,8 @@ def check(*, hashes: bool = False) -> Store:
             if _size(artifact.file) != artifact.size_bytes:
                 store.resized.append(artifact)
             elif hashes:
-                artifact.intact()
+                with artifact.intact():
+                    pass
         except (Tampered, NotPlain):
             store.changed.append(artifact)
         except OSError:
@@ -55,16 +69,63 @@ def check(*, hashes: bool = False) -> Store:
     return store
 
 
-def delete_orphans(store: Store) -> list[Path]:
+def delete_orphans(store: Store) -> list[PurePath]:
     """Delete what no row names and nobody wrote to for a day, and take it out of ``store``; return what that was."""
-    forgotten = [path for path in store.orphans if _last_written(path) < time.time() - FORGOTTEN_S]
-    for path in forgotten:
+    own = kept_in.current()
+    if isinstance(own, kept_in.Bucket):
+        return _delete_from_bucket(own, store)
+    places = [path for path in map(Path, store.orphans) if _last_written(path) < time.time() - FORGOTTEN_S]
+    for path in places:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+    store.orphans = [path for path in store.orphans if path not in places]
+    return list(places)
+
+
+def _check_bucket(bucket: kept_in.Bucket, *, hashes: bool) -> Store:
+    store, before = Store(), datetime.now(UTC) - timedelta(seconds=SETTLED_S)
+    unfinished = set(Trial.objects.unfinished().values_list("pk", flat=True))
+    left_alone = unfinished | _deleted()
+    for path, size_bytes, stored_at, artifact in pairs(bucket):
+        if artifact is None:
+            if stored_at is not None and stored_at < before and _trial_of(path) not in left_alone:
+                store.orphans.append(PurePosixPath(path))
+        elif artifact.removed_at is not None or artifact.trial_id in unfinished:
+            continue
+        elif size_bytes is None:
+            store.missing.append(artifact)
+        elif size_bytes != artifact.size_bytes:
+            store.resized.append(artifact)
+        elif hashes and bucket.hash_of(path) != artifact.sha256:
+            store.changed.append(artifact)
+    store.unfinished = [upload for upload in bucket.unfinished() if upload.begun_at < before]
+    return store
+
+
+def _delete_from_bucket(bucket: kept_in.Bucket, store: Store) -> list[PurePath]:
+    before = datetime.now(UTC) - timedelta(seconds=FORGOTTEN_S)
+    old = {PurePosixPath(path) for path, _, stored_at in bucket.below(kept_in.TRIALS) if stored_at < before}
+    forgotten = [path for path in store.orphans if path in old]
+    for path in forgotten:
+        bucket.remove(str(path))
+    ended = [upload for upload in store.unfinished if upload.begun_at < before]
+    for upload in ended:
+        bucket.end(upload)
     store.orphans = [path for path in store.orphans if path not in forgotten]
-    return forgotten
+    store.unfinished = [upload for upload in store.unfinished if upload not in ended]
+    return [*forgotten, *(PurePosixPath(upload.path) for upload in ended)]
+
+
+def _trial_of(path: str) -> int | None:
+    number = PurePosixPath(path).parts[1]
+    return int(number) if number.isascii() and number.isdecimal() else None
+
+
+def _deleted() -> set[int]:
+    """Trials of experiments that were deleted and can be brought back: their files are still wanted."""
+    return {number for numbers in Deleted.objects.values_list("trials", flat=True) for number in numbers}
 
 
 def _last_written(path: Path) -> float:
@@ -83,10 +144,10 @@ def _orphans(trials: Path, before: float) -> Iterator[Path]:
     """Directories without a trial; of trials that are over, everything that no row names and that is not new."""
     if not trials.is_dir():
         return
-    states = dict(Trial.objects.values_list("pk", "state"))
+    states, deleted = dict(Trial.objects.values_list("pk", "state")), _deleted()
     for directory in sorted(trials.iterdir()):
         key = int(directory.name) if directory.name.isascii() and directory.name.isdecimal() else None
-        if directory.lstat().st_mtime >= before:
+        if directory.lstat().st_mtime >= before or key in deleted:
             continue
         if key not in states or directory.is_symlink() or not directory.is_dir():
             yield directory

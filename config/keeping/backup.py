@@ -33,13 +33,14 @@ from config.keeping.layout import (
     PART_PREFIX,
     About,
     Stored,
-    copy_file,
+    copy_pieces,
     hash_file,
     verify,
     whole_backups,
     write_sums,
 )
 from config.keeping.progress import Progress
+from experiments import store
 from experiments.errors import NotPlain
 from experiments.models import Artifact, Trial
 
@@ -220,7 +221,7 @@ def _take(directory: Path, file: Stored, taken: Taken, earlier: Path | None) -> 
         digest, size_bytes = file.sha256, file.size_bytes
     else:
         try:
-            digest, size_bytes = copy_file(Path(settings.VAR) / file.path, target)
+            digest, size_bytes = copy_pieces(store.current().pieces(file.path), target)
         except (FileNotFoundError, NotADirectoryError, NotPlain):
             return False
     taken.hashes[file.path] = digest

@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -118,16 +119,22 @@ def hash_file(file: Path, *, from_disk: bool = False) -> tuple[str, int]:
         return digest.hexdigest(), stream.tell()
 
 
+def copy_pieces(pieces: Iterable[bytes], target: Path) -> tuple[str, int]:
+    """Write the pieces of a file to a new one; return the SHA-256 and the length of what was written. Raise OSError."""
+    digest, size_bytes, left = hashlib.sha256(), 0, iter(pieces)
+    first = next(left, b"")  # nothing is made where there is nothing to copy
+    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, plain_files.FILE_MODE)
+    with os.fdopen(descriptor, "wb") as copy:
+        for piece in chain([first], left):
+            digest.update(piece)
+            size_bytes += copy.write(piece)
+    return digest.hexdigest(), size_bytes
+
+
 def copy_file(file: Path, target: Path) -> tuple[str, int]:
     """Copy a plain file to a new one; return the SHA-256 and the length of what was copied. Raise NotPlain, OSError."""
-    digest = hashlib.sha256()
     with plain_files.opened(file) as source:
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, plain_files.FILE_MODE)
-        with os.fdopen(descriptor, "wb") as copy:
-            while piece := source.read(_PIECE):
-                digest.update(piece)
-                copy.write(piece)
-        return digest.hexdigest(), source.tell()
+        return copy_pieces(iter(lambda: source.read(_PIECE), b""), target)
 
 
 def write_sums(directory: Path, sums: Iterable[tuple[str, str]]) -> str:

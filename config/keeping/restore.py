@@ -31,13 +31,14 @@ from analysis.numbers import amount, plural
 from config.celery import app as celery_app
 from config.keeping import settings_file
 from config.keeping.backup import SPARE_BYTES, server_major
+from config.keeping.bucket_files import sent
 from config.keeping.dump import Programs
 from config.keeping.errors import ChangedBackup, KeepingError
 from config.keeping.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
 from config.keeping.places import Places, address, change_places, drop, lock, maintenance, put_in_order
 from config.keeping.progress import Progress
 from config.services.lease import Lock
-from experiments import cluster_kinds
+from experiments import cluster_kinds, store
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Cluster, Experiment, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
@@ -80,9 +81,9 @@ def put_back(directory: Path, *, replace: bool = False, tell: Callable[[str], ob
                 tell("loading the database")
                 programs.load(directory / DATABASE, places.new_database)
                 _bring_up_to_date(places.new_database, about)
-                _copy_files(directory, places, about, sums, tell)
-                _require_loaded(places.new_database, about)
-                change_places(places, maintenance)
+                with _files_put(directory, places, about, sums, tell):
+                    _require_loaded(places.new_database, about)
+                    change_places(places, maintenance)
         except psycopg.errors.InsufficientPrivilege:
             user = connection.settings_dict["USER"]
             raise KeepingError(
@@ -145,7 +146,7 @@ def _require_files(directory: Path, about: About, sums: dict[str, str], programs
 
 def _require_room(places: Places, about: About) -> None:
     needed = (
-        about.file_bytes
+        (about.file_bytes if store.current().is_here else 0)
         + SPARE_BYTES
         + (about.database_bytes if connection.settings_dict["HOST"] == "127.0.0.1" else 0)
     )
@@ -220,6 +221,21 @@ def _bring_up_to_date(name: str, about: About) -> None:
         raise KeepingError(f"the tables of the backup cannot be brought up to date: {said}")
 
 
+@contextmanager
+def _files_put(
+    directory: Path, places: Places, about: About, sums: dict[str, str], tell: Callable[[str], object]
+) -> Iterator[None]:
+    """The new files are where the new database has them when it becomes the one that is used."""
+    own = store.current()
+    if isinstance(own, store.Bucket):
+        with sent(directory, own, sums, about.file_bytes, tell), plain_files.private():
+            places.new_files.mkdir(exist_ok=True)  # nothing in it; it changes places all the same
+            yield
+    else:
+        _copy_files(directory, places, about, sums, tell)
+        yield
+
+
 def _copy_files(
     directory: Path, places: Places, about: About, sums: dict[str, str], tell: Callable[[str], object]
 ) -> None:
@@ -260,6 +276,10 @@ def _after(directory: Path, places: Places, about: About) -> list[str]:
         for key in client.scan_iter("rankwire:*", count=1000):
             client.delete(key)
     notes = []
+    if not store.current().is_here:
+        notes.append(
+            "files of what was there before stay in the bucket until script/manage store check --delete-orphans"
+        )
     if again := sum(trial.hand_back() for trial in Trial.objects.active()):
         notes.append(
             f"{plural(again, 'trial')} ran when the backup was made; {'it waits' if again == 1 else 'they wait'} again"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,7 +19,7 @@ from analysis.numbers import plural
 from dashboard.requests.lookup import asked, find_trial
 from dashboard.requests.seats import Busy, Line, Wait
 from dashboard.trial.packets import PacketQuery, protocol
-from experiments.errors import NotPlain, Tampered
+from experiments.errors import NotPlain, StoreAway, Tampered
 from experiments.models import Artifact, Trial
 
 PAGE = 50
@@ -76,8 +77,14 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]], **asked_for: Any) -> list[Found]:
     """Let tshark look when it is this person's turn. Raise what ``look`` raises, without places on this machine; Wait; Busy."""
-    file, ticket = _capture(trial), asked(request, "ticket")
-    with LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""):
+    artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
+    if artifact is None:
+        raise Http404("no capture of this trial is kept")
+    ticket = asked(request, "ticket")
+    with (
+        LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""),
+        _capture(artifact) as file,
+    ):
         try:
             return look(file, timeout_s=TIMEOUT_S, **asked_for)
         except FilterError:
@@ -86,14 +93,16 @@ def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]]
             raise CaptureError(str(error).replace(str(file), file.name)) from None
 
 
-def _capture(trial: Trial) -> Path:
-    artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
-    if artifact is None or not artifact.file.is_file():
-        raise Http404("no capture of this trial is kept")
-    try:
-        return artifact.intact()
-    except (Tampered, NotPlain) as error:
-        raise CaptureError(str(error)) from None
+@contextmanager
+def _capture(artifact: Artifact) -> Iterator[Path]:
+    with ExitStack() as block:
+        try:
+            file = block.enter_context(artifact.intact())
+        except FileNotFoundError:
+            raise Http404("no capture of this trial is kept") from None
+        except (Tampered, NotPlain, StoreAway) as error:
+            raise CaptureError(str(error)) from None
+        yield file
 
 
 def _wait(request: HttpRequest, place: Wait, template: str) -> HttpResponse:

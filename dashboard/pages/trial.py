@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -29,7 +30,7 @@ from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
 from experiments.access import may_cancel, may_run_more, visible_trials
-from experiments.errors import NotPlain, StaleTrial, Tampered
+from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
@@ -135,13 +136,17 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
 def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """One stored file of a trial, as the trial left it or not at all."""
     artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
-    if artifact is None or not artifact.file.is_file():
+    if artifact is None:
         raise Http404(f"no such file: {name}")
+    plain = {"content_type": "text/plain; charset=utf-8"}
     try:
-        kept_as = f"trial-{pk}-{artifact.name.replace('/', '-')}"
-        return ranges.download(request, artifact.intact(), kept_as, f'"{artifact.sha256}"')
+        return ranges.artifact(request, artifact, f"trial-{pk}-{artifact.name.replace('/', '-')}")
+    except FileNotFoundError:
+        raise Http404(f"no such file: {name}") from None
+    except StoreAway as error:
+        return HttpResponse(str(error), status=HTTPStatus.SERVICE_UNAVAILABLE, **plain)
     except (Tampered, NotPlain) as error:
-        return HttpResponse(str(error), status=HTTPStatus.CONFLICT, content_type="text/plain; charset=utf-8")
+        return HttpResponse(str(error), status=HTTPStatus.CONFLICT, **plain)
 
 
 def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
@@ -211,7 +216,7 @@ def _output(trial: Trial) -> dict[str, Any]:
     """Standard output and error, from the files once there are any, from the last heartbeat before."""
     texts: dict[str, Any] = {}
     for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
-        if artifact.file.is_file():
+        with suppress(FileNotFoundError):
             text, cut = _tail(artifact)
             texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
     return {"texts": texts}
@@ -219,13 +224,11 @@ def _output(trial: Trial) -> dict[str, Any]:
 
 def _tail(artifact: Artifact) -> tuple[str, bool]:
     try:
-        file = artifact.intact()
-    except (Tampered, NotPlain) as error:
+        with artifact.intact() as file, file.open("rb") as stream:
+            stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
+            return stream.read().decode(errors="replace"), artifact.size_bytes > SHOWN_BYTES
+    except (Tampered, NotPlain, StoreAway) as error:
         return f"({error})", False
-    size = file.stat().st_size
-    with file.open("rb") as stream:
-        stream.seek(max(0, size - SHOWN_BYTES))
-        return stream.read().decode(errors="replace"), size > SHOWN_BYTES
 
 
 def _environment(trial: Trial) -> dict[str, Any]:

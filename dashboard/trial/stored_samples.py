@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.trial.host_samples import HostSamples, read_samples
-from experiments.errors import NotPlain, Tampered
+from experiments.errors import NotPlain, StoreAway, Tampered
 from experiments.models import Artifact, Trial
 
 
@@ -19,8 +19,9 @@ def samples_of(trial: Trial) -> HostSamples:
     if artifact.removed_at is not None:
         raise NoSamples(f"{artifact.name} was removed from the store; nothing is left to draw.")
     try:
-        samples = read_samples(artifact.intact())
-    except (Tampered, NotPlain) as error:
+        with artifact.intact() as file:
+            samples = read_samples(file)
+    except (Tampered, NotPlain, StoreAway) as error:
         raise NoSamples(str(error)) from None
     except OSError:
         raise NoSamples(f"{artifact.name} is no longer in its place on disk; nothing is left to draw.") from None

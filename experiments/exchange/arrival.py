@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import zstandard
-from django.conf import settings
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -23,9 +22,8 @@ from experiments.errors import BadBundle
 from experiments.exchange.archive import Archive
 from experiments.exchange.bundle import CONTENTS
 from experiments.exchange.incoming import checked, digest_of, experiment_of, trials_of
-from experiments.exchange.placing import files_with_rows
+from experiments.exchange.placing import files_with_rows, place_of
 from experiments.exchange.records import ClusterRecord, Contents, ExperimentRecord, FileRecord, TrialRecord
-from experiments.files import trial_directory
 from experiments.models import (
     Artifact,
     Cluster,
@@ -337,7 +335,7 @@ def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
 
 def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
     """Unpack the files of a trial where they wait for their move, and store their rows."""
-    waiting, final = scratch / str(trial.pk), trial_directory(trial)
+    waiting, place_in_store = place_of(trial, scratch)
     rows = []
     for file in record.files:
         if file.left_out:
@@ -345,7 +343,7 @@ def _files(archive: Archive, place: str, trial: Trial, record: TrialRecord, scra
         target = waiting / file.path
         archive.unpack(f"{place}/{file.path}", target)
         _require_readable(target, f"{place}/{file.path}", file)
-        path = str((final / file.path).relative_to(settings.VAR))
+        path = f"{place_in_store}/{file.path}"
         told = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
         rows.append(Artifact(trial=trial, kind=file.kind, path=path, **told))
     names = [row.name for row in rows]

@@ -25,9 +25,9 @@ from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, Out
 from experiments.exchange.arrival import Arrival
 from experiments.exchange.foreign import read_report
 from experiments.exchange.measured import Measured, MeasuredTrial, checked, ranks_of, read_measured
-from experiments.exchange.placing import files_with_rows
+from experiments.exchange.placing import files_with_rows, place_of
 from experiments.exchange.table import read_table
-from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
+from experiments.files import ANALYSIS_NAME, write_analysis
 from experiments.models import (
     Artifact,
     Cluster,
@@ -325,10 +325,10 @@ def _place_files(
     kinds = {"output": Artifact.Kind.STDOUT, "capture": Artifact.Kind.CAPTURE}
     rows: list[Artifact] = []
     for trial, told, result in zip(experiment.trials.order_by("position"), described.trials, read, strict=True):
-        waiting, final = scratch / str(trial.pk), trial_directory(trial)
+        waiting, final = place_of(trial, scratch)
         for field_name, file in told.places:
             target = waiting / file.rpartition("/")[2]
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with plain_files.opened(directory / file) as source, target.open("xb") as copy:
                 shutil.copyfileobj(source, copy, _PIECE)
             rows.append(_moved(trial, kinds.get(field_name, Artifact.Kind.OTHER), target, final))
@@ -338,8 +338,8 @@ def _place_files(
     Artifact.objects.bulk_create(rows)
 
 
-def _moved(trial: Trial, kind: str, file: Path, final: Path) -> Artifact:
+def _moved(trial: Trial, kind: str, file: Path, final: str) -> Artifact:
     """The row of a file as it will be after its move."""
     row = Artifact.describe(trial.pk, kind, file)
-    row.path = str((final / file.name).relative_to(settings.VAR))
+    row.path = f"{final}/{file.name}"
     return row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
@@ -13,7 +14,7 @@ from django.conf import settings
 
 from analysis.capture.anonymised import Anonymiser
 from analysis.errors import CaptureError
-from experiments.errors import CannotExport, NotPlain, Tampered
+from experiments.errors import CannotExport, NotPlain, StoreAway, Tampered
 from experiments.exchange import rows
 from experiments.exchange.crate import Written
 from experiments.exchange.records import CAPTURES, Captures, FileRecord
@@ -80,11 +81,18 @@ class Leaving:
             return FileRecord(**told, **own, left_out="its time of retention was over")
         if capture and self.wanted.captures == "none":
             return FileRecord(**told, **own, left_out="captures were not asked for")
-        try:
-            file = artifact.intact()
-        except (Tampered, NotPlain, OSError) as error:
-            return FileRecord(**told, **own, left_out=f"it is not what the trial left: {error}"[:200])
-        name = f"{place}/{told['path']}"
+        with ExitStack() as block:
+            try:
+                file = block.enter_context(artifact.intact())
+            except StoreAway as error:
+                raise CannotExport(f"{artifact.name} of trial {trial.pk} cannot be read: {error}.") from None
+            except (Tampered, NotPlain, OSError) as error:
+                return FileRecord(**told, **own, left_out=f"it is not what the trial left: {error}"[:200])
+            return self._file(writer, artifact, file, told, f"{place}/{told['path']}")
+
+    def _file(self, writer: Target, artifact: Artifact, file: Path, told: dict[str, Any], name: str) -> FileRecord:
+        own: dict[str, Any] = {"size_bytes": artifact.size_bytes, "sha256": artifact.sha256}
+        capture = artifact.kind == Artifact.Kind.CAPTURE
         if capture and self.wanted.captures == "headers":
             try:
                 return self._reduced(writer, file, name, told, artifact.sha256)
@@ -99,7 +107,9 @@ class Leaving:
                 return _changed(told, written, artifact.sha256, MASKED)
         written = writer.stream(name, pieces_of(file))
         if written.sha256 != artifact.sha256:
-            raise CannotExport(f"{artifact.name} of trial {trial.pk} changed while it was read: make the bundle again.")
+            raise CannotExport(
+                f"{artifact.name} of trial {artifact.trial_id} changed while it was read: make the bundle again."
+            )
         return FileRecord(**told, **own)
 
     def _reduced(self, writer: Target, file: Path, name: str, told: dict[str, Any], original: str) -> FileRecord:

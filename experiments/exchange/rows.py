@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
-from django.conf import settings
 from django.db.models import QuerySet
 
+from experiments import store
 from experiments.exchange.records import (
     OVER,
     ClusterRecord,
@@ -20,7 +19,6 @@ from experiments.exchange.records import (
     VersionRecord,
     trial_uid,
 )
-from experiments.files import trial_directory
 from experiments.models import Artifact, Cluster, Experiment, Trial
 
 _AT_ONCE: Final = 100
@@ -125,5 +123,4 @@ def uid_of(trial: Trial) -> Any:
 
 def path_within(artifact: Artifact, trial: Trial) -> str:
     """Where an artifact lies in the directory of its trial."""
-    place = Path(settings.VAR) / artifact.path
-    return place.relative_to(trial_directory(trial)).as_posix()
+    return store.place_within(artifact.path, trial.pk)

@@ -1,10 +1,9 @@
-"""Artifacts: the files of a trial, kept on disk with size and hash."""
+"""Artifacts: the files of a trial, kept in the store with size and hash."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,12 +11,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from experiments.errors import Tampered
-from experiments.pure import plain_files
+from experiments import store
+from experiments.store.digest import hash_of
 
 
 class Artifact(models.Model):
-    """One file of a trial. ``path`` is relative to the storage directory; ``removed_at`` tells that retention took the file."""
+    """One file of a trial. ``path`` is where the store has it; ``removed_at`` tells that retention took the file."""
 
     class Kind(models.TextChoices):
         STDOUT = "stdout", "Standard output"
@@ -48,22 +47,27 @@ class Artifact(models.Model):
 
     @property
     def file(self) -> Path:
-        """The file's place on disk."""
+        """Where the file lies as its trial wrote it, on the machine of its worker. Others ask the store (`intact`, `kept`)."""
         return Path(settings.VAR) / self.path
 
-    def intact(self) -> Path:
-        """Return the file's place once its content is known to be what the trial left.
+    @property
+    def kept(self) -> store.Kept:
+        """What the store needs to know of the file."""
+        return store.Kept(self.path, self.size_bytes, self.sha256, self.name)
 
-        Raise Tampered where it is not, NotPlain where no plain file lies there, OSError where it is gone.
+    @contextmanager
+    def intact(self) -> Iterator[Path]:
+        """Hold the file as one of this machine for as long as the block lasts, once its content is known to be what the trial left.
+
+        Raise Tampered where it is not, NotPlain where no plain file lies there, OSError where it is gone, StoreAway among them.
         """
-        with plain_files.opened(self.file) as stream:
-            status = os.fstat(stream.fileno())
-            version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if status.st_size != self.size_bytes or _digest(self.file, version) != self.sha256:
-            raise Tampered(
-                f"{self.name} was changed after its trial ended: its hash is another one. It is kept, but not used."
-            )
-        return self.file
+        with store.current().held(self.kept) as file:
+            yield file
+
+    def content(self) -> bytes:
+        """Return all that is in the file. Raise what ``intact`` raises."""
+        with self.intact() as file:
+            return file.read_bytes()
 
     @classmethod
     def describe(cls, trial_id: int, kind: str, file: Path, *, name: str = "") -> Artifact:
@@ -71,7 +75,7 @@ class Artifact(models.Model):
 
         ``name``: with the subdirectory in which its program wrote it.
         """
-        digest, size_bytes = _hash(file)
+        digest, size_bytes = hash_of(file)
         return cls(
             trial_id=trial_id,
             kind=kind,
@@ -80,17 +84,3 @@ class Artifact(models.Model):
             size_bytes=size_bytes,
             sha256=digest,
         )
-
-
-def _hash(file: Path) -> tuple[str, int]:
-    digest = hashlib.sha256()
-    with plain_files.opened(file) as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-        return digest.hexdigest(), stream.tell()
-
-
-@functools.lru_cache(maxsize=1024)
-def _digest(file: Path, _version: tuple[int, ...]) -> str:
-    """The hash of this version of the file: whoever writes to it, or puts another in its place, changes ctime or inode."""
-    return _hash(file)[0]

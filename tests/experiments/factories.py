@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 
+from experiments import files
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Membership, Prediction, Project, Trial, TrialResult
 from tests.experiments.specifications import specification
@@ -70,11 +71,14 @@ def prediction(of: Experiment, **changes: Any) -> Prediction:
 
 
 def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello\n", kind: str = "stdout") -> Artifact:
-    """Return an unsaved artifact for a real file in the trial's directory."""
+    """Return an unsaved artifact for a real file in the trial's directory, or in the bucket."""
     file = Path(settings.VAR) / "trials" / str(trial.pk) / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
-    return Artifact.describe(trial.pk, kind, file)
+    artifact = Artifact.describe(trial.pk, kind, file)
+    files.deliver(trial, [artifact])
+    files.forget_delivered(trial)
+    return artifact
 
 
 def store_again(artifact: Artifact, content: bytes) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shutil
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import structlog
 
+from experiments import files
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
-from experiments.models import Cluster, Trial
+from experiments.models import Artifact, Cluster, Trial
 from experiments.pure import plain_files
 from workers import stopping
-from workers.errors import AllocationEnded, HostsLost, TrialFailed
+from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
-from workers.trial import leftovers
+from workers.trial import delivery, leftovers
 from workers.trial.database_retry import patiently
 from workers.trial.failure import storage_failure
 from workers.trial.heartbeat import Heart, Stopped, WorkerEnds
@@ -38,6 +39,7 @@ def run_waiting(cluster: Cluster) -> int:
     """
     worker = identity()
     executed, before = 0, None
+    delivery.forget_undelivered()
     with alone_on(cluster) as alone:
         try:
             while alone and not stopping.is_asked():
@@ -54,7 +56,7 @@ def run_waiting(cluster: Cluster) -> int:
 
 def execute(trial: Trial) -> None:
     """Run a claimed trial to a final state. Expected failures become a sentence, surprises keep their traceback; nothing escapes."""
-    directory = trial_directory(trial)
+    directory, undelivered = trial_directory(trial), False
     with plain_files.private(), Heart(trial) as heart:
         try:
             _clear(directory)
@@ -70,38 +72,62 @@ def execute(trial: Trial) -> None:
                 measured = run.measure(session)
             patiently(trial.start_analysing)
             result = collect(run, measured)
-            _store(lambda: trial.finish(result))
+            delivery.deliver(trial, result.artifacts, heart.check)
+            _store(lambda: trial.finish(result), result.artifacts)
         except StaleTrial as error:
             log.warning("trial_given_up", trial=trial.pk, reason=str(error))
         except Stopped:
-            _store(lambda: trial.end_cancelled(leftovers.describe(trial)))
+            artifacts, _ = delivery.left(trial)
+            _store(lambda: trial.end_cancelled(artifacts), artifacts)
         except WorkerEnds:
             _store(trial.hand_back)
         except AllocationEnded as error:
             told = f"Runs again, uncounted: {error}"
             _store(lambda: _hand_back(trial, told))
         except HostsLost as error:
-            reason = str(error)
-            _store(lambda: trial.mark_lost(reason, leftovers.describe(trial)))
+            artifacts, note = delivery.left(trial)
+            reason = f"{error}{note}"
+            _store(lambda: trial.mark_lost(reason, artifacts), artifacts)
         except RefusedOutput as error:
-            message, artifacts = str(error), error.artifacts or leftovers.describe(trial)
-            _store(lambda: trial.fail(message, artifacts))
+            _refuse(trial, error)
         except NotPlain as error:
-            message = f"The trial's own files cannot be read: {error}."
-            _store(lambda: trial.fail(message, leftovers.describe(trial)))
+            _fail(trial, f"The trial's own files cannot be read: {error}.")
+        except NotDelivered as error:
+            message, undelivered = str(error), True
+            _store(lambda: trial.fail(message))
         except TrialFailed as error:
-            message = str(error)
-            _store(lambda: trial.fail(message, leftovers.describe(trial)))
+            _fail(trial, str(error))
         except Exception as error:
             _fail_by_surprise(trial, error)
     leftovers.remove_scratch(trial)
+    if not undelivered:
+        files.forget_delivered(trial)
     log.info("trial_ended", trial=trial.pk, state=trial.state)
 
 
 def _hand_back(trial: Trial, reason: str) -> None:
     """Let it wait again, unless somebody wanted it to end."""
     if not trial.hand_back(reason):
-        trial.end_cancelled(leftovers.describe(trial))
+        artifacts, _ = delivery.left(trial)
+        _store(lambda: trial.end_cancelled(artifacts), artifacts)
+
+
+def _fail(trial: Trial, message: str) -> None:
+    artifacts, note = delivery.left(trial)
+    _store(lambda: trial.fail(f"{message}{note}", artifacts), artifacts)
+
+
+def _refuse(trial: Trial, error: RefusedOutput) -> None:
+    """Keep what was measured beside an output that its parser refused, for a better parser."""
+    if not error.artifacts:
+        _fail(trial, str(error))
+        return
+    message, artifacts = str(error), error.artifacts
+    try:
+        delivery.deliver(trial, artifacts, lambda: None)
+    except NotDelivered as lost:
+        message, artifacts = f"{message} {lost}", ()
+    _store(lambda: trial.fail(message, artifacts), artifacts)
 
 
 def _fail_by_surprise(trial: Trial, error: Exception) -> None:
@@ -111,15 +137,17 @@ def _fail_by_surprise(trial: Trial, error: Exception) -> None:
         return
     text = "".join(traceback.format_exception(error))
     log.error("trial_errored", trial=trial.pk, traceback=text)
-    _store(lambda: trial.error(f"{type(error).__name__}: {error}", text, leftovers.describe(trial)))
+    artifacts, note = delivery.left(trial)
+    _store(lambda: trial.error(f"{type(error).__name__}: {error}{note}", text, artifacts), artifacts)
 
 
-def _store(write: Callable[[], object]) -> None:
-    """Write the end of a trial. Another worker's is not ours to end."""
+def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> None:
+    """Write the end of a trial. Another worker's is not ours to end, and what was delivered for it is taken back."""
     try:
         patiently(write)
     except StaleTrial as error:
         log.warning("trial_given_up", reason=str(error))
+        patiently(lambda: files.take_back(artifacts))
 
 
 def _clear(directory: Path) -> None:

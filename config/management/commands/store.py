@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.numbers import plural
+from experiments.errors import StoreAway
 from experiments.models import TrialValues
 from workers import store
 
@@ -33,6 +34,12 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, hashes: bool = False, delete_orphans: bool = False, values: bool = False, **options: Any
     ) -> None:
+        try:
+            self._check(hashes=hashes, delete_orphans=delete_orphans, values=values)
+        except StoreAway as error:
+            raise CommandError(str(error)) from None
+
+    def _check(self, *, hashes: bool, delete_orphans: bool, values: bool) -> None:
         wrong = TrialValues.wrong() if values else []
         TrialValues.gather(wrong)
         for number in wrong:
@@ -51,6 +58,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"deleted: {path}")
         for path in disagreeing.orphans:
             self.stdout.write(f"nobody's: {path}")
+        for upload in disagreeing.unfinished:
+            self.stdout.write(f"unfinished upload: {upload.path}")
         if disagreeing:
             raise CommandError(f"{plural(len(disagreeing), 'file')} and the database do not agree")
         if wrong:

@@ -22,6 +22,7 @@ from experiments.errors import (
     ReadOnly,
     ReportChanged,
     StaleTrial,
+    StoreAway,
     Tampered,
 )
 
@@ -37,6 +38,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return _answer(400, [whole(error)])
     if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | ReportChanged | StaleTrial | Tampered):
         return _answer(409, [whole(error)])
+    if isinstance(error, StoreAway):
+        return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
     if isinstance(error, Busy):
         return _answer(429, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
     response = exception_handler(error, context)

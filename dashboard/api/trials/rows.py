@@ -193,14 +193,17 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         artifact = self.get_object().artifacts.filter(name=name).first()
         if artifact is None:
             raise NotFound(f"Trial {pk} has no such file.")
-        if artifact.removed_at is not None or not artifact.file.is_file():
+        if artifact.removed_at is not None:
             raise Gone(f"{artifact.name} is no longer kept")
         # Its hash is its ETag: who has the file is told so before it is opened.
         digest = f'"{artifact.sha256}"'
         same = etag.known(request, digest)
         if same is not None:
             return same
-        return ranges.download(request, artifact.intact(), f"trial-{pk}-{artifact.name.replace('/', '-')}", digest)
+        try:
+            return ranges.artifact(request, artifact, f"trial-{pk}-{artifact.name.replace('/', '-')}")
+        except FileNotFoundError:
+            raise Gone(f"{artifact.name} is no longer kept") from None
 
     def get_object(self) -> Trial:
         wanted = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []

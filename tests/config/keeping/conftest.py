@@ -23,6 +23,8 @@ class Elsewhere:
 
     def __init__(self, services: Services, var: Path) -> None:
         self.var = var
+        self.variables: dict[str, str] = {}
+        """Settings that it has besides."""
         self.database = f"elsewhere_{uuid4().hex[:8]}"
         self._server = services.postgres.url.rpartition("/")[0]
         self._redis = services.redis.url.rpartition("/")[0] + "/1"
@@ -51,7 +53,7 @@ class Elsewhere:
         }
         return subprocess.run(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
-            env={**environment, **here},
+            env={**environment, **here, **self.variables},
             cwd=settings.BASE_DIR,
             capture_output=True,
             text=True,

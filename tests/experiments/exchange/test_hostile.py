@@ -20,6 +20,7 @@ from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
 from experiments.exchange.arrival import bring_in
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial
+from experiments.store import Directory
 from tests.experiments.exchange.conftest import elsewhere
 
 
@@ -247,7 +248,7 @@ def test_no_file_stays_where_storing_fails(bundle: Callable[..., Path], monkeypa
     place = bundle()
     elsewhere()
     before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}
-    monkeypatch.setattr("experiments.exchange.placing.move_files", lambda *_: (_ for _ in ()).throw(OSError("disk")))
+    monkeypatch.setattr(Directory, "take_in", lambda *_: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(OSError, match="disk"):
         bring_in(place, project=load_defaults())
     assert not Experiment.objects.exists()

@@ -80,7 +80,8 @@ def test_outputs_and_captures_become_measurements(described: Path) -> None:
     assert (second.configuration, second.repetition, third.configuration.hosts) == (first.configuration, 2, 4)
     assert {a.name for a in first.artifacts.all()} == {"imb.txt", "wire.pcapng", "analysis.json.zst"}
     for artifact in Artifact.objects.all():
-        assert artifact.intact().parent == Path(settings.VAR) / "trials" / str(artifact.trial_id)
+        assert artifact.content()
+        assert artifact.file.parent == Path(settings.VAR) / "trials" / str(artifact.trial_id)
 
 
 def test_it_is_marked_and_never_run(described: Path) -> None:

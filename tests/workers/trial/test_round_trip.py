@@ -95,7 +95,8 @@ def test_two_installations_exchange_an_experiment_without_loss(
     assert everything(imported) == before
     assert imported.is_imported
     for artifact in Artifact.objects.all():
-        assert artifact.intact().is_relative_to(trial_directory(artifact.trial))
+        with artifact.intact() as file:
+            assert file.is_relative_to(trial_directory(artifact.trial))
     capture = Artifact.objects.filter(kind=Artifact.Kind.CAPTURE).latest("size_bytes")
     packets = sum(len(table) for table in stream(capture.file))
     assert packets == capture.trial.measurements.get(metric="packets", scope="all").value > 1000

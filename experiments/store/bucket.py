@@ -1,0 +1,115 @@
+"""Files of trials in a bucket that all machines reach. Each machine keeps what it read lately in a cache of bounded size.
+
+No path is ever written twice: new files of a trial lie below a number of their own, so that a worker that was given up, and goes on
+all the same, cannot touch what another one stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.conf import settings
+
+from experiments.errors import StoreAway, Tampered
+from experiments.store.base import TRIALS, Kept, Store, Upload
+from experiments.store.cache import Cache
+from experiments.store.digest import changed, require_unchanged
+
+if TYPE_CHECKING:
+    from experiments.store.s3 import S3
+
+
+class Bucket(Store):
+    """S3, or what speaks it."""
+
+    is_here: ClassVar[bool] = False
+
+    def __init__(self, storage: S3, cache: Cache) -> None:
+        self._storage = storage
+        self._cache = cache
+
+    @classmethod
+    def of(cls, storage: Any) -> Self:
+        """The bucket with the cache of this machine."""
+        return cls(storage, Cache(Path(settings.VAR) / "store-cache", settings.STORE_CACHE_BYTES))
+
+    def place_of(self, trial_id: int) -> str:
+        return f"{TRIALS}/{trial_id}/upload-{secrets.token_hex(6)}"
+
+    @contextmanager
+    def held(self, kept: Kept) -> Iterator[Path]:
+        with self._cache.held(kept, self._fetched(kept)) as file:
+            try:
+                require_unchanged(file, kept)
+            except Tampered:
+                # What lies here is only a copy.
+                self._cache.forget(kept)
+                raise
+            yield file
+
+    def _fetched(self, kept: Kept) -> Iterator[bytes]:
+        """The bytes of a file, as long as they can still be those of its trial. Raise Tampered at the end of others."""
+        digest, size_bytes = hashlib.sha256(), 0
+        for piece in self.pieces(kept.path):
+            digest.update(piece)
+            size_bytes += len(piece)
+            if size_bytes > kept.size_bytes:
+                break
+            yield piece
+        if size_bytes != kept.size_bytes or digest.hexdigest() != kept.sha256:
+            raise changed(kept)
+
+    def pieces(self, path: str, first: int = 0, length: int | None = None) -> Iterator[bytes]:
+        return self._storage.read(path, first, length)
+
+    def size(self, path: str) -> int:
+        return self._storage.length(path)
+
+    def put(self, file: Path, path: str) -> None:
+        self._storage.put(file, path)
+        there, here = self._storage.length(path), file.stat().st_size
+        if there != here:
+            raise StoreAway(f"the store of files took {there} of {here} bytes")
+
+    def remove(self, path: str) -> None:
+        self._storage.remove(path)
+
+    def remove_trial(self, trial_id: int) -> None:
+        for path, _, _ in list(self._storage.below(f"{TRIALS}/{trial_id}")):
+            self._storage.remove(path)
+
+    def take_in(self, scratch: Path, taken: list[str]) -> None:
+        for file in sorted(each for each in scratch.rglob("*") if each.is_file()):
+            path = f"{TRIALS}/{file.relative_to(scratch).as_posix()}"
+            taken.append(path)
+            self.put(file, path)
+
+    def give_back(self, taken: list[str]) -> None:
+        with suppress(StoreAway):  # what stays is nobody's, and `store check` finds it
+            for path in taken:
+                self._storage.remove(path)
+
+    def hash_of(self, path: str) -> str:
+        """Return the SHA-256 of a file, without a copy of it."""
+        digest = hashlib.sha256()
+        for piece in self.pieces(path):
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def unfinished(self) -> Iterator[Upload]:
+        """Yield uploads that have not ended."""
+        return self._storage.unfinished()
+
+    def end(self, upload: Upload) -> None:
+        """Let the bucket forget the parts of an upload."""
+        self._storage.end(upload)
+
+    def below(self, path: str) -> Iterator[tuple[str, int, datetime]]:
+        """Yield (path, length, when it was stored) of all files below a path, in the order of the bytes of their paths."""
+        return self._storage.below(path)

@@ -1,0 +1,46 @@
+"""Hashes of files, computed once for each version of a file."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from pathlib import Path
+from typing import Final
+
+from experiments.errors import Tampered
+from experiments.pure import plain_files
+from experiments.store.base import Kept
+
+PIECE: Final = 1 << 20
+
+
+def hash_of(file: Path) -> tuple[str, int]:
+    """Return the SHA-256 and the length of a plain file."""
+    digest = hashlib.sha256()
+    with plain_files.opened(file) as stream:
+        while piece := stream.read(PIECE):
+            digest.update(piece)
+        return digest.hexdigest(), stream.tell()
+
+
+def require_unchanged(file: Path, kept: Kept) -> None:
+    """Raise Tampered where a file is not what its trial left, NotPlain where it is no plain one, OSError where it is gone."""
+    with plain_files.opened(file) as stream:
+        status = os.fstat(stream.fileno())
+    version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if status.st_size != kept.size_bytes or _digest(file, version) != kept.sha256:
+        raise changed(kept)
+
+
+def changed(kept: Kept) -> Tampered:
+    """The error for a file of another content."""
+    return Tampered(
+        f"{kept.name} was changed after its trial ended: its hash is another one. It is kept, but not used."
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(file: Path, _version: tuple[int, ...]) -> str:
+    """The hash of this version of the file: whoever writes to it, or puts another in its place, changes ctime or inode."""
+    return hash_of(file)[0]

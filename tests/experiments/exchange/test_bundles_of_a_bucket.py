@@ -1,0 +1,53 @@
+"""Bundles leave a bucket and enter one: rows and files together, or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from experiments.errors import StoreAway
+from experiments.exchange.arrival import bring_in
+from experiments.library import load_defaults
+from experiments.models import Artifact, Experiment
+from experiments.store import Bucket
+from tests.experiments.exchange.conftest import elsewhere
+
+
+@pytest.fixture
+def exported(bucket: Bucket, bundle: Callable[..., Path]) -> Path:
+    """The bundle of an experiment whose files were in the bucket, and which is forgotten with them."""
+    place = bundle()
+    elsewhere()
+    for path, _, _ in list(bucket.below("trials")):
+        bucket.remove(path)
+    return place
+
+
+def test_files_go_out_of_the_bucket_and_back_into_it(exported: Path, bucket: Bucket) -> None:
+    bring_in(exported, project=load_defaults())
+    contents = [artifact.content() for artifact in Artifact.objects.order_by("trial__position")]
+    assert contents == [b"hello %d\n" % number for number in range(4)]
+    assert {path for path, _, _ in bucket.below("trials")} == set(Artifact.objects.values_list("path", flat=True))
+    assert not list(Path(settings.VAR, "trials").iterdir())
+
+
+def test_nothing_stays_where_the_bucket_breaks_off(
+    exported: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, sent = Bucket.put, []
+
+    def put(self: Bucket, file: Path, path: str) -> None:
+        if len(sent) == 2:
+            raise StoreAway("the store of files does not answer")
+        sent.append(path)
+        real(self, file, path)
+
+    monkeypatch.setattr(Bucket, "put", put)
+    with pytest.raises(StoreAway):
+        bring_in(exported, project=load_defaults())
+    assert len(sent) == 2
+    assert not list(bucket.below("trials"))
+    assert not Experiment.objects.exists()

@@ -1,0 +1,155 @@
+"""Files in a bucket: sent, held, read in parts and removed, by a real server."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from config.environment import Environment
+from config.store import artifacts
+from experiments import store
+from experiments.errors import StoreAway, Tampered
+from tests.s3_server import S3Server
+
+
+def kept(path: str, content: bytes) -> store.Kept:
+    return store.Kept(path, len(content), hashlib.sha256(content).hexdigest(), Path(path).name)
+
+
+def sent(bucket: store.Bucket, name: str, content: bytes) -> store.Kept:
+    file = Path(settings.VAR) / "file"
+    file.write_bytes(content)
+    path = f"{bucket.place_of(7)}/{name}"
+    bucket.put(file, path)
+    file.unlink()
+    return kept(path, content)
+
+
+@pytest.mark.parametrize("size", [0, 1, (8 << 20) - 1, 8 << 20, (20 << 20) + 3])
+def test_a_file_comes_back_as_it_was_sent(bucket: store.Bucket, size: int) -> None:
+    content = os.urandom(size)
+    file = sent(bucket, "capture of a trial @1+2.pcapng.zst", content)
+    assert bucket.size(file.path) == size
+    assert b"".join(bucket.pieces(file.path)) == content
+    with bucket.held(file) as place:
+        assert place.read_bytes() == content
+        assert place.name == "capture of a trial @1+2.pcapng.zst"
+        assert place.is_relative_to(settings.VAR)
+
+
+def test_parts_of_a_file_are_read_alone(bucket: store.Bucket) -> None:
+    content = os.urandom(3 << 20)
+    file = sent(bucket, "a", content)
+    assert b"".join(bucket.pieces(file.path, 1_000_000, 10)) == content[1_000_000:1_000_010]
+    assert b"".join(bucket.pieces(file.path, (3 << 20) - 5)) == content[-5:]
+
+
+def test_files_of_one_trial_never_overwrite_each_other(bucket: store.Bucket) -> None:
+    first, second = sent(bucket, "stdout.txt", b"one"), sent(bucket, "stdout.txt", b"two")
+    assert b"".join(bucket.pieces(first.path)) == b"one"
+    assert b"".join(bucket.pieces(second.path)) == b"two"
+    assert {store.place_within(file.path, 7) for file in (first, second)} == {"stdout.txt"}
+
+
+def test_what_is_not_there_is_said_to_be_gone(bucket: store.Bucket) -> None:
+    file = sent(bucket, "a", b"x")
+    bucket.remove(file.path)
+    bucket.remove(file.path)
+    with pytest.raises(FileNotFoundError):
+        bucket.size(file.path)
+    with pytest.raises(FileNotFoundError), bucket.held(file):
+        pass
+    assert not any(Path(settings.VAR, "store-cache").glob("*/*"))
+
+
+def test_a_file_of_another_content_is_not_used(bucket: store.Bucket, tmp_path: Path) -> None:
+    file, other = sent(bucket, "a", b"right"), tmp_path / "other"
+    for wrong in (b"wrong", b"shor", b"of another length", b""):
+        other.write_bytes(wrong)
+        bucket.put(other, file.path)
+        with pytest.raises(Tampered), bucket.held(file):
+            pass
+    assert not any(Path(settings.VAR, "store-cache").glob("*/*"))
+
+
+def test_a_copy_that_was_changed_here_is_not_used_and_fetched_anew(bucket: store.Bucket) -> None:
+    file = sent(bucket, "a", b"right")
+    with bucket.held(file) as place:
+        pass
+    place.write_bytes(b"wrong")
+    with pytest.raises(Tampered), bucket.held(file):
+        pass
+    with bucket.held(file) as place:
+        assert place.read_bytes() == b"right"
+
+
+def test_all_files_of_a_trial_are_removed_and_no_others(bucket: store.Bucket) -> None:
+    other = Path(settings.VAR) / "other"
+    other.write_bytes(b"x")
+    bucket.put(other, "trials/70/stdout.txt")
+    for name in ("a", "kept/b"):
+        sent(bucket, name, b"y")
+    bucket.remove_trial(7)
+    assert [path for path, _, _ in bucket.below("trials")] == ["trials/70/stdout.txt"]
+
+
+def test_files_are_listed_in_the_order_of_the_bytes_of_their_paths(bucket: store.Bucket) -> None:
+    names = ["Z", "a b", "a", "a-b", "a.b", "é", "\N{GRINNING FACE}", "sub/x"]
+    for name in names:
+        sent(bucket, name, b"")
+    listed = [store.place_within(path, 7) for path, _, _ in bucket.below("trials")]
+    assert sorted(listed) == sorted(names)
+    paths = [path for path, _, _ in bucket.below("trials")]
+    assert paths == sorted(paths) == sorted(paths, key=str.encode)
+
+
+def test_wrong_keys_a_missing_bucket_and_no_server_are_told(
+    bucket: store.Bucket, s3_server: S3Server, settings: Any
+) -> None:
+    wrong = (
+        {"RANKWIRE_STORE_SECRET": "no"},
+        {"RANKWIRE_STORE_BUCKET": "none"},
+        {"RANKWIRE_STORE_ENDPOINT": "http://127.0.0.1:1"},
+    )
+    for changed in wrong:
+        variables = {**s3_server.variables, **changed}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(variables), settings.VAR)}
+        own = store.current()
+        with pytest.raises(StoreAway, match="the store of files"):
+            own.size("trials/1/a")
+        with pytest.raises(StoreAway), own.held(kept("trials/1/a", b"x")):
+            pass
+
+
+def test_memory_stays_bounded_while_a_large_file_is_sent_and_read(bucket: store.Bucket) -> None:
+    """Four times the length takes no more memory."""
+    file = Path(settings.VAR) / "large"
+
+    def peak(size: int) -> int:
+        with file.open("wb") as stream:
+            stream.truncate(size)
+        most, done = 0, threading.Event()
+
+        def watch() -> None:
+            nonlocal most
+            while not done.wait(0.005):
+                most = max(most, int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+
+        watcher = threading.Thread(target=watch)
+        before = int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        watcher.start()
+        path = f"{bucket.place_of(7)}/large"
+        bucket.put(file, path)
+        assert sum(map(len, bucket.pieces(path))) == size
+        done.set()
+        watcher.join()
+        return most - before
+
+    peak(16 << 20)
+    assert peak(128 << 20) < 64 << 20

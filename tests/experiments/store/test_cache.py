@@ -1,0 +1,91 @@
+"""Copies of files of a bucket: never more than fit, and none that somebody holds is removed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from experiments.errors import StoreAway, Tampered
+from experiments.store import Kept
+from experiments.store.cache import Cache
+
+
+def kept(letter: str, size: int = 40) -> Kept:
+    return Kept(f"trials/1/{letter}", size, hashlib.sha256(letter.encode()).hexdigest(), letter)
+
+
+def pieces(file: Kept) -> Iterator[bytes]:
+    yield file.name.encode() * file.size_bytes
+
+
+def nothing() -> Iterator[bytes]:
+    raise AssertionError("it was fetched again")
+    yield b""
+
+
+def held(cache: Cache, letter: str, size: int = 40) -> None:
+    with cache.held(kept(letter, size), pieces(kept(letter, size))):
+        pass
+
+
+def names(cache: Cache) -> set[str]:
+    return {place.name for place in cache.directory.glob("*/*")}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache", 100)
+
+
+def test_what_was_fetched_is_not_fetched_again(cache: Cache) -> None:
+    held(cache, "a")
+    with cache.held(kept("a"), nothing()) as place:
+        assert place.read_bytes() == b"a" * 40
+
+
+def test_the_longest_unused_goes_first(cache: Cache) -> None:
+    for age, letter in ((300, "a"), (200, "b")):
+        held(cache, letter)
+        os.utime(cache.directory / kept(letter).sha256, (age, age))
+    held(cache, "a")
+    held(cache, "c")
+    assert names(cache) == {"a", "c"}
+
+
+def test_what_somebody_holds_stays_and_who_finds_no_room_is_told(cache: Cache) -> None:
+    with cache.held(kept("a"), pieces(kept("a"))) as first, cache.held(kept("b"), pieces(kept("b"))):
+        with pytest.raises(StoreAway, match="no room for c"):
+            held(cache, "c")
+        assert first.read_bytes() == b"a" * 40
+    held(cache, "c")
+    assert len(names(cache)) == 2
+
+
+def test_a_file_longer_than_the_cache_is_refused_before_it_is_fetched(cache: Cache) -> None:
+    with pytest.raises(StoreAway, match="RANKWIRE_STORE_CACHE_MIB"), cache.held(kept("a", 101), nothing()):
+        pass
+
+
+def test_what_is_being_fetched_counts_and_goes_when_it_fails(cache: Cache) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"a"
+        with pytest.raises(StoreAway):
+            held(cache, "b", 70)
+        raise Tampered("no")
+
+    with pytest.raises(Tampered), cache.held(kept("a"), broken()):
+        pass
+    held(cache, "b", 70)
+    assert names(cache) == {"b"}
+    assert not list(cache.directory.glob(".part-*"))
+
+
+def test_parts_of_processes_that_died_are_removed(cache: Cache) -> None:
+    held(cache, "a", 10)
+    (cache.directory / ".part-0").write_bytes(bytes(60))
+    held(cache, "b", 80)
+    assert names(cache) == {"a", "b"}
