@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -19,8 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 class CeleryWorker:
     """One worker; `environment` says which database and Redis it works on."""
 
-    def __init__(self, *, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, *, log: Path, environment: Mapping[str, str], inside: Sequence[str] = ()) -> None:
+        """``inside``: the command line that its own is put behind."""
         self.log = log
+        self.inside = inside
         self.environment = environment
 
     def start(self, *, concurrency: int = 2, queues: str | None = None, beat: bool = False) -> None:
@@ -30,6 +32,7 @@ class CeleryWorker:
         argv += [f"--concurrency={concurrency}", "--without-mingle", "--without-gossip"]
         argv += [f"--queues={queues}"] if queues else []
         argv += ["--beat"] if beat else []
+        argv = [*self.inside, *argv]
         self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
         deadline = time.monotonic() + 40
         patience_s = 0.2
