@@ -8,6 +8,7 @@ from pathlib import Path
 
 from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 from config import store
 from config.accounts import directory, group_roles, identity_provider, mail, origin
@@ -344,8 +345,11 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_DEFAULT_QUEUE = "trials"
+# A worker takes trials and analysis unless it is started for one of them (--queues=analysis).
+CELERY_TASK_QUEUES = [Queue("trials"), Queue("analysis")]
 # What people wait for must not wait for trials: a worker of its own takes it.
 CELERY_TASK_ROUTES = {
+    "workers.tasks.read_again": {"queue": "analysis"},
     "dashboard.background.*": {"queue": "background"},
     "workers.tasks.send_notices": {"queue": "background"},
 }

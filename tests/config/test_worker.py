@@ -61,3 +61,16 @@ def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
     reaper.reap()
     assert experiment.trials.count() == 2
     Trial.objects.cancel()
+
+
+def test_each_kind_of_work_has_its_queue_and_a_worker_takes_trials_and_analysis() -> None:
+    router = celery.app.amqp.router
+    wanted = {
+        "workers.tasks.work": "trials",
+        "workers.tasks.sweep": "trials",
+        "workers.tasks.read_again": "analysis",
+        "workers.tasks.send_notices": "background",
+        "dashboard.background.tasks.work": "background",
+    }
+    assert {name: router.route({}, name)["queue"].name for name in wanted} == wanted
+    assert [each.name for each in celery.app.conf.task_queues] == ["trials", "analysis"]
