@@ -43,6 +43,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("quotas/", quotas.quotas, name="quotas"),
     path("pulse/", home.pulse, name="pulse"),
+    path("pulse/ended/", home.ended, name="ended"),
     path("", include("dashboard.people.urls")),
     path("", include("dashboard.exchange.urls")),
     path("", include("dashboard.reports.urls")),

@@ -108,7 +108,7 @@ def selection(
         begin_s, end_s = seconds
         if not -math.inf < begin_s <= end_s < math.inf:
             raise ValueError("seconds are two numbers, the first not above the last")
-        terms.append(f"(frame.time_relative >= {begin_s:.9f} && frame.time_relative <= {end_s:.9f})")
+        terms.append(f"(frame.time_relative >= {_plain(begin_s)} && frame.time_relative <= {_plain(end_s)})")
     if frames is not None:
         first, last = frames
         if not 1 <= first <= last:
@@ -118,6 +118,12 @@ def selection(
         terms.append(f"(frame.number >= {int(first)} && frame.number <= {int(last)})")
         arguments += ["-c", str(int(last))]
     return [*arguments, "-Y", " && ".join(terms)] if terms else [*arguments, "-c", str(limit)]
+
+
+def _plain(seconds: float) -> str:
+    """Without an exponent, which tshark calls no valid time."""
+    whole_ns = round(abs(seconds) * 1_000_000_000)
+    return f"{'-' if seconds < 0 else ''}{whole_ns // 1_000_000_000}.{whole_ns % 1_000_000_000:09d}"
 
 
 @lru_cache(maxsize=128)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from analysis import numbers
 from analysis.numbers import HOVER, with_unit
 from analysis.numbers import Scale as Scale
 
@@ -115,7 +116,7 @@ def _points(line: Line, scale: Scale) -> list[Point]:
 
 def short(value: float) -> float:
     """Seven digits: more than a table shows or a screen can place, in half the characters."""
-    return float(f"{value:.7g}")
+    return numbers.rounded(value, 7)
 
 
 def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:

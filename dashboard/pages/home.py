@@ -8,17 +8,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Q, QuerySet, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
+from django_htmx.http import trigger_client_event
 
 from dashboard.experiment.list_rows import experiment_rows
-from dashboard.experiment.running import running_entry
+from dashboard.experiment.running import ended_among, header_of, running_entry
 from dashboard.pages.clusters import cluster_rows
 from dashboard.people.happened import feed
+from dashboard.requests.lookup import asked
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import ACTIVE, Artifact, Cluster, Experiment, State, Trial
+from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.outlook import Outlook, outlooks
@@ -26,28 +28,41 @@ from experiments.selectors.outlook import Outlook, outlooks
 RECENT = 8
 # One square per trial up to here; beyond, a meter says it better.
 MOST_SQUARES = 60
-STOP_POLLING = 286
+MOST_AWAITED = 50
+"""Experiments whose end one browser waits for."""
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """The whole page, or its panels alone when it refreshes itself."""
+    if request.htmx and asked(request, "part") == "now":  # type: ignore[attr-defined]
+        return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
     return render(request, template, {"place": "home", **_laboratory(request.user), **feed(request.user)})
 
 
 @require_GET
 def pulse(request: HttpRequest) -> HttpResponse:
-    """The counters of the bezel, of what this reader may see; nothing to count ends their polling (286 is htmx's word for it)."""
-    counts = visible_trials(request.user, Trial.objects.unfinished()).aggregate(
-        running=Count("pk", filter=Q(state__in=ACTIVE)), queued=Count("pk", filter=Q(state=State.QUEUED))
-    )
-    return render(request, "parts/_pulse.html", counts, status=200 if any(counts.values()) else STOP_POLLING)
+    """The counters of the bezel, of what this reader may see, with how far its experiments are.
+
+    Pages ask every two seconds, also where nothing runs: what somebody else starts is seen at once, and no measurement is
+    disturbed then. A page that lists what runs asks anew when the counters are others than those that it has `seen`.
+    """
+    context = header_of(request.user)
+    response = render(request, "parts/_pulse.html", context)
+    seen = asked(request, "seen")
+    return trigger_client_event(response, "rankwire:work") if seen and seen != context["seen"] else response
+
+
+@require_GET
+def ended(request: HttpRequest) -> HttpResponse:
+    """Those of the experiments `of` that are over, or no longer there for this reader, with a sentence each."""
+    slugs = request.GET.getlist("of")[:MOST_AWAITED]
+    return JsonResponse({"ended": ended_among(request.user, slugs)})
 
 
 def _laboratory(user: Any) -> dict[str, Any]:
     visible = visible_experiments(user)
-    running, queue = _running_and_queue(visible)
     recent = list(
         visible.filter(archived_at=None).select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT]
     )
@@ -55,9 +70,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
     )
     return {
-        "running": running,
-        "queue": queue,
-        "queued": sum(row["count"] for row in queue),
+        **_now(user),
         "recent": experiment_rows(recent, answers_of(recent)),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,
@@ -66,6 +79,11 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "storage": _storage(),
         "now": timezone.now(),
     }
+
+
+def _now(user: Any) -> dict[str, Any]:
+    running, queue = _running_and_queue(visible_experiments(user))
+    return {"running": running, "queue": queue, "queued": sum(row["count"] for row in queue)}
 
 
 def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

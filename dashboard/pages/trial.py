@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from dashboard.requests.idempotency import led_once
 from dashboard.requests.lookup import asked, find_trial
 from dashboard.trial.inside_mpi import inside_mpi
 from dashboard.trial.link_panel import link_panel
+from dashboard.trial.live import left_s, live_charts
 from dashboard.trial.metric_rows import metric_rows, missing_rows
 from dashboard.trial.packets import PacketQuery
 from dashboard.trial.rank_timeline import rank_timeline
@@ -34,12 +36,13 @@ from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
+from experiments.selectors.outlook import length_of
 from experiments.spec import design
 from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
-LIVE_FIELDS = ("state", "progress", "worker", "queued_at", "cancel_requested_at")
+LIVE_FIELDS = ("state", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 
@@ -71,6 +74,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if trial.state == State.FINISHED:
         context |= _measured(trial)
+    elif not trial.is_over:
+        context |= {**_running(trial, length_of(trial)), "first": True}
     return render(request, "trial/page.html", context)
 
 
@@ -81,7 +86,21 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     trial = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
     if trial.is_over:
         return HttpResponseClientRefresh()
-    return render(request, "trial/_live.html", {"trial": trial})
+    return render(request, "trial/_live.html", _running(trial, _seconds(asked(request, "length_s"))))
+
+
+def _running(trial: Trial, length_s: float | None) -> dict[str, Any]:
+    """What grows; how long such trials take is asked once, with the page, and comes back with every look."""
+    left = left_s(trial, length_s)
+    return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": left}
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
 
 
 @require_GET

@@ -148,6 +148,15 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
     return by_experiment
 
 
+def length_of(trial: Trial) -> float | None:
+    """Median seconds that trials like this one held their hosts lately; None where nothing tells."""
+    if trial.cluster is None:
+        return None
+    lengths = _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id})
+    same = lengths.same.get((trial.cluster.pk, trial.configuration.hash))
+    return lengths.alike.get((trial.cluster.pk, trial.experiment.workload)) if same is None else same
+
+
 def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
     columns = ("pk", "cluster_id", "configuration__hash", "experiment__workload", "preparing_at", "ended_at")
     # Where the clock was set back meanwhile nobody knows how long a trial took.

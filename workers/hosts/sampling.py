@@ -22,6 +22,8 @@ class HostSample:
     tx_bytes: int = 0
     tx_packets: int = 0
     drops: int = 0
+    ranks: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds so far of each rank that runs there; ranks that have ended are not among them."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workers.keeper import disturbance, table
+from workers.keeper.ranks import Ranks
 
 
 class Counters:
@@ -27,10 +28,13 @@ class Counters:
         self.ports = ports or {"localhost": "lo"}
         self.totals = {host: [0.0, 0.0] for host in self.ports}
         self.known: dict[tuple[int, int], tuple[str, float, float]] = {}
+        self.ranks = Ranks()
 
     def sample(self) -> dict[str, Any]:
         """The machine, then each host: CPU seconds so far, resident bytes and runnable processes now, frames so far."""
-        hosts = {host: {"memory_bytes": 0, "runnable": 0} for host in self.ports}
+        hosts: dict[str, dict[str, Any]] = {
+            host: {"memory_bytes": 0, "runnable": 0, "ranks": {}} for host in self.ports
+        }
         seen: dict[tuple[int, int], tuple[str, float, float]] = {}
         # What has ended is in the times of who waited for it, so nothing is lost between two samples.
         ours_s = sum(os.times()[:4])
@@ -45,7 +49,11 @@ class Counters:
             self.totals[host][1] += entry.system_s - system_s
             hosts[host]["memory_bytes"] += entry.memory_bytes
             hosts[host]["runnable"] += entry.state == "R"
+            if rank := self.ranks.of(key):
+                used = hosts[host]["ranks"]
+                used[rank] = used.get(rank, 0.0) + entry.user_s + entry.system_s + entry.waited_for_s
         self.known = seen
+        self.ranks.forget(seen)
         counted = frames(self.missing_bytes)
         return {
             "monotonic_ns": time.monotonic_ns(),

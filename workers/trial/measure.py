@@ -39,6 +39,7 @@ from workers.trial.heartbeat import Heart
 from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
 from workers.trial.job import job_for
 from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
+from workers.trial.live_history import LiveHistory
 from workers.trial.live_traffic import LiveTraffic
 from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, read_rank_usage
@@ -296,7 +297,7 @@ class TrialRun:
 
     def _watch(self, session: Session, job: Job, process: Process, traffic: LiveTraffic) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and all limits."""
-        launch_end = LaunchEnd(job.report_dir, self.ranks)
+        launch_end, history = LaunchEnd(job.report_dir, self.ranks), LiveHistory()
         samples = [session.sample()]
         deadline = time.monotonic() + self.spec.time_limit_s
         next_sample = time.monotonic() + 1.0
@@ -313,7 +314,7 @@ class TrialRun:
                 self._require_end_in_time(launch_end)
                 self._require_within_limits(session, job, process)
                 samples.append(session.sample())
-                self.heart.show(self._progress(process, samples, traffic))
+                self.heart.show(self._progress(process, samples, traffic, history))
         samples.append(session.sample())
         return samples
 
@@ -336,11 +337,16 @@ class TrialRun:
                 )
             )
 
-    def _progress(self, process: Process, samples: list[Sample], traffic: LiveTraffic) -> dict[str, Any]:
+    def _progress(
+        self, process: Process, samples: list[Sample], traffic: LiveTraffic, history: LiveHistory
+    ) -> dict[str, Any]:
         rows = shares(samples[-2:])
+        rates = traffic.progress(rows)
+        history.add(process.elapsed_s, rates, samples[-1].hosts)
         return {
             "elapsed_s": round(process.elapsed_s, 1),
-            **traffic.progress(rows),
+            **rates,
+            **history.shown(),
             "hosts": rows,
             "stdout_tail": tail(self.stdout, lines=20),
         }

@@ -11,7 +11,7 @@ PAGES = {
     "experiments": 9,
     "clusters": 4,
     "workloads": 4,
-    "pulse": 3,
+    "pulse": 11,
 }
 
 

@@ -1,6 +1,8 @@
 """Pages ask again only while something runs."""
 
-import pytest
+import json
+import re
+
 from django.urls import reverse
 
 from experiments.models import Cluster, Trial
@@ -9,24 +11,61 @@ HTMX = {"HX-Request": "true"}
 
 
 def polls(html: str) -> bool:
-    return "every 5s" in html.partition('id="lab"')[2].partition(">")[0]
+    return "every 2s" in html.partition('id="now"')[2].partition(">")[0]
 
 
-def test_it_polls_home_while_a_trial_waits_or_runs(page, submit, run):
-    assert not polls(page.get(reverse("home")).content.decode())
+def test_home_asks_what_runs_every_two_seconds_while_a_trial_waits_or_runs(page, submit, run):
     submit(repetitions=1)
     assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-    assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
+    now = page.get(reverse("home"), {"part": "now"}, headers=HTMX).content.decode()
+    assert polls(now)
+    assert "Recent experiments" not in now
     Trial.objects.update(state="finished")
-    assert not polls(page.get(reverse("home"), headers=HTMX).content.decode())
+    assert not polls(page.get(reverse("home"), {"part": "now"}, headers=HTMX).content.decode())
 
 
-@pytest.mark.parametrize(("waiting", "status"), [(True, 200), (False, 286)])
-def test_it_asks_for_the_counters_again_only_while_there_is_something_to_count(page, submit, waiting, status):
-    if waiting:
-        submit(repetitions=1)
-    assert page.get(reverse("pulse"), headers=HTMX).status_code == status
+def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(page, submit, run):
+    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "HX-Trigger" not in asked.headers
+    submit(repetitions=1)
+    run(most=1)
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "rankwire:work" in asked.headers["HX-Trigger"]
+    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, about to end", asked.content.decode())
+    seen = re.search(r'name="seen" value="([^"]+)"', asked.content.decode())[1]
+    assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
+
+
+def test_it_tells_which_awaited_experiments_have_ended_and_which_are_gone(page, submit, run):
+    ended, waits = submit(name="Ended", repetitions=1), None
+    run()
+    waits = submit(name="Waits", repetitions=1)
+    query = f"of={ended.slug}&of={waits.slug}&of=nowhere"
+    told = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
+    assert set(told) == {ended.slug, "nowhere"}
+    assert "trials complete" in told[ended.slug]
+    assert told["nowhere"] == ""
+
+
+def test_a_running_trial_has_charts_that_grow(page, submit):
+    submit(repetitions=1)
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    trial.start_running(command=["mpirun"], conditions={})
+    history = {"t_s": [1.0, 2.0], "Bps": [1e6, 2e6], "pps": [100.0, 200.0]}
+    trial.beat({"elapsed_s": 2.0, "history": history, "ranks": [[0, "n01", 1.5], [1, "n02", 0.5]]})
+    shown = page.get(reverse("trial-live", args=[trial.pk]), {"length_s": "7200"}, headers=HTMX).content.decode()
+    rate, ranks = (_figure(shown, name) for name in ("live-rate", "live-ranks"))
+    assert (rate["x"], rate["y"]) == ([1, 2], [1, 2])
+    assert (ranks["x"], ranks["y"], ranks["text"]) == (["0", "1"], [1.5, 0.5], ["n01", "n02"])
+    assert re.search(r"about [12]\u202fh.* left", shown)
+    assert 'id="figure-live-rate-2"' in shown
+    assert page.get(reverse("trial-live", args=[trial.pk]), {"length_s": "soon"}).status_code == 200
+
+
+def _figure(html, name):
+    return json.loads(re.search(rf'id="figure-{name}"[^>]*>(.*?)</script>', html, re.DOTALL)[1])["data"][0]
 
 
 def test_it_stops_asking_when_an_experiment_is_over(page, submit, run):

@@ -114,7 +114,7 @@ def test_it_shows_a_finished_experiment_and_stops_asking(page, submit, run):
     experiment = submit()
     run()
     text = text_of(page.get(experiment.get_absolute_url()))
-    assert "every 2s" not in text
+    assert 'hx-trigger="every 2s"' not in text
     assert 'id="figure-time"' in text
     assert "2 hosts: 2.163" in text_of(page.get(reverse("experiment-diagnosis", args=[experiment.slug])))
     assert "fastest" in text

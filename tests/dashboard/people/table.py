@@ -90,6 +90,7 @@ TABLE: Final = {
     "GET ": "siiiiiis",
     "GET quotas/": "siiiiiis",
     "GET pulse/": "siiiiiis",
+    "GET pulse/ended/": "siiiiiis",
     "GET sign-in/": "iiiiiiii",
     "POST sign-in/": "iiiiiiii",
     "POST sign-out/": "ssssssss",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tests.workers.clusters.trials import start_tool
 from workers.hosts.sampling import HostSample, MachineSample, Sample, shares
-from workers.launchers import Session
+from workers.keeper import ranks
+from workers.launchers import Session, rank
 
 MACHINE = MachineSample(1.0, 1.0, 1.0, 1 << 30, 1, 0.5)
 
@@ -68,3 +69,20 @@ def test_counters_never_run_backwards_when_programs_end(testbed: Session) -> Non
         after = testbed.sample().hosts[0]
         assert after.cpu_user_s >= before.cpu_user_s
         assert after.cpu_system_s >= before.cpu_system_s
+
+
+def test_processor_time_is_known_by_rank_while_the_rank_runs(
+    testbed: Session, eventually: Callable[..., object]
+) -> None:
+    argv = ("/usr/bin/env", "OMPI_COMM_WORLD_RANK=3", "/usr/bin/python3", "-c", "while True: pass")
+    process, _ = start_tool(testbed, *argv, host="n3")
+    try:
+        eventually(lambda: testbed.sample().hosts[2].ranks.get("3", 0.0) >= 0.2)
+        assert [set(host.ranks) for host in testbed.sample().hosts] == [set(), set(), {"3"}, set()]
+    finally:
+        process.terminate(0.0)
+    eventually(lambda: not testbed.sample().hosts[2].ranks)
+
+
+def test_the_keeper_knows_ranks_by_the_names_that_their_wrapper_knows() -> None:
+    assert ranks.RANK_VARIABLES == rank.RANK_VARIABLES

@@ -1,0 +1,124 @@
+"""What runs is seen everywhere within seconds: in the header, on Home, as charts that grow; and its end, if wished, as a notification."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.spec import parse
+from tests.browser.accessibility import violations
+
+pytestmark = pytest.mark.timeout(180)
+TOLD = """window.told = [];
+window.Notification = class extends window.Notification {
+    static get permission() { return "granted"; }
+    constructor(title, options) { super(title, options); window.told.push([title, options.body]); }
+};"""
+"""Beside what the browser shows, which no test can look at; without a screen it calls a permission denied that it has granted."""
+
+
+@pytest.fixture
+def experiment(person) -> Experiment:
+    """Two trials that wait."""
+    spec = parse({"name": "Watched", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 2})
+    return Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+
+
+def claimed() -> Trial:
+    trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert trial is not None
+    trial.start_running(command=["mpirun"], conditions={})
+    return trial
+
+
+def beat(trial: Trial, seconds: int) -> None:
+    times = [float(second) for second in range(1, seconds + 1)]
+    history = {"t_s": times, "Bps": [1e6] * seconds, "pps": [1000.0] * seconds}
+    ranks = [[0, "n01", seconds / 2], [1, "n02", seconds / 3]]
+    trial.beat(
+        {
+            "elapsed_s": float(seconds),
+            "packets": 1000 * seconds,
+            "Bps": 1e6,
+            "pps": 1e3,
+            "history": history,
+            "ranks": ranks,
+        }
+    )
+
+
+def finish(trial: Trial) -> None:
+    trial.start_analysing()
+    trial.finish(TrialResult({"all": {"elapsed_s": 2.0}}, {}, "good"))
+
+
+def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page, person, complaints):
+    before = parse({"name": "Before", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1})
+    Experiment.submit(before, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    finish(claimed())
+    page.goto("/")
+    pulse = page.locator(".bezel .pulse")
+    expect(pulse).to_contain_text("0 running")
+    expect(page.locator("#now")).to_contain_text("Nothing is running")
+    spec = parse({"name": "Watched", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 2})
+    Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    trial = claimed()
+    beat(trial, 1)
+    expect(pulse).to_contain_text("1 running")
+    expect(pulse).to_contain_text("0 of 2 trials")
+    expect(page.locator("#now").get_by_role("article").get_by_role("link", name="Watched")).to_be_visible()
+    finish(trial)
+    expect(pulse).to_contain_text("1 of 2 trials")
+    assert violations(page) == []
+    assert complaints == []
+
+
+def test_the_charts_of_a_running_trial_grow(page, experiment, complaints):
+    page.set_viewport_size({"width": 390, "height": 900})
+    trial = claimed()
+    page.goto(trial.get_absolute_url())
+    rate = page.locator("#c-live-rate")
+    expect(rate.locator(".empty")).to_be_visible()
+    points = "n => (document.querySelector('#c-live-rate .plot').data[0] || {x: []}).x.length === n"
+    for seconds in (2, 5):
+        beat(trial, seconds)
+        page.wait_for_function(points, arg=seconds)
+    ranks = page.locator("#c-live-ranks .plot")
+    assert ranks.evaluate("e => [e.data[0].x, e.data[0].y]") == [["0", "1"], [2.5, 1.666667]]
+    rate.get_by_role("button", name="Packets").click()
+    beat(trial, 6)
+    page.wait_for_function(points, arg=6)
+    expect(rate.locator(".ytitle")).to_have_text("Packet rate (packets/s)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert violations(page) == []
+    assert complaints == []
+
+
+def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(page, experiment, complaints):
+    page.context.grant_permissions(["notifications"])
+    page.add_init_script(TOLD)
+    page.goto(experiment.get_absolute_url())
+    button = page.get_by_role("button", name="Tell me when it ends")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#notify-said")).to_contain_text("while any page")
+    assert violations(page) == []
+    page.goto("/workloads/")
+    finish(claimed())
+    finish(claimed())
+    page.wait_for_function("() => window.told.length", timeout=30_000)
+    assert page.evaluate("window.told") == [["Watched", "Complete: 2 of 2 trials complete"]]
+    assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
+    assert complaints == []
+
+
+def test_it_says_so_where_the_browser_allows_no_notification(page, experiment, complaints):
+    page.goto(experiment.get_absolute_url())
+    page.evaluate("Notification.requestPermission = async () => 'denied'")
+    page.get_by_role("button", name="Tell me when it ends").click()
+    expect(page.locator("#notify-said")).to_contain_text("does not allow notifications")
+    assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
+    assert complaints == []
