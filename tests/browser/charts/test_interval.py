@@ -39,8 +39,9 @@ def trial(person: User) -> Trial:
 
 def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, complaints: list[str]) -> None:
     page.goto(trial.get_absolute_url())
-    plot = page.locator(".plot[data-figure=figure-throughput]")
-    expect(plot.locator(".main-svg").first).to_be_attached()
+    page.wait_for_load_state("networkidle")  # what comes later moves the chart
+    plot = page.locator(".plot[data-figure=figure-throughput][data-interval]")
+    expect(plot).to_be_visible()
     plot.scroll_into_view_if_needed()
     first, last = (plot.evaluate(PLACE, seconds) for seconds in (1.0, 2.0))
     page.mouse.move(*first)
