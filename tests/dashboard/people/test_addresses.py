@@ -59,7 +59,6 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
         "configurations/": {"pk": trial.configuration_id},
         "trials/chosen/": {"change": "again"},
-        "configurations/": {"pk": trial.configuration_id},
         "explore/export.": {"form": "csv"},
         "explore/export/": {"form": "csv"},
         "explore/views/": {"pk": view.pk},
