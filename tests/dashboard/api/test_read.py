@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.api.experiments.rows import ExperimentViewSet
+from dashboard.api.protocol import pagination
 from dashboard.api.trials.rows import TrialViewSet
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
@@ -245,7 +246,12 @@ def test_it_orders_ties_so_that_no_page_repeats_or_drops_a_row(place: str, order
     assert filters.qs.query.order_by[0].lstrip("-") == order.lstrip("-")
 
 
-def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
+@pytest.mark.parametrize("far", [500, 10])
+def test_it_gives_every_trial_once_over_pages_of_ties(
+    client: Client, monkeypatch: pytest.MonkeyPatch, far: int
+) -> None:
+    """Pages further down than ``far`` are read by their keys."""
+    monkeypatch.setattr(pagination, "MOST", far)
     factories.experiment(repetitions=20)
     asked = {"ordering": "ended_at", "limit": 3}
     pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
