@@ -72,7 +72,8 @@ class Pagination(LimitOffsetPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "cursor" not in request.query_params:
             far = self.get_offset(request) > MOST and isinstance(queryset, QuerySet)
-            return super().paginate_queryset(_ByKeys(queryset) if far else queryset, request, view)
+            rows: Any = _ByKeys(queryset) if far else queryset
+            return super().paginate_queryset(rows, request, view)
         if not _order(view):
             raise ValidationError({"cursor": ["this list is short: it takes limit and offset"]})
         for name in ("offset", "ordering"):

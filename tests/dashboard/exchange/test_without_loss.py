@@ -85,7 +85,11 @@ def sent(api: Any, place: Path) -> None:
 
 def by_command(page: Client, api: Any, experiment: Experiment, place: Path) -> Callable[[], None]:
     call_command("bundle", experiment.slug, str(place), stdout=io.StringIO())
-    return lambda: call_command("import", str(place), stdout=io.StringIO())
+
+    def bring_in() -> None:
+        call_command("import", str(place), stdout=io.StringIO())
+
+    return bring_in
 
 
 def made() -> BackgroundTask:
@@ -103,7 +107,7 @@ def everything(api: Any, experiment: Experiment) -> tuple[Any, Any, Any]:
         for file in trial["artifacts"]:
             del file["url"], file["created_at"]
     files = [
-        (each.name, each.kind, each.sha256, each.intact().read_bytes())
+        (each.name, each.kind, each.sha256, each.content())
         for each in Artifact.objects.filter(trial__experiment=experiment).order_by("trial__position", "name")
     ]
     return trials, storable(experiment.specification), files
