@@ -64,6 +64,7 @@ if TRIAL_PATH := ENVIRONMENT.text("RANKWIRE_PATH"):
     os.environ["RANKWIRE_PATH"] = TRIAL_PATH
 # Where files lie that bring workloads as Python classes.
 WORKLOADS_DIRECTORY = Path(ENVIRONMENT.text("RANKWIRE_WORKLOADS")) if ENVIRONMENT.text("RANKWIRE_WORKLOADS") else None
+HEARTBEAT_FILE = ENVIRONMENT.text("RANKWIRE_HEARTBEAT_FILE")  # that the worker touches while it lives
 STOP_SECONDS = ENVIRONMENT.integer("RANKWIRE_STOP_SECONDS", 2)  # that a worker lets its trial go on when told to end
 TRIAL_USER = ENVIRONMENT.integer("RANKWIRE_TRIAL_UID", 65530, least=1)  # of programs, where root runs the workers
 TRIAL_PROCESSES = ENVIRONMENT.integer("RANKWIRE_TRIAL_PROCESSES", 4096, least=64)

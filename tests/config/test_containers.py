@@ -166,3 +166,46 @@ def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> Non
     worker = services()["worker"]
     assert worker["stop_grace_period"] == "1m"
     assert int(worker["environment"]["RANKWIRE_STOP_SECONDS"]) <= 45
+
+
+@pytest.mark.parametrize("name", ["setup", "web", "worker", "background", "beat", "redis"])
+def test_it_gives_a_container_no_more_than_it_needs(name: str) -> None:
+    service = services()[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in service["security_opt"]
+    if name != "redis":
+        assert service["tmpfs"] == ["/tmp"]  # noqa: S108
+        assert service["pids_limit"] > 0
+        assert service["mem_limit"]
+
+
+def test_the_health_of_the_worker_is_seen_at_once_without_a_program_of_ours(tmp_path: Path, empty_redis: Redis) -> None:
+    """Asking it with a Python would be felt by the trial that is being measured."""
+    worker = services()["worker"]
+    check = worker["healthcheck"]["test"][1].replace("/tmp/", f"{tmp_path}/").replace("$$", "$")  # noqa: S108
+    assert check.startswith("test -n ")
+    assert worker["healthcheck"]["interval"] == "10s"
+
+    def is_healthy() -> bool:
+        return subprocess.run(["sh", "-c", check], capture_output=True, check=False).returncode == 0
+
+    assert not is_healthy()
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "REDIS_URL": empty_redis.url,
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/not-asked",
+        "RANKWIRE_HEARTBEAT_FILE": worker["environment"]["RANKWIRE_HEARTBEAT_FILE"].replace("/tmp", str(tmp_path)),  # noqa: S108
+    }
+    with (tmp_path / "log").open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *worker["command"]], cwd=ROOT, env=environment, stdout=output, stderr=output
+        )
+        try:
+            wait_for(is_healthy, timeout_s=50)
+        finally:
+            process.kill()  # its pool ends with it
+            process.wait()
+    os.utime(tmp_path / "worker", (0, 0))
+    assert not is_healthy()

@@ -1,0 +1,49 @@
+"""The unit for systemd: accepted by systemd itself, and as our own stopping needs it."""
+
+from __future__ import annotations
+
+import configparser
+import getpass
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from config.services.lease import ROOT
+
+UNIT = ROOT / "config" / "systemd" / "rankwire.service"
+PLACE = "/srv/rankwire"
+
+
+def unit() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNIT)
+    return parser
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+    here = UNIT.read_text().replace(PLACE, str(ROOT)).replace("User=rankwire", f"User={getpass.getuser()}")
+    (tmp_path / UNIT.name).write_text(here)
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    said = [line for line in answer.stderr.splitlines() if UNIT.name in line]
+    assert (answer.returncode, said) == (0, []), answer.stderr
+
+
+def test_it_starts_a_program_that_is_there() -> None:
+    program = ROOT / unit()["Service"]["ExecStart"].removeprefix(f"{PLACE}/")
+    assert os.access(program, os.X_OK)
+
+
+def test_the_server_alone_is_told_to_end_and_has_time_to_hand_a_trial_back() -> None:
+    service = unit()["Service"]
+    assert service["KillMode"] == "mixed"
+    assert int(service["TimeoutStopSec"]) >= 30
+
+
+def test_a_trial_without_memory_ends_no_service() -> None:
+    assert unit()["Service"]["OOMPolicy"] == "continue"
