@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.services.lease import ROOT
-from tests.script.test_bootstrap import Machine
+from tests.script.bare_machine import Machine
 
 PYTHON = """\
 echo "python $*" >>told
