@@ -5,6 +5,7 @@ Imported only where a bucket is set: boto3 takes a fifth of a second.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -26,6 +27,8 @@ from experiments.store.base import TRIALS, Upload
 _PART: Final = 8 << 20
 """What is in memory of a file that is sent."""
 _PIECE: Final = 1 << 20
+_SPARED_S: Final = 3.0
+"""A page asks for several files: only the first waits for a bucket that does not answer."""
 _GONE: Final = {"404", "NoSuchKey", "NotFound"}
 log = structlog.get_logger()
 
@@ -34,6 +37,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
     """A bucket of any server that speaks S3."""
 
     def __init__(self, **options: Any) -> None:
+        self._away_until = 0.0
         # What every server knows; checksums of AWS' own are refused by some.
         checksums = "when_supported" if not options.get("endpoint_url") else "when_required"
         super().__init__(
@@ -54,7 +58,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
 
     def put(self, file: Path, path: str) -> None:
         """Send a plain file, a part after the other; it is there as a whole or not at all."""
-        with plain_files.opened(file) as stream, _told(path):
+        with plain_files.opened(file) as stream, self._told(path):
             self.save(path, File(stream, name=path))
 
     def read(self, path: str, first: int, length: int | None) -> Iterator[bytes]:
@@ -62,7 +66,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
         wanted: dict[str, str] = {}
         if first or length is not None:
             wanted["Range"] = f"bytes={first}-{'' if length is None else first + length - 1}"
-        with _told(path):
+        with self._told(path):
             answer = self._client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(path), **wanted)
             body: IO[bytes] = answer["Body"]
             try:
@@ -74,7 +78,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
     def length(self, path: str) -> int:
         """Return how long a file is. Raise FileNotFoundError, StoreAway."""
         try:
-            with _told(path):
+            with self._told(path):
                 answer = self._client.head_object(Bucket=self.bucket_name, Key=self._normalize_name(path))
                 return int(answer["ContentLength"])
         except FileNotFoundError:
@@ -83,20 +87,20 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
 
     def _require_bucket(self) -> None:
         try:
-            with _told(self.bucket_name):
+            with self._told(self.bucket_name):
                 self._client.head_bucket(Bucket=self.bucket_name)
         except FileNotFoundError:
             raise StoreAway(f"the store of files has no bucket {self.bucket_name}") from None
 
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
-        with _told(path):
+        with self._told(path):
             self.delete(path)
 
     def below(self, path: str) -> Iterator[tuple[str, int, datetime]]:
         """Yield (path, length, when it was stored) of all files below a path, in the order of the bytes of their paths."""
         pages = self._client.get_paginator("list_objects_v2")
-        with _told(path):
+        with self._told(path):
             for page in pages.paginate(Bucket=self.bucket_name, Prefix=f"{self._root}{path.rstrip('/')}/"):
                 for entry in page.get("Contents", ()):
                     yield entry["Key"].removeprefix(self._root), int(entry["Size"]), entry["LastModified"]
@@ -104,7 +108,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
     def unfinished(self) -> Iterator[Upload]:
         """Yield uploads in parts that nobody has ended."""
         pages = self._client.get_paginator("list_multipart_uploads")
-        with _told(""):
+        with self._told(""):
             for page in pages.paginate(Bucket=self.bucket_name, Prefix=f"{self._root}{TRIALS}/"):
                 for each in page.get("Uploads", ()):
                     yield Upload(each["Key"].removeprefix(self._root), each["UploadId"], each["Initiated"])
@@ -112,7 +116,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
     def end(self, upload: Upload) -> None:
         """Remove the parts of an upload."""
         key = f"{self._root}{upload.path}"
-        with suppress(FileNotFoundError), _told(upload.path):
+        with suppress(FileNotFoundError), self._told(upload.path):
             self._client.abort_multipart_upload(Bucket=self.bucket_name, Key=key, UploadId=upload.key)
 
     @property
@@ -123,18 +127,20 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
     def _client(self) -> Any:
         return self.connection.meta.client
 
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Turn what boto3 raises into FileNotFoundError or StoreAway."""
-    try:
-        yield
-    except ClientError as error:
-        code = str(error.response.get("Error", {}).get("Code", ""))
-        if code in _GONE:
-            raise FileNotFoundError(f"{path} is not in the store") from None
-        log.warning("store_refused", path=path, code=code, reason=str(error))
-        raise StoreAway(f"the store of files answers {code or 'with an error'}") from error
-    except (BotoCoreError, Boto3Error) as error:
-        log.warning("store_away", path=path, reason=str(error))
-        raise StoreAway(f"the store of files does not answer ({type(error).__name__})") from error
+    @contextmanager
+    def _told(self, path: str) -> Iterator[None]:
+        """Turn what boto3 raises into FileNotFoundError or StoreAway; who asks again at once is answered at once."""
+        if time.monotonic() < self._away_until:
+            raise StoreAway("the store of files does not answer")
+        try:
+            yield
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", ""))
+            if code in _GONE:
+                raise FileNotFoundError(f"{path} is not in the store") from None
+            log.warning("store_refused", path=path, code=code, reason=str(error))
+            raise StoreAway(f"the store of files answers {code or 'with an error'}") from error
+        except (BotoCoreError, Boto3Error) as error:
+            log.warning("store_away", path=path, reason=str(error))
+            self._away_until = time.monotonic() + _SPARED_S
+            raise StoreAway(f"the store of files does not answer ({type(error).__name__})") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 from django.conf import settings
 
 from config.environment import Environment
@@ -125,6 +126,27 @@ def test_wrong_keys_a_missing_bucket_and_no_server_are_told(
             own.size("trials/1/a")
         with pytest.raises(StoreAway), own.held(kept("trials/1/a", b"x")):
             pass
+
+
+def test_only_the_first_of_many_questions_waits_for_a_bucket_that_is_away_and_it_is_asked_again(
+    bucket: store.Bucket, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, client, asked = sent(bucket, "a", b"x"), bucket._storage._client, []
+
+    def away(**_: Any) -> None:
+        asked.append(1)
+        raise ConnectTimeoutError(endpoint_url="http://127.0.0.1:1")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "head_object", away)
+        for _ in range(3):
+            with pytest.raises(StoreAway):
+                bucket.size(file.path)
+    assert len(asked) == 1
+    with pytest.raises(StoreAway):
+        bucket.size(file.path)
+    bucket._storage._away_until = 0.0  # some seconds later
+    assert bucket.size(file.path) == 1
 
 
 def test_memory_stays_bounded_while_a_large_file_is_sent_and_read(bucket: store.Bucket) -> None:
