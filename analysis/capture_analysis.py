@@ -35,7 +35,7 @@ MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
 _MANY_HOSTS: Final = 4096
 """So many need memory for their results that others have used before."""
-_NO_MPI = "no MPI traffic found: no port range given and no BTL handshake captured"
+_NO_MPI = "no MPI traffic found: no port range given and no greeting of an MPI library captured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,9 @@ def analyse(
         capture=reading.facts,
         everything=whole,
         mpi=mpi,
-        trust=_trust(whole, reading.facts | _counts(connected.limits), drops, reading.signs, rates),
+        trust=_trust(
+            whole, reading.facts | _counts(connected.limits) | reading.matrices.left_out(), drops, reading.signs, rates
+        ),
         flows=connected.flows,
         matrices=connected.matrices,
         duration_ns=rates.duration_ns,

@@ -139,7 +139,7 @@ _VOLUME: Final[list[Row]] = [
     ("small_packet_share", "Small packets", SHARE, "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
     ("pure_ack_share", "Pure ACKs", SHARE, "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
     ("management_share", "Connection management", SHARE, "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
-    ("non_mpi_share", "Not MPI", SHARE, "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open with a BTL handshake).", "METRICS.md section 3"),
+    ("non_mpi_share", "Not MPI", SHARE, "lower", "Share of frames outside the MPI flows (launcher's port range, else the flows that open as Open MPI, UCX or libfabric do).", "METRICS.md section 3"),
 ]
 
 _INTERARRIVAL: Final[list[Row]] = [

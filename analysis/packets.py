@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, get_type_hints
 
@@ -13,6 +13,14 @@ NO_FLOW: Final = np.uint32(0xFFFFFFFF)
 NO_HOST: Final = np.uint16(0xFFFF)
 NO_SCALE: Final = np.uint8(255)
 NO_TIME: Final = np.int64(-(2**63))
+
+# What a greeting of an MPI library says in place of a jobid (kernels.greetings)
+NO_GREETING: Final = -2
+WITHOUT_RANK: Final = -1
+ONE_SIDED: Final = 1 << 40
+"""Counts only when the other side answers alike."""
+OTHER_SIDE: Final = 1 << 41
+"""Said by the side that did not send this packet."""
 
 # Bits of PacketTable.kind
 IPV4: Final = 1
@@ -83,7 +91,7 @@ class PacketTable:
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.encapsulation); (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    """Shape (H, 3): packet index, jobid, vpid of every Open MPI BTL handshake seen (METRICS.md section 6)."""
+    """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings; METRICS.md section 6)."""
     source: dict[str, Any] = field(default_factory=dict)
     """What the reader knows of the file: format, link types, snap length, drop counters, truncated_tail, unread_bytes, decoder, notes."""
 
@@ -94,6 +102,17 @@ class PacketTable:
     def nbytes(self) -> int:
         """Memory of all columns in bytes."""
         return sum(a.nbytes for name in self.__slots__ if isinstance(a := getattr(self, name), np.ndarray))
+
+    def named_ranks(self, first: int = 0, behind: int | None = None) -> Iterator[tuple[int, int, int, int]]:
+        """(packet index, side of the flow, jobid, rank) of every greeting in these rows that says who speaks.
+
+        Side 1 is the flow's second endpoint.
+        """
+        rows, named = self.btl_handshakes[:, 0], self.btl_handshakes[:, 1] >= 0
+        said = self.btl_handshakes[named & (rows >= first) & (rows < (len(self) if behind is None else behind))]
+        sides = self.kind[said[:, 0]] >> 7 ^ (said[:, 1] & OTHER_SIDE > 0)
+        jobs = said[:, 1] & ~OTHER_SIDE
+        return zip(said[:, 0].tolist(), sides.tolist(), jobs.tolist(), said[:, 2].tolist(), strict=True)
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
+from analysis.capture.greetings import Greetings
 from analysis.kernels import decode as kernel
 from analysis.kernels import endpoints
 from analysis.packets import PacketTable
@@ -41,6 +42,7 @@ class Decoder:
         self._tables = np.zeros(1, endpoints.TABLES)
         self._host_names: tuple[str, ...] = ()
         self._handshakes = np.empty((1024, 3), np.int64)
+        self._greetings = Greetings()
         self._host_slots = np.zeros(_HOST_SLOTS, endpoints.SLOT)
         self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
         self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
@@ -90,13 +92,14 @@ class Decoder:
         flows = self._flows[: self._count("flows")]
         handshakes = self._handshakes[: self._count("handshakes")].copy()
         self._tables["handshakes"] = 0
+        columns = block.columns(rows)
         return PacketTable(
-            **block.columns(rows),
+            **columns,
             hosts=self._names(),
             flow_endpoints=_endpoints(flows),
             flow_protocol=flows["protocol"],
             flow_network=flows["network"],
-            btl_handshakes=handshakes,
+            btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
         )
 
     def _names(self) -> tuple[str, ...]:

@@ -10,12 +10,21 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from analysis.capture import virtual_networks as encapsulation
+from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import nanoseconds, running
+from analysis.kernels.greetings import (
+    BTL_BYTES,
+    LIBFABRIC_BYTES,
+    LIBFABRIC_FIXED_BYTES,
+    MOST_JOBS,
+    MOST_RANKS,
+    OLD_BYTES,
+)
 from analysis.packets import (
     CUT,
     FRAGMENT,
@@ -25,9 +34,11 @@ from analysis.packets import (
     NO_FLOW,
     NO_HOST,
     NO_SCALE,
+    ONE_SIDED,
     REVERSE,
     TCP,
     UDP,
+    WITHOUT_RANK,
     PacketTable,
 )
 
@@ -38,7 +49,8 @@ _FIELDS: Final = (
     "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value", "tcp.len",
     "tcp.options.wscale.shift", "tcp.options.mss_val", "tcp.checksum", "tcp.payload",
     "udp.srcport", "udp.dstport", "udp.length", "udp.checksum",
-    "ip.len", "ip.dsfield.ecn", "ipv6.tclass.ecn", "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
+    "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.tclass.ecn",
+    "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
     "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
 )  # fmt: skip
 _PREFERENCES: Final = (
@@ -56,10 +68,16 @@ _NETWORKS: Final = {
     "ieee8021ad": ("ieee8021ah.isid", encapsulation.PBB),
 }
 """What names a virtual network, by tshark's name of the protocol."""
+_ERRORS: Final = frozenset({"icmp", "icmpv6"})
+_QUOTING: Final = _ERRORS | {"sflow"}
+"""What quotes packets that others have sent."""
 _HIDING: Final = frozenset({"esp", "macsec", "wg"})
 _CHUNK: Final = 20_000
 _ROCE_PORT: Final = "4791"
-_BTL_MAGIC: Final = b"OPAL-TCP-BTL".hex()
+_BTL_MAGIC: Final = b"OPAL-TCP-BTL"
+_UCX_MAGIC: Final = 0xCAFEBABE12345678.to_bytes(8, "little")
+_LIBFABRIC_REQUEST: Final = bytes([3, 0, 0, 8]) + bytes(20)
+_ORDERS: Final[tuple[Literal["little", "big"], ...]] = ("little", "big")
 _TYPES: Final[dict[str, Any]] = {
     "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint16, "dst": np.uint16,
     "sport": np.uint16, "dport": np.uint16, "flow": np.uint32, "payload": np.uint32, "seq": np.uint32, "ack": np.uint32,
@@ -112,10 +130,11 @@ class _Reader:
         self._hosts: dict[str, int] = {}
         self._flows: dict[tuple[int, int, int, int, int, int], int] = {}
         self._link_types: set[int] = set()
+        self._greetings = Greetings()
 
     def table(self, lines: list[bytes]) -> PacketTable:
         rows: list[Row] = []
-        handshakes: list[tuple[int, int, int]] = []
+        greetings: list[tuple[int, int, int]] = []
         for line in lines:
             if not line.endswith(b"\n"):
                 break  # tshark was ended in the middle of a line; whoever ended it reports that
@@ -123,9 +142,9 @@ class _Reader:
             if not fields["frame.encap_type"]:
                 continue  # a custom block or a journal entry, which tshark numbers like a packet
             rows.append(self._row(fields))
-            handshake = _btl_handshake(fields["tcp.payload"])
-            if handshake is not None:
-                handshakes.append((len(rows) - 1, *handshake))
+            said = _greeting(fields["tcp.payload"], rows[-1]["payload"])
+            if said is not None:
+                greetings.append((len(rows) - 1, *said))
         self.packets += len(rows)
         columns = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
         endpoints = np.array([key[:4] for key in self._flows], np.uint16).reshape(-1, 4)
@@ -135,7 +154,9 @@ class _Reader:
             flow_endpoints=endpoints,
             flow_protocol=np.array([key[4] for key in self._flows], np.uint8),
             flow_network=np.array([key[5] for key in self._flows], np.uint64),
-            btl_handshakes=np.array(handshakes, np.int64).reshape(-1, 3),
+            btl_handshakes=self._greetings.confirmed(
+                np.array(greetings, np.int64).reshape(-1, 3), columns["flow"], columns["kind"]
+            ),
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
 
@@ -147,13 +168,13 @@ class _Reader:
         if fields["frame.encap_type"]:
             self._link_types.add(int(fields["frame.encap_type"]))
         protocols = fields["frame.protocols"].split(":")
-        quoted = next((at for at, name in enumerate(protocols) if name in ("icmp", "icmpv6")), len(protocols))
+        quoted = next((at for at, name in enumerate(protocols) if name in _QUOTING), len(protocols))
         self.source["hidden"] += not _HIDING.isdisjoint(protocols)
         self._network(row, fields, protocols[:quoted])
-        if quoted < len(protocols):
+        if quoted < len(protocols) and protocols[quoted] in _ERRORS:
             row["kind"] |= ICMP
         elif row["kind"] and not row["kind"] & FRAGMENT:
-            self._transport(row, fields, protocols)
+            self._transport(row, fields, protocols[:quoted])
         return row
 
     def _network(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
@@ -177,6 +198,7 @@ class _Reader:
 
     def _transport(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
         inner = next((name for name in reversed(protocols) if name in ("tcp", "udp", "ip", "ipv6")), "")
+        layer = protocols.count(inner) - 1
         if inner == "tcp" and _last(fields["tcp.window_size_value"]):
             row["kind"] |= TCP
             row["seq"], row["ack"] = int(_last(fields["tcp.seq_raw"])), int(_last(fields["tcp.ack_raw"]) or 0)
@@ -187,9 +209,9 @@ class _Reader:
             )
             row["mss"] = int(_last(fields["tcp.options.mss_val"]) or 0)
             row["wscale"] = int(_last(fields["tcp.options.wscale.shift"]) or int(NO_SCALE))
-        elif inner == "udp" and _last(fields["udp.length"]):
+        elif inner == "udp" and int(_nth(fields["udp.length"], layer) or 0) >= 8:
             row["kind"] |= UDP
-            row["payload"] = max(int(_last(fields["udp.length"])) - 8, 0)
+            row["payload"] = self._datagram(fields, protocols, int(_nth(fields["udp.length"], layer))) - 8
             if fields["infiniband.bth.psn"] and _last(fields["udp.dstport"]) == _ROCE_PORT:
                 self._infiniband(row, fields, protocols)
         elif inner in ("tcp", "udp") or _last(fields["ip.proto"] or fields["ipv6.nxt"]) in ("6", "17"):
@@ -197,11 +219,24 @@ class _Reader:
             return
         else:
             return
-        row["sport"], row["dport"] = int(_last(fields[f"{inner}.srcport"])), int(_last(fields[f"{inner}.dstport"]))
+        row["sport"], row["dport"] = (int(_nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
         self._flow(row, 6 if inner == "tcp" else 17, _virtual_network(fields, protocols))
         row["fingerprint"] = zlib.crc32(
             "\t".join(fields[name] for name in _FIELDS[5:] if name != "tcp.payload").encode()
         )
+
+    def _datagram(self, fields: dict[str, str], protocols: list[str], claimed: int) -> int:
+        """Bytes of a UDP datagram: as it says, at most what its IPv4 packet has for it, unless fragments go on with it."""
+        layer = protocols.count("ip") - 1
+        if protocols[-1 - protocols[::-1].index("udp") - 1] != "ip" or _nth(fields["ip.flags.mf"], layer) in (
+            "1",
+            "True",
+        ):
+            return claimed
+        length, header = (int(_nth(fields[name], layer) or 0) for name in ("ip.len", "ip.hdr_len"))
+        room = length - header if length else claimed
+        self.source["beyond_frame"] += claimed > room
+        return max(min(claimed, room), 8)
 
     @staticmethod
     def _infiniband(row: Row, fields: dict[str, str], protocols: list[str]) -> None:
@@ -243,9 +278,17 @@ def _last(values: str) -> str:
     return values.rpartition(",")[2]
 
 
-def _btl_handshake(payload: str) -> tuple[int, int] | None:
-    """(jobid, vpid) of "OPAL-TCP-BTL", each a little-endian uint32 before it (METRICS.md section 6)."""
-    if payload[16:40] != _BTL_MAGIC:
+def _greeting(payload: str, length: int) -> tuple[int, int] | None:
+    """What the native decoder makes of the first ``length`` bytes that a side says (kernels.greetings)."""
+    said = bytes.fromhex(payload.rpartition(",")[2][: 2 * LIBFABRIC_BYTES])
+    if len(said) < OLD_BYTES:
         return None
-    words = bytes.fromhex(payload[:16])
-    return int.from_bytes(words[:4], "little"), int.from_bytes(words[4:8], "little")
+    little, rank = int.from_bytes(said[:4], "little"), min(int.from_bytes(said[4:8], order) for order in _ORDERS)
+    requests = length == LIBFABRIC_BYTES and len(said) >= LIBFABRIC_FIXED_BYTES and said[:24] == _LIBFABRIC_REQUEST
+    if said[:8] == _UCX_MAGIC or requests:
+        return WITHOUT_RANK, 0
+    if said[8:20] == _BTL_MAGIC and len(said) >= BTL_BYTES:
+        return little, rank
+    jobs = [int.from_bytes(said[:4], order) for order in _ORDERS]
+    of_jobs = any(1 <= job & 0xFFFF <= MOST_JOBS and job > 0xFFFF for job in jobs)
+    return (little | ONE_SIDED, rank) if length == OLD_BYTES and of_jobs and rank < MOST_RANKS else None

@@ -16,13 +16,29 @@ from analysis.kernels.encapsulation import (
     ETHERTYPE_IPV6,
     HIDDEN,
     UNKNOWN,
+    begins_fragments,
     behind_authentication,
     behind_protocol,
     behind_tags,
 )
 from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
+from analysis.kernels.greetings import greeting
 from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
-from analysis.packets import CUT, FRAGMENT, ICMP, IPV4, IPV6, NO_FLOW, NO_HOST, NO_SCALE, REVERSE, SYN, TCP, UDP
+from analysis.packets import (
+    CUT,
+    FRAGMENT,
+    ICMP,
+    IPV4,
+    IPV6,
+    NO_FLOW,
+    NO_GREETING,
+    NO_HOST,
+    NO_SCALE,
+    REVERSE,
+    SYN,
+    TCP,
+    UDP,
+)
 
 # Link types (LINKTYPE_ and the raw DLT_ values that savefiles are found to hold)
 ETHERNET, NULL, LOOP, LINUX_SLL, LINUX_SLL2 = 1, 0, 108, 113, 276
@@ -30,9 +46,6 @@ RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY = 12, 101, 228, 229
 
 ROCE_PORT = 4791
 """InfiniBand over UDP (RoCEv2)."""
-
-_OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
-"""'OPAL', '-TCP', '-BTL' in network byte order."""
 
 _MAPPED = np.uint64(0xFFFF00000000)
 _32 = np.uint64(32)
@@ -202,14 +215,6 @@ def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np
 
 
 @jit
-def opens_btl(at: int, end: int) -> bool:
-    """Open MPI's TCP BTL: uint32 jobid, uint32 vpid, "OPAL-TCP-BTL" (METRICS.md section 6)."""
-    if at + 24 > end:
-        return False
-    return bool(u32(at + 8, end) == _OPAL and u32(at + 12, end) == _TCP_ and u32(at + 16, end) == _BTL_)
-
-
-@jit
 def usual_content(frame: int, end: int, link: int, wire: int) -> int:
     """Bytes behind the IP header of what nearly all packets are: an unbroken TCP segment over IPv4 and Ethernet. 0 for others."""
     ip = frame + 14
@@ -319,11 +324,10 @@ def decode(
             dst[i] = destination
             if frame_kind & (FRAGMENT | CUT):
                 continue
-            if ip_len == 0:  # a super-segment, BIG TCP or a jumbogram: the field could not hold its length
+            beyond = ip_len > room
+            if ip_len == 0 or beyond:  # 0: a super-segment, BIG TCP or a jumbogram: the field could not hold its length
                 ip_len = room
-            elif ip_len > room:
-                known.beyond_frame += 1
-                ip_len = room
+            known.beyond_frame += beyond
             l4 = ip + transport
             content = max(ip_len - transport, 0)
             if protocol != 6 and protocol != 17:
@@ -346,10 +350,12 @@ def decode(
                     if ends.a != source or ends.a_port != a:
                         frame_kind |= REVERSE
             if protocol == 17:
-                if l4 + 6 > end or content < 8:
+                if l4 + 6 > end or content < 8 or 0 < u16(l4 + 4, end) < 8:
                     kind[i] = frame_kind | CUT
                     continue
-                payload[i] = content - 8
+                datagram, begins = u16(l4 + 4, end), begins_fragments(ip, end, ethertype)
+                known.beyond_frame += datagram > content and not begins and not beyond
+                payload[i] = (min(datagram, content) if datagram > 0 else content) - 8
                 kind[i] = frame_kind | UDP
                 if b == ROCE_PORT and content >= 20 and l4 + 20 <= end:  # what InfiniBand's base transport header says
                     window[i] = u8(l4 + 8, end)
@@ -381,10 +387,11 @@ def decode(
             mss[i] = segment
         mark = mix(mark | np.uint64(ip_len), np.uint64((source << 32) | (destination << 8) | 6))
         fingerprint[i] = tcp_fingerprint(mark, l4, options_end, end) >> _32
-        if length >= 24 and opens_btl(l4 + header, end):
+        jobid, rank = greeting(l4 + header, end, length)
+        if jobid != NO_GREETING:
             entry = known.handshakes
             handshakes[entry, 0] = first_row + i
-            handshakes[entry, 1] = u32_little(l4 + header, end)
-            handshakes[entry, 2] = u32_little(l4 + header + 4, end)
+            handshakes[entry, 1] = jobid
+            handshakes[entry, 2] = rank
             known.handshakes = entry + 1
     return len(offsets)

@@ -122,6 +122,12 @@ def behind_authentication(at: int, end: int, protocol: int) -> tuple[int, int]:
 
 
 @jit
+def begins_fragments(ip: int, end: int, ethertype: int) -> bool:
+    """Whether later fragments go on with what the packet carries, whose transport header tells the length of all of them."""
+    return bool(u16(ip + 6, end) & 0x2000 if ethertype == ETHERTYPE_IPV4 else u8(ip + 6, end) == 44)
+
+
+@jit
 def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
     """(address, EtherType, network) of what a UDP datagram to the port of a tunnel carries; ``at`` is its header."""
     if at + 16 > end:
@@ -136,6 +142,11 @@ def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
         inside, ethertype = behind_labels(at + 8, end)
         return inside, ethertype, network
     if port in (4790, 2152, 1701, 4500, 51820):  # VXLAN-GPE, GTP-U, L2TP, IPsec, WireGuard
+        return at, HIDDEN, network
+    if port in (3544, 5247) or u16(at, end) in (
+        3544,
+        5247,
+    ):  # Teredo, data of CAPWAP: answers go to ports of the asker's own
         return at, HIDDEN, network
     return at, UNKNOWN, network
 
@@ -176,4 +187,6 @@ def behind_protocol(at: int, end: int, protocol: int, network: np.uint64) -> tup
         return inside, ethertype, network
     if protocol == 97:
         return behind_tags(at + 2, end, 0x6558, network)
+    if protocol == 103 and at + 1 <= end and u8(at, end) & 15 == 1:  # a PIM register carries a packet
+        return at, HIDDEN, network
     return at, HIDDEN if protocol in (50, 115) else UNKNOWN, network

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.decode import ETHERNET, LINUX_SLL, LINUX_SLL2, ROCE_PORT, link_layer, opens_btl
+from analysis.kernels.decode import ETHERNET, LINUX_SLL, LINUX_SLL2, ROCE_PORT, link_layer
 from analysis.kernels.encapsulation import (
     DEPTH,
     ETHERTYPE_IPV4,
@@ -19,13 +19,14 @@ from analysis.kernels.encapsulation import (
     behind_protocol,
     behind_tags,
 )
+from analysis.kernels.greetings import greeting_bytes
 from analysis.kernels.raw import signed, u8, u16
 
 IPV4, IPV6, MAC = 0, 1, 2
 """Rows of the places of addresses."""
 MOST_ADDRESSES = 4 * (DEPTH + 1)
 """Of one kind in one frame."""
-_BTL_HANDSHAKE, _ROCE_HEADER = 24, 12
+_ROCE_HEADER = 12
 _ARP, _BRIDGED, _BACKBONE = 0x0806, 0x6558, 0x88E7
 _TCP, _UDP, _GRE, _ETHERIP, _ICMP, _ICMP6 = 6, 17, 47, 97, 1, 58
 _HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _MOBILITY = 0, 43, 44, 51, 60, 135
@@ -115,7 +116,7 @@ def hide_tcp_options(buffer: UInt8, data: int, at: int, end: int) -> None:
 
 @jit
 def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, hide: bool) -> int:
-    """Bytes of the innermost transport header that are kept, the handshake of Open MPI's BTL and InfiniBand's header among them."""
+    """Bytes of the innermost transport header that are kept, the greeting of an MPI library and InfiniBand's header among them."""
     if protocol == _TCP:
         if at + 16 > end:
             return end - at
@@ -123,7 +124,7 @@ def transport_bytes(buffer: UInt8, data: int, at: int, end: int, protocol: int, 
         if hide:
             clear(buffer, at + 16 - data, min(at + 18, end) - data)
             hide_tcp_options(buffer, data, at + 20, min(at + header, end))
-        return int(header + (_BTL_HANDSHAKE if opens_btl(at + header, end) else 0))
+        return int(header + greeting_bytes(at + header, end))
     if protocol == _UDP:
         if hide:
             clear(buffer, min(at + 6, end) - data, min(at + 8, end) - data)

@@ -98,9 +98,9 @@ class StreamAccumulator:
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
         self._endpoints = table.flow_endpoints
-        for row, jobid, rank in table.btl_handshakes.tolist():
-            if table.flow[row] != NO_FLOW:
-                self._ranks.setdefault(int(table.flow[row]), {}).setdefault(int(table.kind[row]) >> 7, (jobid, rank))
+        for packet, direction, jobid, rank in table.named_ranks():
+            if table.flow[packet] != NO_FLOW:
+                self._ranks.setdefault(int(table.flow[packet]), {}).setdefault(direction, (jobid, rank))
         for row in np.flatnonzero(((table.kind & TCP) > 0) & ((table.tcp_flags & SYN) > 0) & (table.flow != NO_FLOW)):
             said, side = self._said.setdefault(int(table.flow[row]), Handshake()), int(table.kind[row]) >> 7
             said.add(side, int(table.wscale[row]), int(table.mss[row]))

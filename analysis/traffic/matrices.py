@@ -80,6 +80,10 @@ class MatrixAccumulator:
         """Addresses seen so far."""
         return len(self._hosts)
 
+    def left_out(self) -> dict[str, int]:
+        """The most bytes that any pair of hosts may have more than the matrix says."""
+        return {"missed_by_pairs": self._missed_bytes}
+
     def notes(self) -> list[str]:
         """What bounded memory cost."""
         if not self._missed_bytes:

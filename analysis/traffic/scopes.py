@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.packets import PacketTable
+from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import interarrival
 from analysis.traffic.interarrival import GapStore, InterarrivalResult
 from analysis.traffic.rates import RateAccumulator, ScopeRates
@@ -35,7 +35,7 @@ class ScopeAnalysis:
 
 
 class MpiFlows:
-    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open with a BTL handshake."""
+    """Which flows carry MPI: TCP with an end in the launcher's port range, else flows that open as MPI libraries do."""
 
     def __init__(self, ports: tuple[int, int] | None) -> None:
         self._ports = ports
@@ -51,6 +51,7 @@ class MpiFlows:
             self.member = np.concatenate([self.member, np.zeros(2 * flows - len(self.member), np.bool_)])
         if self._ports is None:
             opened = table.flow[table.btl_handshakes[:, 0]]
+            opened = opened[opened != NO_FLOW]  # some have no room in the table of flows
             self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
             self.member[opened] = True
         else:

@@ -191,7 +191,7 @@ class TcpAccumulator:
         places[fresh] = self._rests_used + np.arange(np.count_nonzero(fresh))
         self._rests_used += int(np.count_nonzero(fresh))
         if 2 * self._rests_used > len(self._rests):
-            self._rests.resize(max(2 * self._rests_used, len(self._rests) + len(self._rests) // 2), refcheck=False)
+            self._rests.resize(max(2 * self._rests_used, len(self._rests) + len(self._rests) // 8), refcheck=False)
         set_aside_kernel.keep_rests(kept, places, self._connections, self._sides, self._rests)
         self._current[gone["flow"][latest]] = set_aside_kernel.NOTHING_KEPT
         self._current[self._connections["flow"][kept]] = set_aside_kernel.NOTHING_KEPT - 1 - places
@@ -259,7 +259,7 @@ class TcpAccumulator:
     def _grow_flows(self, flows: int) -> None:
         known = len(self._current)
         if flows > known:
-            grown = np.full(max(flows, 2 * known), state.UNKNOWN, np.int32)
+            grown = np.full(max(flows, known + known // 4), state.UNKNOWN, np.int32)
             grown[:known] = self._current
             self._current = grown
 
@@ -281,13 +281,12 @@ class TcpAccumulator:
     def _note_handshakes(
         self, table: PacketTable, connection_of: npt.NDArray[np.uint32], first: int, behind: int
     ) -> None:
-        """Who speaks on a connection, from the first BTL handshake of either side; rows ``first`` to ``behind``."""
-        rows = table.btl_handshakes[:, 0]
-        for row, jobid, vpid in table.btl_handshakes[(rows >= first) & (rows < behind)].tolist():
+        """Who speaks on a connection, from the first greeting of either side; rows ``first`` to ``behind``."""
+        for row, direction, jobid, vpid in table.named_ranks(first, behind):
             index = int(connection_of[row])
             if index == NO_FLOW:
                 continue
-            side = self._sides[2 * index + (int(table.kind[row]) >> 7)]
+            side = self._sides[2 * index + direction]
             if side["vpid"] == state.UNKNOWN:
                 side["vpid"] = vpid
                 self._connections[index]["jobid"] = jobid

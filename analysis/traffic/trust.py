@@ -58,6 +58,7 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "on after making room for others, and what was on its way meanwhile was forgotten",
     ),
     "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
+    "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "addresses_not_kept": ("time", "times", "an address had no room in the host table"),
 }
 """What the metrics are about and nevertheless leave out, by its count among the facts; never with trust "good"."""
@@ -209,8 +210,9 @@ def judge(counters: dict[str, float], facts: dict[str, Any], *, packets: int, lo
     if dropped > UNUSABLE_DROP_SHARE * (dropped + packets) or nothing_read:
         return Trust(TrustLevel.UNUSABLE, tuple(reasons), counters, remarks)
     level = TrustLevel.DEGRADED if reasons else TrustLevel.GOOD
-    if not reasons and counters.get("super_segments"):
-        level, reasons = TrustLevel.ESTIMATED, [_split(int(counters["super_segments"]))]
+    if split := int(counters.get("super_segments", 0) - counters.get(LEFT, 0)):
+        level = level if reasons else TrustLevel.ESTIMATED
+        reasons.append(_split(split))
     return Trust(level, tuple(reasons), counters, remarks)
 
 

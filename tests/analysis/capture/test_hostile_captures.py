@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -80,6 +81,31 @@ def test_pairs_beyond_the_limit_are_dropped_lightest_first_and_told(tmp_path: Pa
         accumulator.update(table)
     assert exact.notes() == []
     assert "more than 1 024 pairs" in bounded.notes()[0].replace("\u202f", " ")
+
+
+@pytest.mark.timeout(150)
+def test_the_heavy_ones_of_more_than_a_million_are_found_with_a_bound_and_all_are_summed(tmp_path: Path) -> None:
+    """Connections and pairs of hosts: what METRICS allows to be approximate beyond 2^20 of either."""
+    packets, heavy, share = 1_200_000, 20, 10
+    path = tmp_path / "heavy.pcap"
+    path.write_bytes(hostile.heavy_among(packets, heavy, share))
+    measured = analysis.analyse(path)
+    others, of_each = packets - packets // share, packets // share // heavy
+
+    assert measured.metrics["packets"] == packets
+    assert measured.metrics["wire_bytes"] == 54 * others + 454 * of_each * heavy
+    assert measured.metrics["payload_bytes"] == measured.metrics["goodput_bytes"] == 400 * of_each * heavy
+    assert measured.metrics["connections"] == others + heavy
+    assert sorted(row["payload_bytes"] for row in measured.flows)[-heavy - 1 :] == [0] + heavy * [400 * of_each]
+
+    (note,) = [note for note in measured.capture["notes"] if "pairs of hosts" in note]
+    missed_bytes = 54  # what the heaviest of the pairs that made room had
+    assert note.endswith(f"the host matrix may miss {missed_bytes} B of any pair".replace(" B", "\u202fB"))
+    hosts = measured.matrices["hosts"]
+    places = [hosts["labels"].index(f"10.2.0.{number}") for number in range(heavy + 1)]
+    for source, target in itertools.pairwise(places):
+        assert 454 * of_each - missed_bytes <= hosts["wire_bytes"][source][target] <= 454 * of_each
+    assert measured.trust.reasons == ("54 bytes of any pair of hosts may be missing in the host matrix",)
 
 
 def test_peaks_are_lower_bounds_where_more_stamps_lie_in_a_window_than_are_kept(tmp_path: Path) -> None:

@@ -150,3 +150,53 @@ def test_datagrams_without_room_for_their_header_are_told(tmp_path: Path) -> Non
     frames = [ethernet(ipv4(udp(5, 6, b"x" * 9), protocol=17, total_length=length)) for length in (25, 37)]
     trust = analysed(tmp_path, frames).trust
     assert trust.reasons[0].startswith("1 packet has headers that are cut short")
+
+
+def claiming(length: int, **ip: int) -> bytes:
+    """A datagram of 30 bytes that says it was so long."""
+    return ipv4(struct.pack("!HHHH", 5, 6, length, 0) + bytes(30), protocol=17, **ip)
+
+
+@pytest.mark.parametrize("decoder", ["native", "pyshark"])
+@pytest.mark.parametrize(
+    ("length", "payload_bytes", "told"),
+    [(38, 30, ""), (28, 20, ""), (8, 0, ""), (50, 30, "longer than the frame"), (65_535, 30, "longer than the frame"), (7, 0, "headers")],
+)  # fmt: skip
+def test_datagrams_are_as_long_as_they_say_but_no_longer_than_their_packet(
+    tmp_path: Path, length: int, payload_bytes: int, told: str, decoder: str
+) -> None:
+    measured = analysed(tmp_path, [ethernet(claiming(length)), ethernet(claiming(38))], decoder=decoder)
+    assert measured.metrics["payload_bytes"] == payload_bytes + 30
+    assert (told in measured.trust.reasons[0]) if told else not measured.trust.reasons
+
+
+def test_the_first_fragment_tells_the_length_of_all(tmp_path: Path) -> None:
+    measured = analysed(tmp_path, [ethernet(claiming(2000, fragment=0x2000))])
+    assert measured.metrics["payload_bytes"] == 30
+    assert not measured.trust.reasons
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        ipv4(udp(3544, 50_000, ipv6(tcp(payload=b"d" * 60))), protocol=17),
+        ipv4(udp(50_000, 3544, ipv6(tcp(payload=b"d" * 60))), protocol=17),
+        ipv4(udp(5247, 50_000, bytes(8) + b"frame of a wireless network"), protocol=17),
+        ipv4(bytes([0x21]) + bytes(7) + ipv4(tcp(payload=b"d" * 60)), protocol=103),
+    ],
+    ids=["teredo", "teredo asked", "capwap", "pim register"],
+)
+def test_tunnels_that_nobody_looks_into_are_told(tmp_path: Path, packet: bytes) -> None:
+    reasons = analysed(tmp_path, [ethernet(packet)]).trust.reasons
+    assert reasons == ("1 packet carries something that cannot be looked into (encrypted, or an unknown tunnel)",)
+
+
+@pytest.mark.parametrize("decoder", ["native", "pyshark"])
+def test_packets_that_a_switch_quotes_were_not_sent_here(tmp_path: Path, decoder: str) -> None:
+    quoted = ethernet(ipv4(tcp(payload=b"q" * 40), source="10.9.0.1", destination="10.9.0.2"))
+    record = struct.pack("!IIIIII", 1, 16 + len(quoted), 1, len(quoted), 0, len(quoted)) + quoted
+    sample = struct.pack("!IIIIIIII", 7, 1, 100, 100, 0, 1, 2, 1) + record
+    sampled = struct.pack("!IIIIIII", 5, 1, 0x0A000001, 0, 1, 0, 1) + struct.pack("!II", 1, len(sample)) + sample
+    measured = analysed(tmp_path, [ethernet(ipv4(udp(5000, 6343, sampled), protocol=17))], decoder=decoder)
+    assert measured.metrics["payload_bytes"] == len(sampled)
+    assert measured.matrices["hosts"]["labels"] == ["10.0.0.1", "10.0.0.2"]

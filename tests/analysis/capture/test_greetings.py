@@ -1,0 +1,113 @@
+"""Connections of MPI are known by what a library says first on them; ranks where it says who speaks (METRICS.md section 6)."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import analysis
+from analysis.capture.greetings import MOST_WAITING
+from analysis.capture.reduced import write_reduced
+from tests.analysis.capture_files import Frame, pcap
+from tests.analysis.frames import ethernet, ipv4, tcp
+
+RECORDED = Path(__file__).parent.parent / "data"
+"""MPICH 4.0.2 over UCX 1.13 and MPICH 4.3.2 over libfabric's TCP provider: two ranks that send each other four messages."""
+JOB, OTHER_JOB = 0x5A5A0001, 0x77770002
+A, B = ("10.0.0.1", 40_000), ("10.0.0.2", 20_000)
+DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
+
+
+def said(first: bytes, answer: bytes, *, port: int = 40_000) -> list[bytes]:
+    """A connection in which either side says something once, and the first one 100 bytes more."""
+    a, b = {"source": A[0], "destination": B[0]}, {"source": B[0], "destination": A[0]}
+    behind = 1 + len(first)
+    return [
+        ethernet(ipv4(tcp(port, B[1], seq=1, ack=1, payload=first), **a)),
+        ethernet(ipv4(tcp(B[1], port, seq=1, ack=behind, payload=answer), **b)),
+        ethernet(ipv4(tcp(port, B[1], seq=behind, ack=1 + len(answer), payload=bytes(100)), **a)),
+    ]
+
+
+def old(jobid: int, rank: int, order: str = "<") -> bytes:
+    return struct.pack(order + "II", jobid, rank)
+
+
+def written(path: Path, frames: list[bytes]) -> Path:
+    path.write_bytes(pcap([Frame.whole(10**15 + 10**6 * number, frame) for number, frame in enumerate(frames)]))
+    return path
+
+
+@DECODERS
+@pytest.mark.parametrize(("name", "of_mpi"), [("mpich-ucx.pcap", 41), ("mpich-libfabric.pcap", 48)])
+def test_connections_of_other_libraries_are_mpi_without_ranks(name: str, of_mpi: int, decoder: str) -> None:
+    measured = analysis.analyse(RECORDED / name, decoder=decoder)  # type: ignore[arg-type]
+    assert measured.mpi.metrics["packets"] == of_mpi  # what is missing is ARP
+    assert measured.matrices["ranks"]["labels"] == []
+    assert measured.matrices["ranks"]["source"] is None
+    assert measured.matrices["hosts"]["labels"] == ["10.217.0.1", "10.217.0.2"]
+    assert [row["rank_a"] for row in measured.flows] == [None, None]
+
+
+@DECODERS
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_ranks_of_old_versions_come_from_eight_bytes_that_are_answered(
+    tmp_path: Path, order: str, decoder: str
+) -> None:
+    """By construction, from the sources of Open MPI 1.8: no such version was at hand to record."""
+    frames = said(old(JOB, 3, order), old(JOB, 7, order)) + said(b"GET / HT", b"HTTP/1.1", port=40_001)
+    measured = analysis.analyse(written(tmp_path / "old.pcap", frames), decoder=decoder)  # type: ignore[arg-type]
+    assert [(row["rank_a"], row["rank_b"]) for row in measured.flows] == [(3, 7), (None, None)]
+    assert measured.matrices["ranks"]["labels"] == [3, 7]
+    assert measured.matrices["ranks"]["payload_bytes"] == [[0, 108], [8, 0]]
+    assert measured.mpi.metrics["packets"] == 3
+
+
+@pytest.mark.parametrize(
+    "answer", [old(OTHER_JOB, 7), old(JOB, 3), old(JOB, 0x12345678), old(1, 7), old(JOB, 7) + b"more", b"answer"]
+)
+def test_eight_bytes_without_such_an_answer_say_nothing(tmp_path: Path, answer: bytes) -> None:
+    measured = analysis.analyse(written(tmp_path / "other.pcap", said(old(JOB, 3), answer)))
+    assert measured.matrices["ranks"]["labels"] == []
+    assert measured.mpi.metrics == {}
+
+
+@DECODERS
+def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: str) -> None:
+    """A build of Open MPI for machines of different kinds sends jobid and rank in network byte order."""
+    first, answer = (struct.pack(">II", JOB, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (3, 256))
+    measured = analysis.analyse(written(tmp_path / "mixed.pcap", said(first, answer)), decoder=decoder)  # type: ignore[arg-type]
+    assert measured.matrices["ranks"]["labels"] == [3, 256]
+
+
+def test_an_answer_may_come_in_a_later_table(tmp_path: Path) -> None:
+    first, answer, last = said(old(JOB, 3), old(JOB, 7))
+    between = [ethernet(ipv4(tcp(50_000, 1, seq=k, payload=b"x"))) for k in range(40_000)]
+    measured = analysis.analyse(written(tmp_path / "far.pcap", [first, *between, answer, last]))
+    assert measured.matrices["ranks"]["labels"] == [3, 7]
+    assert measured.mpi.metrics["packets"] == 3
+
+
+def test_so_many_answers_are_waited_for_and_no_more(tmp_path: Path) -> None:
+    waiting = [ethernet(ipv4(tcp(1024 + port, B[1], payload=old(JOB, 3)))) for port in range(MOST_WAITING)]
+    first, answer, last = said(old(JOB, 3), old(JOB, 7))
+    forgotten = analysis.analyse(written(tmp_path / "many.pcap", [first, *waiting, answer, last]))
+    assert forgotten.matrices["ranks"]["labels"] == []
+    known = analysis.analyse(written(tmp_path / "most.pcap", [first, *waiting[2:], answer, last]))
+    assert known.matrices["ranks"]["labels"] == [3, 7]
+
+
+@pytest.mark.parametrize("name", ["mpich-ucx.pcap", "mpich-libfabric.pcap"])
+def test_a_capture_reduced_to_its_headers_keeps_them(tmp_path: Path, name: str) -> None:
+    before = analysis.analyse(RECORDED / name)
+    for source, target in (
+        (RECORDED / name, tmp_path / "once.pcap"),
+        (tmp_path / "once.pcap", tmp_path / "twice.pcap"),
+    ):
+        with target.open("wb") as stream:
+            write_reduced(source, stream, hide=None)
+        assert len(target.read_bytes()) < len(source.read_bytes()) or source.parent == tmp_path
+    after = analysis.analyse(tmp_path / "twice.pcap")
+    assert after.mpi.metrics == before.mpi.metrics
