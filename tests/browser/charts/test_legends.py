@@ -1,0 +1,40 @@
+"""A legend stands beside what it names: it never lies over the data, and logarithmic axes say what they are."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+STUDIES = ("guster-2007-water", "eadline-2006-hpl")
+OVER = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
+    .filter(plot => plot.offsetParent && plot.querySelector(".legend"))
+    .filter(plot => {
+        const box = selector => plot.querySelector(selector).getBoundingClientRect(), legend = box(".legend"), data = box(".nsewdrag");
+        const isBeside = legend.left >= data.right - 1 || legend.right <= data.left + 1;
+        return data.height < 80 || !(isBeside || legend.bottom <= data.top + 1 || legend.top >= data.bottom - 1);
+    })
+    .map(plot => plot.dataset.figure)"""
+"""Charts whose legend lies over their data, or leaves them no room."""
+DRAWN = '() => [...document.querySelectorAll(".plot[data-figure]")].every(plot => !plot.offsetParent || plot.data)'
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_legend_lies_over_data(page: Page, width: int, complaints: list[str]) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for study in STUDIES:
+        for tab in ("answer", "charts"):
+            page.goto(f"/experiments/{study}/?tab={tab}")
+            page.wait_for_function(DRAWN)  # those below the fold too, in their turn
+            assert page.evaluate(OVER) == [], (study, tab)
+    assert complaints == []
+
+
+def test_a_logarithmic_axis_says_so_and_its_table_keeps_the_plain_title(page: Page) -> None:
+    page.goto(f"/experiments/{STUDIES[0]}/")
+    panel = page.locator("#c-time")
+    expect(panel.locator(".ytitle")).to_have_text("Time (s)")
+    panel.get_by_role("button", name="Log").click()
+    expect(panel.locator(".ytitle")).to_have_text("Time (s), log scale")
+    panel.get_by_role("button", name="Table").click()
+    expect(panel.locator("caption")).to_have_text("Time (s)")
