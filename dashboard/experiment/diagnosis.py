@@ -17,6 +17,7 @@ from analysis.scaling import Estimate, ObserverEffect
 from dashboard.charts.panel import Section
 from dashboard.experiment.results import Results
 from dashboard.experiment.time_breakdown import breakdown
+from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import find
 from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
@@ -53,6 +54,9 @@ class Find:
     caveat: str = ""
     next_step: str = ""
     weak: str = ""
+    name: str = ""
+    """Of its rule, and the id of the term that says what such a finding means."""
+    term: str = ""
 
 
 def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -111,7 +115,9 @@ def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
 
 def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> Find:
     shown_by = _traffic_of_a_trial(fact, results) if fact.chart == "matrix" else _panel(fact.chart, panels)
-    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, _STRENGTH[fact.strength])
+    term = f"finding.{fact.rule}"
+    weak = _STRENGTH[fact.strength]
+    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
 
 
 def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:

@@ -25,16 +25,38 @@ class Term:
 
 
 def term(name: str) -> Term | None:
-    """The meaning of a metric's id, a term's id ("state.lost"), or a term's own words ("Speed-up"); None for anything else."""
+    """The meaning of a metric's id or label, a term's id ("state.lost") or own words ("Speed-up"); None for anything else."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
+    metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:
         return Term(_meanings()[anchor], f"{reverse('guide', args=[_TERMS])}#{anchor}")
-    if name in METRICS:
-        return Term(METRICS[name].definition, f"{reverse('guide', args=[_METRICS])}#{name}")
+    if metric:
+        return Term(METRICS[metric].definition, f"{reverse('guide', args=[_METRICS])}#{metric}")
     workload, dot, _ = name.partition(".")
     if dot and is_metric(name) and (meaning := find(name).definition):
         return Term(meaning, f"{reverse('workloads')}#{workload}")
     return None
+
+
+def words_of(name: str) -> str:
+    """The words of a term's id ("finding.link_load"); empty for anything else."""
+    return _words().get(name, "")
+
+
+@cache
+def _words() -> dict[str, str]:
+    """The second column of docs/terms.md by the first."""
+    return {
+        section.anchor: section.title.removesuffix(f" ({section.anchor})")
+        for section in guides()[_TERMS].page.sections
+        if not section.level
+    }
+
+
+@cache
+def _by_label() -> dict[str, str]:
+    """Metrics by what pages call them, as the titles of charts."""
+    return {metric.label: name for name, metric in METRICS.items()}
 
 
 @cache
@@ -54,5 +76,5 @@ def _by_words() -> dict[str, str]:
     return {
         section.title.removesuffix(f" ({section.anchor})").casefold(): section.anchor
         for section in guides()[_TERMS].page.sections
-        if not section.level and not section.anchor.startswith(("state.", "trust."))
+        if not section.level and not section.anchor.startswith(("state.", "trust.", "finding."))
     }

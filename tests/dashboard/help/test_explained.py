@@ -1,0 +1,70 @@
+"""Nothing on the pages is left unexplained: every mark, every metric and every setting of a link says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from lxml import html
+
+from analysis.catalogue import METRICS
+from analysis.findings.registry import RULES
+from dashboard.help.terms import words_of
+from dashboard.labels import parameter_label
+from dashboard.states import CHIPS
+from experiments.models import Experiment
+from experiments.spec.parameters import LINK_PARAMETERS
+from tests.experiments import factories
+
+KINDS = ("state.", "trust.", "")
+NAMES = {metric.label for metric in METRICS.values()} | {parameter_label(path) for path in LINK_PARAMETERS}
+"""What metrics and settings are called on pages."""
+
+
+def unexplained(document: html.HtmlElement) -> set[str]:
+    """Words of marks (chips that are no sentences) and names that show nothing on hover and focus."""
+    marks = [each for each in document.xpath("//main//*[contains(@class, 'chip')]") if "bare" not in each.get("class")]
+    named = document.xpath("//main//th | //main//dt | //main//h3")
+    found = [*marks, *(each for each in named if each.text_content().strip() in NAMES)]
+    is_explained = "ancestor-or-self::*[@data-explains] | .//*[@data-explains]"
+    return {" ".join(each.text_content().split()) for each in found if not each.xpath(is_explained)}
+
+
+def test_every_chip_is_defined() -> None:
+    assert [state for state in CHIPS if not any(words_of(f"{kind}{state}") for kind in KINDS)] == []
+
+
+def test_every_rule_of_findings_has_a_name_and_a_definition() -> None:
+    assert [rule for rule in RULES if not words_of(f"finding.{rule}")] == []
+
+
+def test_no_page_leaves_a_mark_or_a_name_unexplained(
+    page: Client, submit: Callable[..., Experiment], run: Callable[..., None]
+) -> None:
+    experiment = submit(repetitions=3)
+    run(most=8)
+    trial = experiment.trials.filter(state="finished").latest("pk")
+    point = trial.configuration.hash
+    addresses = [
+        *("/", "/experiments/", "/trials/", "/studies/", "/history/", "/clusters/", "/clusters/testbed/", "/quotas/"),
+        *("/explore/", "/workloads/", "/networks/", "/network/", experiment.get_absolute_url()),
+        f"/experiments/{experiment.slug}/diagnosis/",
+        *(trial.get_absolute_url(), f"/history/{point}/testbed/?metric=elapsed_s", f"/network/{experiment.slug}/"),
+        factories.prediction(experiment).get_absolute_url(),
+        f"/compare/?of=e:{experiment.slug},e:guster-2007-water",
+        *(f"/experiments/{slug}/" for slug in ("guster-2007-water", "monarc-1999-readers", "eadline-2006-hpl")),
+    ]
+    left = {}
+    for address in addresses:
+        answer = page.get(address)
+        assert answer.status_code == 200, address
+        words = unexplained(html.fromstring(f"<main>{answer.content.decode()}</main>"))
+        if words:
+            left[address] = words
+    assert not left, "\n".join(f"{address}: {sorted(words)}" for address, words in left.items())
+
+
+@pytest.mark.parametrize("source", ["<dt>Elapsed time</dt>", '<span class="chip ok">Firm</span>'])
+def test_what_it_looks_for_can_be_found(source: str) -> None:
+    assert unexplained(html.fromstring(f"<div><main>{source}</main></div>"))
