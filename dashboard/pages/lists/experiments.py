@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +24,22 @@ PER_PAGE = 25
 NEWEST = "-created_at"
 _CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"), ("experiments-delete", "Delete"))
 _CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"), ("experiments-delete", "Delete"))
+COLUMNS: Final = {
+    "sweep": "Sweep",
+    "elapsed": "Elapsed over sweep",
+    "state": "State",
+    "trials": "Trials",
+    "date": "Date",
+    "project": "Project",
+    "owner": "Owner",
+}
+USUAL: Final = ("sweep", "elapsed", "state", "trials", "date")
+
+
+def columns_asked(request: HttpRequest) -> list[str]:
+    """The columns that the address asks for, in the order of the page; the usual ones where it names none."""
+    named = {name for text in request.GET.getlist("columns") for name in text.split(",")}
+    return [name for name in COLUMNS if name in named] or list(USUAL)
 
 
 @require_GET
@@ -30,7 +48,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
-    sort = asked(request, "ordering") or NEWEST
+    sort, columns = asked(request, "ordering") or NEWEST, columns_asked(request)
     context = {
         "place": "experiments",
         "views": views_of(request, SavedView.Page.EXPERIMENTS),
@@ -41,6 +59,9 @@ def experiments(request: HttpRequest) -> HttpResponse:
             "name": head("name", "Experiment", sort),
             "created_at": head("created_at", "Date", sort, first="-"),
         },
+        "columns": columns,
+        "query": without(request.GET, "page"),
+        "offered": [(name, title, name in columns) for name, title in COLUMNS.items()],
         "resort": without(request.GET, "page", "ordering"),
         "may_change": may_submit_somewhere(request.user),
         "deleted": len(visible_deleted(request.user)),
