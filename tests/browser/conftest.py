@@ -11,6 +11,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from experiments.library import load_defaults
+from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.spec import parse
 from tests.browser.chromium import chromium
 from tests.kept_rows import PUBLISHED_STUDIES
 
@@ -30,6 +33,23 @@ def person(transactional_db: None) -> User:
     PUBLISHED_STUDIES.restore()
     load_defaults()
     return User.objects.create_superuser("okafor", password="correct horse")
+
+
+@pytest.fixture
+def finished(person: User) -> Experiment:
+    """An experiment of two hosts and two repetitions, through the methods of a worker."""
+    spec = parse({"name": "Two hosts", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
+    experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):
+        trial.start_running(command=["mpirun", "-np", "2", "lmp"], conditions={"cores": 2})
+        trial.start_analysing()
+        values = {
+            "elapsed_s": 2.0 + 0.1 * trial.repetition,
+            "cpu_mean_rank_s": 1.5,
+            "packets": 1000.0 * trial.configuration.hosts,
+        }
+        trial.finish(TrialResult({"all": values}, {}, "good"))
+    return experiment
 
 
 @pytest.fixture

@@ -1,75 +1,11 @@
-"""The pages in a browser: they fit every width, speak by keyboard, and repaint with the theme."""
+"""The pages in a browser: they speak by keyboard, and repaint with the theme."""
 
-import pytest
 from playwright.sync_api import expect
 
-from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec import parse
-from tests.browser.accessibility import violations, violations_of_colours
-
-EXPERIMENTS = ["/", "/experiments/", "/trials/", "/experiments/new/", "/experiments/guster-2007-water/"]
-STUDIES = ["/studies/", "/experiments/eadline-2006-hpl/", "/experiments/york-staging/", "/explore/", "/history/"]
-SETTINGS = [
-    "/clusters/",
-    "/clusters/testbed/facts/",
-    "/workloads/",
-    "/help/?q=retransmissions",
-    "/help/user-guide/",
-    "/network/",
-    "/networks/",
-    "/projects/",
-    "/projects/default/",
-    "/account/",
-    "/tasks/",
-]
-
-
-@pytest.fixture
-def finished(person) -> Experiment:
-    """An experiment of two hosts and two repetitions, through the methods of a worker."""
-    spec = parse({"name": "Two hosts", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
-    experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
-    while trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1"):
-        trial.start_running(command=["mpirun", "-np", "2", "lmp"], conditions={"cores": 2})
-        trial.start_analysing()
-        values = {
-            "elapsed_s": 2.0 + 0.1 * trial.repetition,
-            "cpu_mean_rank_s": 1.5,
-            "packets": 1000.0 * trial.configuration.hosts,
-        }
-        trial.finish(TrialResult({"all": values}, {}, "good"))
-    return experiment
-
-
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize(
-    "places", [EXPERIMENTS, STUDIES, SETTINGS, []], ids=["experiments", "studies", "settings", "own"]
-)
-def test_it_fits_every_page_to_the_width_for_everybody_without_complaint(page, finished, complaints, places):
-    """Opened on a dark phone, turned light, then wide, then dark again: most of the time goes into loading."""
-
-    def turn(scheme):
-        page.emulate_media(color_scheme=scheme)
-        page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
-
-    for address in places or [finished.get_absolute_url(), finished.trials.last().get_absolute_url()]:
-        page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # colours change at once
-        page.set_viewport_size({"width": 390, "height": 900})
-        page.goto(address)
-        expect(page.locator("main")).to_be_visible()
-        assert page.evaluate("document.documentElement.dataset.bsTheme") == "dark"
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
-        assert violations(page) == [], address
-        turn("light")
-        assert violations_of_colours(page) == [], address
-        page.set_viewport_size({"width": 1440, "height": 900})
-        page.wait_for_function("document.documentElement.scrollWidth <= 1440")
-        assert violations(page) == [], address
-        turn("dark")
-        assert violations_of_colours(page) == [], address
-    assert complaints == []
-
+from tests.browser.accessibility import violations
 
 SETTLED = """async name => {
     const plot = document.querySelector("#c-time .plot"), source = document.getElementById(plot.dataset.figure);

@@ -1,0 +1,104 @@
+"""Every page, whoever made it last: it fits every width down to 320 px and at 200 % zoom, axe finds nothing, nothing moves."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from playwright.sync_api import Page, TimeoutError, expect
+
+from dashboard.background.tasks import do
+from experiments.models import BackgroundTask, Experiment, Invitation, Program, Project, Report
+from experiments.models.people.project import DEFAULT_PROJECT
+from tests.browser.accessibility import violations, violations_of_colours
+from tests.browser.pages.walked import NOT_WALKED, WALKED
+from tests.dashboard.people.addresses import filled
+from tests.dashboard.people.table import TABLE
+from tests.experiments import factories
+
+
+def test_every_address_is_walked_or_says_why_not() -> None:
+    asked = {row.removeprefix("GET ") for row in TABLE if row.startswith("GET ") and "api/" not in row}
+    walked = [route for name, group in WALKED.items() for route in group if name != "published"]
+    left_out = [route for routes in NOT_WALKED.values() for route in routes]
+    assert sorted([*walked, *left_out]) == sorted(asked)
+
+
+@pytest.fixture
+def things(finished: Experiment, person) -> dict[str, dict[str, object]]:
+    """What the names in addresses stand for."""
+    trial = finished.trials.latest("pk")
+    project = Project.objects.get(slug=DEFAULT_PROJECT)
+    report = Report.write(project, "Water", f"# Water\n\n{{{{ answer {finished.slug} }}}}", {}, by=person)
+    Program.register({"name": "solver", "program": ["/opt/solver"]})
+    task = BackgroundTask.ask(person, BackgroundTask.Kind.EXPORT, {"query": "", "form": "csv"}, title="Table")
+    do(BackgroundTask.claim_next() or task)
+    _, invited = Invitation.issue(project, "viewer", by=person)
+    return {
+        "experiments/": {"slug": finished.slug},
+        "trials/": {"pk": trial.pk},
+        "trials/chosen/": {"change": "again"},
+        "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
+        "network/": {"slug": finished.slug},
+        "network/predictions/": {"pk": factories.prediction(finished).pk},
+        "clusters/": {"slug": "testbed"},
+        "workloads/": {"name": "solver"},
+        "help/": {"name": "terms"},
+        "tasks/": {"pk": task.pk},
+        "reports/": {"pk": report.pk, "number": 1},
+        "projects/": {"slug": DEFAULT_PROJECT},
+        "people/": {"pk": person.pk},
+        "account/password/reset/": {"uidb36": "1", "key": "wrong"},
+        "": {"slug": finished.slug, "trial": trial.pk, "point": trial.configuration.pk, "key": invited},
+    }
+
+
+def look(page: Page, address: str) -> list[str]:
+    """Opened on a dark phone, turned light, then wide, then dark again: most of the time goes into loading. What is wrong."""
+
+    def turn(scheme: str) -> None:
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
+
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")  # colours change at once
+    page.set_viewport_size({"width": 390, "height": 900})
+    answer = page.goto(address)
+    expect(page.locator("main")).to_be_visible()
+    wrong = [] if answer is not None and answer.status < 400 else ["no page"]
+    wrong += violations(page)
+    if page.evaluate("document.getAnimations().filter(each => each.playState === 'running').length"):
+        wrong.append("something moves")
+    turn("light")
+    wrong += violations_of_colours(page)
+    # A window of 1280 at 400 %, a phone, a window of 1440 at 200 %, and that window itself.
+    for width in (320, 390, 720, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        with suppress(TimeoutError):  # charts are drawn anew a moment after their panel changed
+            page.wait_for_function("width => document.documentElement.scrollWidth <= width", arg=width, timeout=5000)
+        if (needs := page.evaluate("document.documentElement.scrollWidth")) > width:
+            wrong.append(f"needs {needs} px of {width}")
+    wrong += violations(page)
+    turn("dark")
+    return wrong + violations_of_colours(page)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("group", WALKED)
+def test_it_fits_every_width_for_everybody_without_complaint(
+    page: Page, things: dict[str, dict[str, object]], complaints: list[str], group: str
+) -> None:
+    if group == "account":  # whose pages ask again for the password of who has not just given it
+        page.goto("/account/again/")
+        page.locator("#main [name=password]").fill("correct horse")
+        page.locator("#main [name=password]").press("Enter")
+        page.wait_for_url(lambda address: "/again/" not in address)
+    if group == "signed out":
+        page.context.clear_cookies()
+        page.goto(f"/invitation/{things['']['key']}/")
+    asked = [
+        f"{filled(route, things)}?{query.format(**things[''])}".removesuffix("?")
+        for route, query in WALKED[group].items()
+    ]
+    wrong = {address: told for address in asked if (told := look(page, address))}
+    assert wrong == {}
+    assert complaints == []

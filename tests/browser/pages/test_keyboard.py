@@ -1,0 +1,133 @@
+"""The journey from a new experiment over a trial to a comparison: by keyboard alone, and as a screen reader is told it."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from experiments.models import Experiment
+from tests.dashboard.laboratory import run_waiting
+
+FOCUSED = "(e => (e.getAttribute('aria-label') || e.labels?.[0]?.innerText || e.innerText || '').trim())(document.activeElement)"
+
+NEW = """
+- heading "New experiment" [level=1]
+- region "Workload":
+  - heading "Workload" [level=2]
+  - radiogroup "Workload":
+    - radio /TIP4P water/ [checked]
+  - textbox "Name"
+- region "Sweep":
+  - table
+  - button "Add parameter"
+- region "Cluster"
+- region "Network link":
+  - textbox "Bandwidth": 1 Gbit/s
+- region "Capture"
+- region "Repetition"
+- complementary "Preview":
+  - tablist "Preview":
+    - tab "Preview" [selected]
+    - tab "YAML"
+  - tabpanel "Preview":
+    - region "Configurations"
+    - heading "Dry run of configuration 1" [level=3]
+  - button "First trial only"
+  - button "Start 6 trials"
+"""
+EXPERIMENT = """
+- heading /TIP4P water, host sweep Complete/ [level=1]
+- progressbar "Trials over"
+- status: /6 of 6 trials complete/
+- navigation "Parts of this experiment":
+  - tablist:
+    - tab "Answer" [selected]
+    - tab "More charts"
+    - tab "Configurations (2)"
+- tabpanel "Answer":
+  - region /2 hosts/:
+    - paragraph: Where should I stop, and why?
+    - heading /2 hosts/ [level=2]
+    - complementary "Key figures and what would settle it"
+  - heading "Scaling" [level=2]
+  - heading "Loop time" [level=3]
+  - button "Table"
+  - figure:
+    - img /the same numbers are in the table/
+"""
+TRIAL = """
+- heading /Trial at 1 host, repetition 1 of 3/ [level=1]:
+  - link "Complete"
+- tablist "Trial":
+  - tab "Overview" [selected]
+  - tab "Output"
+  - tab "Environment"
+- tabpanel "Overview":
+  - region "Headline metrics":
+    - article:
+      - heading "CPU time per rank" [level=3]:
+        - link "CPU time per rank"
+      - img /this trial against 2 other repetitions/
+"""
+COMPARISON = """
+- heading "Compare 2" [level=1]
+- region "A":
+  - link /Trial \\d+/
+  - link "baseline"
+- region "B":
+  - link "Make baseline"
+- region /Elapsed time of B is/:
+  - heading /Elapsed time of B is/ [level=2]
+"""
+"""What a screen reader is told of each page, in this order, with more between."""
+
+
+def tab_to(page: Page, words: str, most: int = 150) -> None:
+    """Press Tab until what has the focus is called so."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(FOCUSED).startswith(words):
+            return
+    raise AssertionError(f"Tab never reached {words!r}")
+
+
+def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, complaints: list[str]) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED) == "Skip to content"
+    tab_to(page, "New experiment")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/experiments/new/")
+    tab_to(page, "Values")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("1, 2")
+    expect(page.locator("#startbar")).to_contain_text("Start 6 trials")
+    expect(page.locator("main")).to_match_aria_snapshot(NEW)
+    tab_to(page, "Start 6 trials")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/experiments/(?!new/)"))
+    experiment = Experiment.objects.get(published=False)
+    run_waiting()
+    expect(page.get_by_text("6 of 6 trials complete")).to_be_visible()
+    expect(page.locator("#dx")).to_contain_text("2 hosts")  # the answer, made anew as trials end
+    expect(page.locator("main")).to_match_aria_snapshot(EXPERIMENT)
+    tab_to(page, "Answer")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tabpanel", name="Configurations")).to_be_visible()
+    tab_to(page, "1 host, repetition 1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/trials/**")
+    expect(page.locator("main")).to_match_aria_snapshot(TRIAL)
+    tab_to(page, "Trials")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/trials/")
+    for key in ("j", "x", "j", "x", "c"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/compare/?of=*")
+    expect(page.locator("main")).to_match_aria_snapshot(COMPARISON)
+    assert page.evaluate("document.getAnimations().length") == 0
+    assert experiment.trials.count() == 6
+    assert complaints == []
