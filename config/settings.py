@@ -124,6 +124,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "dashboard.middleware.visitors.VisitorMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "dashboard.middleware.preferences.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "auditlog.middleware.AuditlogMiddleware",
@@ -159,7 +160,7 @@ vars().update(LDAP)
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     *(["django_auth_ldap.backend.LDAPBackend"] if LDAP else []),
-    "django.contrib.auth.backends.ModelBackend",
+    "dashboard.people.backends.AccountBackend",
 ]
 PASSWORD_HASHERS = [  # the first is used; a password in another form is stored anew when its owner signs in
     f"django.contrib.auth.hashers.{name}PasswordHasher" for name in ("Argon2", "PBKDF2")

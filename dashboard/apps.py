@@ -7,4 +7,5 @@ class DashboardConfig(AppConfig):
     name = "dashboard"
 
     def ready(self) -> None:
-        import_module("dashboard.people.groups")  # which listens to sign-ins
+        for listener in ("groups", "lockouts", "seen"):  # to people who sign in, or fail to
+            import_module(f"dashboard.people.{listener}")

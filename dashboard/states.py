@@ -68,6 +68,10 @@ CHIPS: Final = {
     "imported": _chip("Imported", Tone.NONE, "download"),
     "deleted": _chip("Deleted", Tone.NONE, "x"),
     "off": _chip("Switched off", Tone.NONE),
+    # accounts
+    "superuser": _chip("Superuser", Tone.NONE, "user"),
+    "closed": _chip("Closed", Tone.NONE),
+    "locked": _chip("Locked out", Tone.WARN),
 }
 
 

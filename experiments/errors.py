@@ -3,11 +3,13 @@
 RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
 ├── InvalidSettings    the settings of a cluster are not what its kind takes
+├── ClusterInUse       a cluster was to be removed that trials name
 ├── ReadOnly           a published or imported experiment was to be changed
 ├── CannotExport       nothing of what was chosen can leave, or not as it is wanted
 ├── CannotCompare      what was chosen cannot be laid side by side
 ├── CannotExplore      a question to the explorer has no meaning
 ├── LastMaintainer     nobody would be left who can give roles in a project
+├── LastSuperuser      nobody would be left who can administer the installation
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── KeyOfAnother       an idempotency key was used for something else
 ├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
@@ -62,8 +64,16 @@ class NotBroughtBack(RepositoryError):
     """A deleted experiment was forgotten, or what it refers to is gone."""
 
 
+class ClusterInUse(RepositoryError):
+    """A cluster was to be removed that trials name."""
+
+
 class LastMaintainer(RepositoryError):
     """The only maintainer of a project was to become less, or to leave."""
+
+
+class LastSuperuser(RepositoryError):
+    """Nobody would be left who can administer the installation."""
 
 
 class InvalidSettings(RepositoryError):

@@ -13,7 +13,7 @@
     return {
       title: [words(panel.querySelector("header h3, header h2")), words(view)].filter(Boolean).join(": "),
       of: [words(document.querySelector("[data-experiment]")), named(document.querySelector(".head h1"))].filter(Boolean).join(": "),
-      date: new Date().toISOString().slice(0, 10),
+      date: new Date().toLocaleDateString("sv", { timeZone: document.documentElement.dataset.timeZone }), // 2026-11-24
       at: at.href,
     };
   }

@@ -24,6 +24,19 @@
     target.scrollIntoView();
   }
 
+  /* With an account, the theme is kept there; until that has happened, pages of this browser know of it. */
+  async function keepTheme(address, theme) {
+    if (!address) return;
+    localStorage.setItem("rankwire-theme-unsent", theme);
+    const body = new URLSearchParams({ theme }), headers = JSON.parse(document.body.getAttribute("hx-headers"));
+    const answer = await fetch(address, { method: "POST", body, headers, keepalive: true }).catch(() => null);
+    if (answer?.ok && localStorage.getItem("rankwire-theme-unsent") === theme) localStorage.removeItem("rankwire-theme-unsent");
+  }
+
+  const toggle = document.querySelector("[data-theme-toggle]"), unsent = localStorage.getItem("rankwire-theme-unsent");
+  if (toggle && unsent) keepTheme(toggle.dataset.keeps, unsent);
+  document.addEventListener("submit", e => { if (e.target.matches("[data-display]")) localStorage.removeItem("rankwire-theme-unsent"); });
+
   async function copy(button) {
     const source = document.getElementById(button.dataset.copy);
     await navigator.clipboard.writeText(source.value ?? source.textContent.trim());
@@ -39,6 +52,7 @@
       const root = document.documentElement;
       root.dataset.bsTheme = root.dataset.bsTheme === "dark" ? "light" : "dark";
       localStorage.setItem("rankwire-theme", root.dataset.bsTheme);
+      keepTheme(hit("[data-theme-toggle]").dataset.keeps, root.dataset.bsTheme);
       redraw();
     }
     if ((b = hit("[data-menu]"))) b.setAttribute("aria-expanded", b.closest(".bezel").classList.toggle("open"));

@@ -1,8 +1,13 @@
-// Runs before the first paint, so that a dark page never flashes light; follows the system until somebody chooses.
+// Runs before the first paint, so that a dark page never flashes light. The account says light, dark or as the system; what was
+// switched here and did not reach it yet goes first. Without an account this browser remembers.
 (function () {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
+  const kept = root.dataset.theme, UNSENT = "rankwire-theme-unsent", LAST = "rankwire-theme";
+  if (kept && kept !== "system") localStorage.setItem(LAST, kept);
+  if (kept === "system") localStorage.removeItem(LAST); // of the pages before signing in, too
   function show() {
-    document.documentElement.dataset.bsTheme = localStorage.getItem("rankwire-theme") || (dark.matches ? "dark" : "light");
+    const chosen = kept && localStorage.getItem(UNSENT) || localStorage.getItem(LAST);
+    root.dataset.bsTheme = chosen || (dark.matches ? "dark" : "light");
   }
   show();
   dark.addEventListener("change", () => { show(); dispatchEvent(new Event("rankwire:redraw")); });

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.cluster.form import ClusterForm
 from dashboard.pages.clusters import ClusterRow, cluster_rows
@@ -16,7 +16,7 @@ from dashboard.states import chip_of
 from experiments import cluster_kinds
 from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters
 from experiments.cluster_kinds.form import form_of, texts_of
-from experiments.errors import InvalidSpec
+from experiments.errors import ClusterInUse, InvalidSpec
 from experiments.models import Cluster, ClusterTest
 from workers import queue
 
@@ -33,6 +33,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "row": row,
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up,
+        "may_remove": may_set_up and cluster.may_be_removed,
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", shown)
@@ -79,6 +80,39 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
     form.note_stored_errors()
     return _form(request, form)
+
+
+@require_POST
+def switch(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let the cluster take experiments (``on``), or no new ones."""
+    cluster, on = _set_up(request, slug), "on" in request.POST
+    if on and cluster.settings_errors:
+        messages.error(request, "Its settings are wrong: mend them first.", extra_tags="bad")
+        return redirect("cluster", cluster.slug)
+    cluster.switch(on=on)
+    words = "takes experiments now" if on else "takes no new experiments; what runs there is left to end"
+    messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
+    return redirect("cluster", cluster.slug)
+
+
+@require_POST
+def remove(request: HttpRequest, slug: str) -> HttpResponse:
+    """Forget a cluster that no trial names."""
+    cluster = _set_up(request, slug)
+    try:
+        cluster.remove()
+    except ClusterInUse as error:
+        messages.error(request, f"{error} Switch it off instead.", extra_tags="bad")
+        return redirect("cluster", slug)
+    messages.success(request, f"{cluster.name} is removed.", extra_tags="ok")
+    return redirect("clusters")
+
+
+def _set_up(request: HttpRequest, slug: str) -> Cluster:
+    """The cluster under this address, where the reader may change how it is set up."""
+    if not may_set_up_clusters(request.user):
+        raise PermissionDenied
+    return get_object_or_404(Cluster, slug=slug, elsewhere=False)
 
 
 def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:

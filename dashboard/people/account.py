@@ -6,14 +6,16 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.people.preferences import PreferencesForm
 from dashboard.people.telling import of_account
 from experiments.access import visible_projects
-from experiments.models import ApiToken, Membership, Project
+from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
 
 
@@ -70,12 +72,34 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("account")
 
 
+@require_POST
+def display(request: HttpRequest) -> HttpResponse:
+    """Keep the theme and the time zone of the reader."""
+    form = PreferencesForm(request.user, request.POST)
+    if not form.is_valid():
+        return account_page(request, status=422, display=form)
+    form.save()
+    messages.success(request, "How pages look to you is kept.", extra_tags="ok")
+    return redirect("account")
+
+
+@require_POST
+def theme(request: HttpRequest) -> HttpResponse:
+    """Keep the theme alone, for the button in the header."""
+    chosen = request.POST.get("theme", "")
+    if chosen not in Preferences.Theme.values:
+        raise BadRequest(f"There is no theme {chosen!r}.")
+    Preferences.keep_theme(request.user, chosen)
+    return HttpResponse(status=204)
+
+
 def account_page(
     request: HttpRequest, form: TokenForm | None = None, *, status: int = 200, **shown: Any
 ) -> HttpResponse:
     """Answer with the page; ``form`` and ``shown`` stand in place of what it has otherwise."""
     reader: Any = request.user
     context = {
+        "display": PreferencesForm(reader),
         "form": form or TokenForm(reader),
         "tokens": ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk"),
         "memberships": Membership.objects.filter(user=reader).select_related("project").order_by("project__name"),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest, PermissionDenied
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.people.telling import of_project
 from experiments.access import may_manage, role_in, visible_projects
@@ -32,10 +33,7 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
 
     def clean_name(self) -> Any:
-        user = get_user_model().objects.filter(username=self.cleaned_data["name"], is_active=True).first()
-        if user is None:
-            raise forms.ValidationError("There is no account of this name. Invite the person instead.")
-        return user
+        return _account(self.cleaned_data["name"])
 
 
 class InvitationForm(forms.Form):
@@ -46,16 +44,77 @@ class InvitationForm(forms.Form):
     days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=30, initial=DAYS)
 
 
-@require_GET
+class NewProjectForm(forms.Form):
+    """A project to be made, by superusers."""
+
+    name = forms.CharField(max_length=120)
+    maintainer = forms.CharField(max_length=150, help_text="Name of an account, who then gives the other roles.")
+
+    def clean_maintainer(self) -> Any:
+        return _account(self.cleaned_data["maintainer"])
+
+
+class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+    """The name of a project, and how much it may have, by superusers."""
+
+    class Meta:
+        model = Project
+        fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
+        labels: ClassVar = {
+            "most_queued_trials": "Waiting trials",
+            "most_machine_hours": "Machine hours",
+            "most_disk_gib": "Files, GiB",
+            "most_capture_gib": "Captures, GiB",
+        }
+
+
+def _account(name: str) -> Any:
+    user = get_user_model().objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise forms.ValidationError("There is no account of this name. Invite the person instead.")
+    return user
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
 def projects(request: HttpRequest) -> HttpResponse:
-    """The projects of the reader."""
+    """The projects of the reader; on POST a superuser makes one."""
+    if request.method != "POST":
+        return _projects_page(request, NewProjectForm())
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    form = NewProjectForm(request.POST)
+    if not form.is_valid():
+        return _projects_page(request, form, status=422)
+    with transaction.atomic():
+        project = Project.found(form.cleaned_data["name"])
+        project.set_role(form.cleaned_data["maintainer"], Role.MAINTAINER)
+    messages.success(request, f"The project {project.name} is made.", extra_tags="ok")
+    return redirect("project", project.slug)
+
+
+@require_POST
+def change(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep the name and the quotas of a project."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    project = _project(request, slug)
+    form = SettingsForm(request.POST, instance=Project.objects.get(pk=project.pk), prefix="settings")
+    if not form.is_valid():
+        return project_page(request, project, status=422, settings_form=form)
+    form.save()
+    messages.success(request, f"{form.instance.name} is saved.", extra_tags="ok")
+    return redirect("project", project.slug)
+
+
+def _projects_page(request: HttpRequest, form: NewProjectForm, *, status: int = 200) -> HttpResponse:
     rows = _projects(request).annotate(
         members=Count("memberships", distinct=True), studies=Count("experiments", distinct=True)
     )
     user: Any = request.user
     roles = dict(Membership.objects.filter(user=user).values_list("project_id", "role"))
     shown = [(project, roles.get(project.pk, "superuser" if user.is_superuser else "")) for project in rows]
-    return render(request, "people/projects.html", {"place": "projects", "rows": shown})
+    context = {"place": "projects", "rows": shown, "form": form if user.is_superuser else None}
+    return render(request, "people/projects.html", context, status=status)
 
 
 @require_GET
@@ -167,4 +226,6 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
             "member_form": MemberForm(prefix="member"),
             "invitation_form": InvitationForm(prefix="invitation"),
         }
+    if request.user.is_superuser and manages:
+        context["settings_form"] = SettingsForm(instance=project, prefix="settings")
     return render(request, "people/project.html", context | shown, status=status)

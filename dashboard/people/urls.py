@@ -6,7 +6,7 @@ from allauth.account import views
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from dashboard.people import account, changes, happened, invitations, notices, projects, shares, webhooks
+from dashboard.people import account, changes, happened, invitations, notices, people, projects, shares, webhooks
 
 # Two names for one address: ours, and the one that allauth asks for.
 sign_out = LogoutView.as_view()
@@ -25,7 +25,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/share/", shares.comparison, name="compare-share"),
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.page, name="project"),
+    path("projects/<slug:slug>/settings/", projects.change, name="project-settings"),
     path("projects/<slug:slug>/changes/", changes.of_project, name="project-changes"),
+    path("people/", people.people, name="people"),
+    path("people/<int:pk>/", people.person, name="person"),
+    path("people/<int:pk>/password/", people.password_link, name="person-password"),
+    path("people/<int:pk>/<slug:change>/", people.change, name="person-change"),
     path("changes/", changes.everything, name="changes"),
     path("projects/<slug:slug>/members/", projects.add, name="project-add"),
     path("projects/<slug:slug>/members/<int:pk>/", projects.member, name="project-member"),
@@ -37,6 +42,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/", account.page, name="account"),
     path("account/tokens/", account.issue, name="token-new"),
     path("account/tokens/<int:pk>/end/", account.end, name="token-end"),
+    path("account/display/", account.display, name="display"),
+    path("account/theme/", account.theme, name="theme"),
     path("account/notices/", notices.choose, name="notices"),
     path("account/notices/test/", notices.test, name="notices-test"),
     path("events/seen/", happened.seen, name="events-seen"),

@@ -170,7 +170,7 @@ def filesize(value: Any) -> str:
 @register.filter
 def ago(moment: datetime | None) -> str:
     """How long ago, in the largest unit: '4 min ago', 'yesterday', '17 Nov 2026'."""
-    if moment is None:
+    if not moment:  # None, or '' where a template found nothing
         return numbers.NOTHING
     passed = (timezone.now() - moment).total_seconds()
     if passed < 60:

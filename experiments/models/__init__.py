@@ -15,6 +15,7 @@ from experiments.models.people.access import ApiToken, IdempotencyKey
 from experiments.models.people.event import Event
 from experiments.models.people.invitation import Invitation
 from experiments.models.people.notices import Delivery, NoticeChoices, Webhook
+from experiments.models.people.preferences import Preferences
 from experiments.models.people.project import Membership, Project
 from experiments.models.people.share import ShareLink
 from experiments.models.people.view import ExpectedChange, SavedView
@@ -56,6 +57,7 @@ __all__ = [
     "Network",
     "NoticeChoices",
     "Prediction",
+    "Preferences",
     "Priority",
     "Program",
     "Project",

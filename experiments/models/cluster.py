@@ -13,7 +13,7 @@ from analysis.numbers import duration, grouped, plural
 from experiments import cluster_kinds
 from experiments.cluster_kinds import ClusterKind
 from experiments.cluster_kinds.base import LEAST_RANKS
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import ClusterInUse, FieldError, InvalidSpec
 from experiments.spec import ExperimentSpec
 
 
@@ -48,6 +48,30 @@ class Cluster(models.Model):
         """Replace name, settings and whether it takes experiments; the settings are those that its kind's form gave."""
         self.name, self.settings, self.enabled = name, dict(settings), enabled
         self.save(update_fields=["name", "settings", "enabled"])
+
+    def switch(self, *, on: bool) -> None:
+        """Let it take experiments, or no new ones: its queue waits then, and what runs is left to end."""
+        self.enabled = on
+        self.save(update_fields=["enabled"])
+
+    @property
+    def may_be_removed(self) -> bool:
+        """Whether nothing that was measured or waits names it, and nothing would make it again at the next start."""
+        return not (
+            self.elsewhere or self.traits.exists_everywhere or self.experiments.exists() or self.trials.exists()
+        )
+
+    def remove(self) -> None:
+        """Forget it with its test. Raise ClusterInUse where trials name it: they keep saying where they ran."""
+        try:
+            if not self.may_be_removed:
+                raise ClusterInUse(
+                    f"{self.name} cannot be removed: trials name it, or it is one that every machine has."
+                )
+            with transaction.atomic():
+                self.delete()
+        except models.ProtectedError:  # a trial was queued a moment ago
+            raise ClusterInUse(f"{self.name} cannot be removed: trials name it.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import tzinfo
 from typing import Any
 
 from django.conf import settings
@@ -18,8 +19,8 @@ def link(path: str) -> str:
     return f"{settings.PUBLIC_ADDRESS}{path}"
 
 
-def mail(event: Event, address: str) -> EmailMessage:
-    """Return the mail: its first line is what was found, or what happened, then where to look."""
+def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
+    """Return the mail: its first line is what was found, or what happened, then where to look; the time in ``zone``."""
     choices = link(f"{reverse('account')}#notices")
     lines = [
         events.sentence(event),
@@ -27,6 +28,7 @@ def mail(event: Event, address: str) -> EmailMessage:
         "",
         f"{event.get_kind_display()}: {events.title(event)}",
         f"Project: {event.experiment.project.name}" if event.experiment is not None else "",
+        f"When: {event.at.astimezone(zone):%Y-%m-%d %H:%M %Z}",
         "",
         "You get this because you asked for it on your account. Change that or end it here:",
         choices,

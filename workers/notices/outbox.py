@@ -14,9 +14,10 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.timezone import get_default_timezone
 
 from experiments.access import visible_experiments
-from experiments.models import Delivery, Event, Experiment, NoticeChoices, Webhook
+from experiments.models import Delivery, Event, Experiment, NoticeChoices, Preferences, Webhook
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.selectors.events import with_subjects
 from workers.notices import messages
@@ -133,7 +134,8 @@ def _to_person(delivery: Delivery, event: Event | None) -> str:
         raise Refused("This person may no longer see the experiment.")
     if event is not None and not NoticeChoices.of_user(user).wants(event):
         raise Refused("This person no longer wants it.")
-    message = messages.test_mail(user.email) if event is None else messages.mail(event, user.email)
+    zone = Preferences.of_user(user).zone or get_default_timezone()
+    message = messages.test_mail(user.email) if event is None else messages.mail(event, user.email, zone)
     try:
         message.send()
     except (OSError, smtplib.SMTPException) as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models, transaction
+from django.utils.text import slugify
 
 from experiments.errors import LastMaintainer
 
@@ -35,6 +37,17 @@ class Project(models.Model):
     def get_additional_data(self) -> dict[str, int]:
         """What the log of changes keeps beside a change: whose maintainers see it."""
         return {"project": self.pk}
+
+    @classmethod
+    def found(cls, name: str) -> Project:
+        """Make a project; its slug follows from the name, with a number where that is taken."""
+        stem = slugify(name)[:70] or "project"
+        for number in count(1):
+            slug = stem if number == 1 else f"{stem}-{number}"
+            project, is_new = cls.objects.get_or_create(slug=slug, defaults={"name": name})
+            if is_new:
+                return project
+        raise AssertionError("numbers do not end")
 
     def admit(self, user: Any, role: str) -> None:
         """Make ``user`` a member with this role; a greater one that there is stays."""

@@ -55,7 +55,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     link, _ = ShareLink.issue([experiment], by=person, days=7)
     report = Report.write(experiment.project, "Water", f"{{{{ answer {experiment.slug} }}}}", {}, by=person)
     return {
-        "experiments/": {"slug": experiment.slug},
+        "experiments/": {"slug": experiment.slug, "name": "time"},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
         "configurations/": {"pk": trial.configuration_id},
         "trials/chosen/": {"change": "again"},
@@ -79,6 +79,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "shared/": {"key": "wrong"},
         "shares/": {"pk": link.pk},
         "reports/": {"pk": report.pk, "number": 1},
+        "people/": {"pk": person.pk, "change": "close"},
         "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},
         "account/password/reset/": {"uidb36": "1", "key": "wrong"},
         "account/second-factor/webauthn/keys/": {"pk": 1},

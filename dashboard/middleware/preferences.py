@@ -1,0 +1,31 @@
+"""Times of pages in the time zone of who reads them, and that they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+
+from experiments.models import Preferences
+
+
+class PreferencesMiddleware:
+    """Pages tell times in the reader's zone; REST, which programs read, in the installation's."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            return self.get_response(request)
+        finally:
+            timezone.deactivate()  # the thread goes on with somebody else
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+        if request.path_info.startswith("/api/") or not request.user.is_authenticated or not request.user.pk:
+            return
+        Preferences.note_seen(request.user)
+        if zone := Preferences.of_user(request.user).zone:
+            timezone.activate(zone)

@@ -1,0 +1,221 @@
+"""People, for superusers: who has an account, what they are, when they were last here; new accounts, and what is changed of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import user_pk_to_url_str
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import get_user_model
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Count, Prefetch, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from analysis.numbers import plural
+from dashboard.people.lockouts import locked, unlock
+from dashboard.requests.lookup import asked
+from experiments.errors import LastSuperuser
+from experiments.library import PUBLISHED_PROJECT
+from experiments.models import Membership, Project
+from experiments.models.changes import note
+from experiments.models.people import accounts
+
+PAGE: Final = 50
+KINDS: Final = {
+    "": ("everybody", Q()),
+    "open": ("open accounts", Q(is_active=True)),
+    "superusers": ("superusers", Q(is_superuser=True)),
+    "closed": ("closed accounts", Q(is_active=False)),
+}
+User = get_user_model()
+
+
+class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+    """An account to be made; whoever gets the link chooses the password."""
+
+    project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False, empty_label="none")
+    role = forms.ChoiceField(
+        choices=Membership.Role.choices, initial=Membership.Role.SUBMITTER, help_text="In that project."
+    )
+
+    class Meta:
+        model = User
+        fields: ClassVar = ["username", "email"]
+        labels: ClassVar = {"username": "Name", "email": "E-mail"}
+        help_texts: ClassVar = {"username": "To sign in with: letters, digits and @ . + - _"}
+
+    def __init__(self, data: Any = None) -> None:
+        super().__init__(data)
+        projects: Any = self.fields["project"]
+        projects.queryset = Project.objects.exclude(slug=PUBLISHED_PROJECT).order_by("name")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that can be done to an account: its button, what it says then, and what is asked before."""
+
+    button: str
+    done: str
+    do: Callable[[Any], None]
+    question: str = ""
+
+
+def _forget_second_factor(user: Any) -> None:
+    with transaction.atomic():
+        for each in Authenticator.objects.filter(user=user):
+            each.delete()
+        note(user, "second factor", "reset")
+
+
+def _unlock(user: Any) -> None:
+    note(user, "sign-in", f"unlocked from {plural(unlock(user.get_username()), 'address', 'addresses')}")
+
+
+CHANGES: Final = {
+    "close": Change(
+        "Close account",
+        "is closed: nobody signs in with it.",
+        accounts.close_account,
+        "Sessions and tokens end at once. What was started stays, and the account can be opened again.",
+    ),
+    "reopen": Change("Open again", "is open again.", accounts.reopen_account),
+    "unlock": Change("Unlock", "may try to sign in again.", _unlock),
+    "second-factor": Change(
+        "Reset second factor",
+        "signs in with the password alone, until a second factor is set up again.",
+        _forget_second_factor,
+        "Codes, recovery codes and keys of this account are forgotten: make sure that it is this person who asks.",
+    ),
+    "superuser": Change(
+        "Make superuser",
+        "is a superuser now.",
+        accounts.make_superuser,
+        "Superusers see and change everything in every project, and what other superusers are.",
+    ),
+    "no-superuser": Change("End superuser", "is no superuser any more.", accounts.end_superuser),
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_variables("link")
+def people(request: HttpRequest) -> HttpResponse:
+    """The list; on POST a new account. Its link stands in this one answer alone, which is why no redirect follows."""
+    _require_superuser(request)
+    if request.method != "POST":
+        return _list(request, AccountForm())
+    form = AccountForm(request.POST)
+    if not form.is_valid():
+        return _list(request, form, status=422)
+    with transaction.atomic():
+        user = form.save(commit=False)
+        user.set_unusable_password()
+        user.save()
+        if project := form.cleaned_data["project"]:
+            project.admit(user, form.cleaned_data["role"])
+    return _once(_list(request, AccountForm(), made=user, link=_password_link(request, user)))
+
+
+@require_GET
+def person(request: HttpRequest, pk: int) -> HttpResponse:
+    """One account."""
+    _require_superuser(request)
+    return _person(request, get_object_or_404(_accounts(), pk=pk))
+
+
+@require_POST
+def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
+    """Do one of `CHANGES`, or say why it cannot be."""
+    _require_superuser(request)
+    user = get_object_or_404(_accounts(), pk=pk)
+    if change not in _possible(user):
+        raise Http404("This cannot be done to the account as it is.")
+    try:
+        CHANGES[change].do(user)
+    except LastSuperuser as error:
+        messages.error(request, str(error), extra_tags="bad")
+    else:
+        messages.success(request, f"{user.get_username()} {CHANGES[change].done}", extra_tags="ok")
+    return redirect("person", user.pk) if user != request.user else redirect("account")
+
+
+@require_POST
+@sensitive_variables("link")
+def password_link(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a link with which the owner of an account chooses a password, where no mail can bring one."""
+    _require_superuser(request)
+    user = get_object_or_404(_accounts(), pk=pk, is_active=True)
+    link = _password_link(request, user)
+    note(user, "password", "link made")
+    return _once(_person(request, user, link=link))
+
+
+def _require_superuser(request: HttpRequest) -> None:
+    if not request.user.is_superuser:
+        raise PermissionDenied
+
+
+def _accounts() -> QuerySet[Any]:
+    roles = Membership.objects.select_related("project").order_by("project__name")
+    return (
+        User._default_manager.select_related("preferences")
+        .prefetch_related(Prefetch("memberships", roles))
+        .annotate(factors=Count("authenticator", distinct=True), tokens=Count("api_tokens", distinct=True))
+        .order_by("username")
+    )
+
+
+def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+    words, kind = asked(request, "q"), asked(request, "kind")
+    rows = _accounts().filter(KINDS.get(kind, KINDS[""])[1])
+    for word in words.split():
+        rows = rows.filter(Q(username__icontains=word) | Q(email__icontains=word))
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    locks = locked(user.get_username() for user in page)
+    for user in page:
+        user.locked = locks.get(user.get_username(), [])
+    context = {"place": "projects", "page": page, "words": words, "kind": kind, "form": form}
+    context["kinds"] = [(name, title) for name, (title, _) in KINDS.items()]
+    return render(request, "people/people.html", context | shown, status=status)
+
+
+def _person(request: HttpRequest, user: Any, **shown: Any) -> HttpResponse:
+    user.locked = locked([user.get_username()]).get(user.get_username(), [])
+    possible = {name: CHANGES[name] for name in _possible(user)}
+    context = {"place": "projects", "person": user, "changes": possible}
+    return render(request, "people/person.html", context | shown)
+
+
+def _possible(user: Any) -> list[str]:
+    """The names of what can be done to an account as it is."""
+    is_locked = bool(locked([user.get_username()]))
+    possible = {
+        "unlock": is_locked,
+        "close": user.is_active,
+        "reopen": not user.is_active,
+        "second-factor": user.factors > 0,
+        "superuser": user.is_active and not user.is_superuser,
+        "no-superuser": user.is_superuser,
+    }
+    return [name for name, can in possible.items() if can]
+
+
+def _password_link(request: HttpRequest, user: Any) -> str:
+    key = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
+    return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=key))
+
+
+def _once(response: HttpResponse) -> HttpResponse:
+    """What is shown this once is kept by no browser."""
+    response["Cache-Control"] = "private, no-store"
+    return response

@@ -1,0 +1,39 @@
+"""What the reader prefers on every page: theme and time zone."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import groupby
+from typing import Any, ClassVar
+from zoneinfo import available_timezones
+
+from django import forms
+from django.conf import settings
+
+from experiments.models import Preferences
+
+
+@cache
+def _zones() -> list[Any]:
+    """Time zones under their regions; those of neither are aliases for old programs."""
+    names = sorted(name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "SystemV/")))
+    regions = groupby(names, key=lambda name: name.partition("/")[0])
+    grouped = [
+        (region, [(name, name.partition("/")[2].replace("_", " ")) for name in members]) for region, members in regions
+    ]
+    return [("", f"as this installation: {settings.TIME_ZONE}"), ("UTC", "UTC"), *grouped]
+
+
+class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+    """Theme and time zone."""
+
+    time_zone = forms.ChoiceField(
+        choices=_zones, required=False, help_text="Of every time on pages and in mails. REST and files keep UTC."
+    )
+
+    class Meta:
+        model = Preferences
+        fields: ClassVar = ["theme", "time_zone"]
+
+    def __init__(self, user: Any, data: Any = None) -> None:
+        super().__init__(data, instance=Preferences.of_user(user), prefix="display")

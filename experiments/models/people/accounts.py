@@ -1,0 +1,44 @@
+"""What superusers change of accounts. Each installation keeps one of them who can sign in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from experiments.errors import LastSuperuser
+
+
+def close_account(user: Any) -> None:
+    """Nobody signs in as ``user`` any more: sessions and tokens are worth nothing. What they started stays."""
+    _set(user, is_active=False)
+
+
+def reopen_account(user: Any) -> None:
+    """``user`` signs in again, with tokens and roles as they were."""
+    _set(user, is_active=True)
+
+
+def make_superuser(user: Any) -> None:
+    """``user`` may do everything in every project, and use the administration."""
+    _set(user, is_superuser=True, is_staff=True)
+
+
+def end_superuser(user: Any) -> None:
+    """``user`` is what their roles in projects say."""
+    _set(user, is_superuser=False, is_staff=False)
+
+
+def _set(user: Any, **fields: bool) -> None:
+    """Raise LastSuperuser instead of leaving the installation without one."""
+    accounts = get_user_model()._default_manager
+    with transaction.atomic():
+        # Locked together: two superusers who close each other at once take turns.
+        leads = accounts.select_for_update().filter(is_superuser=True, is_active=True).order_by("pk")
+        is_last = [lead.pk for lead in leads] == [user.pk]
+        if is_last and (fields.get("is_active") is False or fields.get("is_superuser") is False):
+            raise LastSuperuser("There would be no superuser left: make somebody else one first.")
+        for name, value in fields.items():
+            setattr(user, name, value)
+        user.save(update_fields=list(fields))

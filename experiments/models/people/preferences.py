@@ -1,0 +1,66 @@
+"""How a person wants pages: light or dark, and the time zone of what is told. And when they last had one open."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils import timezone
+
+_SEEN_TO: Final = timedelta(minutes=15)
+"""How exactly it is known when somebody was last here: pages that ask every few seconds do not write as often."""
+
+
+def require_time_zone(name: str) -> None:
+    """Raise ValidationError unless the time zone database knows ``name``."""
+    if name not in available_timezones():
+        raise ValidationError(f"There is no time zone {name!r}.")
+
+
+class Preferences(models.Model):
+    """What one person prefers on every page, in whatever browser they sign in."""
+
+    class Theme(models.TextChoices):
+        SYSTEM = "system", "as the system"
+        LIGHT = "light", "light"
+        DARK = "dark", "dark"
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
+    theme = models.CharField(max_length=6, choices=Theme, default=Theme.SYSTEM)
+    time_zone = models.CharField(max_length=64, blank=True, validators=[require_time_zone])
+    seen_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"
+
+    @classmethod
+    def of_user(cls, user: Any) -> Preferences:
+        """Return what ``user`` prefers; an unsaved row where they never said."""
+        try:
+            found: Preferences = user.preferences
+        except cls.DoesNotExist:
+            found = cls(user=user)
+        return found
+
+    @classmethod
+    def keep_theme(cls, user: Any, theme: str) -> None:
+        """``user`` chose a theme, one of `Theme`."""
+        cls.objects.update_or_create(user=user, defaults={"theme": cls.Theme(theme)})
+
+    @classmethod
+    def note_seen(cls, user: Any) -> None:
+        """``user`` has a page open."""
+        now, last = timezone.now(), cls.of_user(user).seen_at
+        if last is not None and now - last < _SEEN_TO:
+            return
+        if not cls.objects.filter(user=user.pk).update(seen_at=now):
+            Preferences.objects.bulk_create([Preferences(user_id=user.pk, seen_at=now)], ignore_conflicts=True)
+
+    @property
+    def zone(self) -> ZoneInfo | None:
+        """The zone that times are told in; None for the installation's own."""
+        return ZoneInfo(self.time_zone) if self.time_zone in available_timezones() else None

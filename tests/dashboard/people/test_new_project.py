@@ -1,0 +1,49 @@
+"""Projects are made, named and limited by superusers, on pages of their own."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from experiments.models import Project
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+
+
+@pytest.fixture
+def root(page: Client, person: User) -> Client:
+    User.objects.filter(pk=person.pk).update(is_superuser=True)
+    return page
+
+
+def test_it_gets_an_address_of_its_own_and_a_maintainer(root: Client) -> None:
+    ada = factories.person("ada")
+    for expected in ("tu-graz-hpc", "tu-graz-hpc-2"):
+        answer = root.post("/projects/", {"name": "TU Graz: HPC", "maintainer": "ada"})
+        assert answer.url == f"/projects/{expected}/"
+        assert Project.objects.get(slug=expected).memberships.get(user=ada).role == "maintainer"
+    assert Project.found("測").slug == "project"
+
+
+@pytest.mark.parametrize("wrong", [{"name": ""}, {"name": "x" * 121}, {"maintainer": "nobody"}])
+def test_it_is_not_made_of_what_cannot_be(root: Client, wrong: dict[str, str]) -> None:
+    before = Project.objects.count()
+    answer = root.post("/projects/", {"name": "Lab", "maintainer": "okafor", **wrong})
+    assert (answer.status_code, Project.objects.count()) == (422, before)
+    assert 'class="err"' in answer.content.decode()
+
+
+def test_its_name_and_quotas_are_changed(root: Client) -> None:
+    form = {"settings-name": "Wing", "settings-most_queued_trials": "100", "settings-most_disk_gib": ""}
+    assert "Wing is saved" in text_of(root.post("/projects/default/settings/", form, follow=True))
+    project = Project.objects.get(slug="default")
+    assert (project.name, project.most_queued_trials, project.most_disk_gib) == ("Wing", 100, None)
+    wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": "-1"})
+    assert wrong.status_code == 422
+
+
+def test_maintainers_are_not_offered_either(page: Client, person: User) -> None:
+    person.memberships.update(role="maintainer")
+    assert "New project" not in text_of(page.get("/projects/"))
+    assert "Name and quotas" not in text_of(page.get("/projects/default/"))

@@ -1,0 +1,134 @@
+"""People, for superusers: found, made, closed and opened again, unlocked; a superuser stays."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from experiments.errors import LastSuperuser
+from experiments.models import ApiToken, Preferences
+from experiments.models.changes import changes
+from experiments.models.people import accounts
+from tests.dashboard.texts import text_of
+from tests.experiments import factories
+
+pytestmark = pytest.mark.usefixtures("empty_redis")
+LIST = "/people/"
+
+
+@pytest.fixture
+def root(page: Client, person: User) -> Client:
+    """A superuser besides okafor, signed in."""
+    client = type(page)()
+    client.force_login(factories.person("root", is_superuser=True, is_staff=True))
+    return client
+
+
+def do(client: Client, user: User, change: str) -> str:
+    answer = client.post(reverse("person-change", args=[user.pk, change]), follow=True)
+    assert answer.status_code == 200
+    return text_of(answer)
+
+
+def logged(user: User) -> list[dict[str, list[str]]]:
+    return [
+        entry.changes for entry in changes() if entry.object_pk == str(user.pk) and entry.content_type.name == "user"
+    ]
+
+
+def test_it_finds_people_by_words_and_kind_with_roles_and_when_they_were_here(root: Client, person: User) -> None:
+    ada = factories.person("ada", "viewer")
+    User.objects.filter(pk=ada.pk).update(email="ada@example.org", is_active=False)
+    Preferences.objects.create(user=ada, seen_at=timezone.now() - timedelta(minutes=5))
+    everybody = root.get(LIST).content.decode()
+    assert all(name in everybody for name in ("ada", "okafor", "root"))
+    assert "Viewer of" in everybody
+    one = text_of(root.get(LIST, {"q": "EXAMPLE.org"}))
+    assert "5 min ago" in one.replace("\u202f", " ").replace("\u00a0", " ")
+    assert "okafor" not in one
+    assert "Closed" in one
+    assert "ada" not in text_of(root.get(LIST, {"kind": "superusers"}))
+    assert "Nobody is called so" in text_of(root.get(LIST, {"q": "nobody at all"}))
+
+
+def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Client, client: Client) -> None:
+    wanted = {"username": "lise", "email": "lise@example.org", "project": "default", "role": "submitter"}
+    answer = root.post(LIST, wanted)
+    assert answer["Cache-Control"] == "private, no-store"
+    [link] = re.findall(r'id="key">(http[^<]+)<', answer.content.decode())
+    lise = User.objects.get(username="lise")
+    assert not lise.has_usable_password()
+    assert lise.memberships.get().role == "submitter"
+    form = client.get(link, follow=True)
+    password = "a long enough secret"
+    client.post(form.redirect_chain[-1][0], {"password1": password, "password2": password})
+    lise.refresh_from_db()
+    assert lise.check_password(password)
+    again = root.post(LIST, wanted)
+    assert again.status_code == 422
+    assert "already exists" in again.content.decode()
+
+
+def test_a_closed_account_lets_nobody_in_and_can_be_opened_again(root: Client, page: Client, person: User) -> None:
+    _, key = ApiToken.issue(person, "laptop")
+    assert "okafor is closed" in do(root, person, "close")
+    assert page.get("/account/").status_code == 302
+    assert ApiToken.find(key) is None
+    assert root.post(reverse("person-change", args=[person.pk, "close"])).status_code == 404
+    assert root.post(reverse("person-password", args=[person.pk])).status_code == 404
+    do(root, person, "reopen")
+    assert page.get("/account/").status_code == 200
+    assert ApiToken.find(key) is not None
+    assert [each["is_active"] for each in logged(person)[:2]] == [["False", "True"], ["True", "False"]]
+
+
+def test_too_many_wrong_passwords_are_shown_and_forgiven(root: Client, client: Client, person: User) -> None:
+    person.set_password("correct horse")
+    person.save()
+    wrong, right = ({"username": "okafor", "password": each} for each in ("wrong", "correct horse"))
+    for _ in range(settings.AXES_FAILURE_LIMIT):
+        client.post("/sign-in/", wrong)
+    assert client.post("/sign-in/", right).status_code == 429
+    assert "Locked out" in text_of(root.get(LIST))
+    assert "127.0.0.1" in text_of(root.get(reverse("person", args=[person.pk])))
+    assert "may try to sign in again" in do(root, person, "unlock")
+    assert {"sign-in": ["", "unlocked from 1 address"]} in logged(person)
+    assert "Locked out" not in text_of(root.get(LIST))
+    assert client.post("/sign-in/", right).status_code == 302
+
+
+def test_a_lost_second_factor_is_reset(root: Client, person: User) -> None:
+    assert root.post(reverse("person-change", args=[person.pk, "second-factor"])).status_code == 404
+    Authenticator.objects.create(user=person, type=Authenticator.Type.TOTP, data={"secret": "x"})
+    do(root, person, "second-factor")
+    assert not Authenticator.objects.filter(user=person).exists()
+    assert {"second factor": ["", "reset"]} in logged(person)
+
+
+def test_a_superuser_is_made_and_the_last_one_stays(root: Client, person: User) -> None:
+    do(root, person, "superuser")
+    person.refresh_from_db()
+    assert (person.is_superuser, person.is_staff) == (True, True)
+    lead = User.objects.get(username="root")
+    do(root, person, "no-superuser")
+    for change in ("no-superuser", "close"):
+        assert "There would be no superuser left" in do(root, lead, change)
+    lead.refresh_from_db()
+    assert (lead.is_superuser, lead.is_active) == (True, True)
+
+
+def test_who_is_no_superuser_can_be_closed_where_there_is_none(person: User) -> None:
+    accounts.close_account(person)
+    person.refresh_from_db()
+    assert not person.is_active
+    boss = factories.person("boss", is_superuser=True)
+    with pytest.raises(LastSuperuser):
+        accounts.end_superuser(boss)
