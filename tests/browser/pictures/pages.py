@@ -78,6 +78,7 @@ PAGES: Final = (
     Page("help-search", "/help/?q=retransmissions"),
     Page("guide", "/help/user-guide/"),
     Page("account", "/account/", (Picture("account", height=600),)),
+    Page("people", "/people/"),
     Page("projects", "/projects/"),
     Page("project", "/projects/default/"),
     Page("changes", "/projects/default/changes/"),
