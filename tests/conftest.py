@@ -73,18 +73,48 @@ ONE_BY_ONE = (
 """Tests that run MPI programs on networks of their own, and judge what they measured."""
 
 
+BESIDE_OTHERS = (
+    "tests/workers/notices/",
+    "tests/workers/test_",
+    "tests/workers/trial/test_failures.py",
+    "tests/workers/trial/test_held_experiments.py",
+    "tests/workers/trial/test_hostile_programs.py",
+    "tests/workers/trial/test_registered_programs.py",
+    "tests/workers/trial/test_written.py",
+)
+"""Tests of workers that judge no measured time or rate: with them, those of the machine would take longer than all others."""
+
+
 ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
 """Tests of clocks, links, processes and pages; so is every test with servers."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """What a real machine does is measured once more before it counts as a failure, as the product measures its links
     again: another program's moment must not decide. The summary names each repetition; pure code gets none."""
     again = pytest.mark.flaky(reruns=1, reruns_delay=2)
     for item in items:
         if item.nodeid.startswith(ON_A_REAL_MACHINE) or "services" in getattr(item, "fixturenames", ()):
             item.add_marker(again)
+    yield
+    if hasattr(config, "workerinput"):  # one of several processes, which all have the same order
+        items.sort(key=_turn)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are handed out in the order of `_turn`, not by how many tests they have: those of a browser are few and long."""
+    config.option.loadscopereorder = False
+
+
+def _takes_the_machine(nodeid: str) -> bool:
+    return nodeid.startswith(ONE_BY_ONE) and not nodeid.startswith(BESIDE_OTHERS)
+
+
+def _turn(item: pytest.Item) -> int:
+    """What takes longest comes first, so that several processes end together."""
+    return 0 if _takes_the_machine(item.nodeid) else 1 if item.nodeid.startswith(ON_A_REAL_MACHINE) else 2
 
 
 def pytest_collection_finish() -> None:
@@ -99,7 +129,7 @@ class OneForTheMachine(LoadScopeScheduling):
     so that what a file shares among its tests is made once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "machine" if nodeid.startswith(ONE_BY_ONE) else nodeid.partition("::")[0]
+        return "machine" if _takes_the_machine(nodeid) else nodeid.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
