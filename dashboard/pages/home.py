@@ -17,7 +17,7 @@ from django_htmx.http import trigger_client_event
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.experiment.running import ended_among, header_of, running_entry
 from dashboard.pages.clusters import cluster_rows
-from dashboard.pages.lists.experiments import USUAL
+from dashboard.pages.lists.experiments import COLUMNS
 from dashboard.people.happened import feed
 from dashboard.requests.lookup import asked
 from experiments.access import visible_experiments, visible_trials
@@ -72,7 +72,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
     )
     return {
         **_now(user),
-        "columns": USUAL,
+        "columns": COLUMNS.usual,
         "recent": experiment_rows(recent, answers_of(recent)),
         "example": next((e for e in recent if e.published), None),
         "counts": counts,

@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import QueryDict
 
 from dashboard.filters import TrialPageFilter
+from dashboard.requests.columns import names_in
 from dashboard.requests.heads import Head, head
 from dashboard.requests.keyset import Key, Listing
 from experiments.access import visible_trials
@@ -115,7 +116,7 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the metrics that an address names, each once. Raise CannotExplore."""
-    names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+    names = names_in(texts)
     for name in names:
         if not is_metric(name):
             raise CannotExplore(f"Columns: {name[:80]!r} is not a metric.", field="columns")

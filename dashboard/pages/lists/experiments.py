@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from dashboard.experiment.list_rows import experiment_rows
 from dashboard.filters import ExperimentFilter
 from dashboard.pages.lists.views import views_of
+from dashboard.requests.columns import Columns
 from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without
 from experiments.access import may_submit_somewhere, visible_deleted, visible_experiments, visible_trials
@@ -24,22 +25,18 @@ PER_PAGE = 25
 NEWEST = "-created_at"
 _CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"), ("experiments-delete", "Delete"))
 _CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"), ("experiments-delete", "Delete"))
-COLUMNS: Final = {
-    "sweep": "Sweep",
-    "elapsed": "Elapsed over sweep",
-    "state": "State",
-    "trials": "Trials",
-    "date": "Date",
-    "project": "Project",
-    "owner": "Owner",
-}
-USUAL: Final = ("sweep", "elapsed", "state", "trials", "date")
-
-
-def columns_asked(request: HttpRequest) -> list[str]:
-    """The columns that the address asks for, in the order of the page; the usual ones where it names none."""
-    named = {name for text in request.GET.getlist("columns") for name in text.split(",")}
-    return [name for name in COLUMNS if name in named] or list(USUAL)
+COLUMNS: Final = Columns(
+    {
+        "sweep": "Sweep",
+        "elapsed": "Elapsed over sweep",
+        "state": "State",
+        "trials": "Trials",
+        "project": "Project",
+        "owner": "Owner",
+        "date": "Date",
+    },
+    usual=("sweep", "elapsed", "state", "trials", "date"),
+)
 
 
 @require_GET
@@ -48,7 +45,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
-    sort, columns = asked(request, "ordering") or NEWEST, columns_asked(request)
+    sort = asked(request, "ordering") or NEWEST
     context = {
         "place": "experiments",
         "views": views_of(request, SavedView.Page.EXPERIMENTS),
@@ -59,9 +56,8 @@ def experiments(request: HttpRequest) -> HttpResponse:
             "name": head("name", "Experiment", sort),
             "created_at": head("created_at", "Date", sort, first="-"),
         },
-        "columns": columns,
+        **COLUMNS.of_page(request),
         "query": without(request.GET, "page"),
-        "offered": [(name, title, name in columns) for name, title in COLUMNS.items()],
         "resort": without(request.GET, "page", "ordering"),
         "may_change": may_submit_somewhere(request.user),
         "deleted": len(visible_deleted(request.user)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,6 +12,7 @@ from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, workload_title
 from dashboard.pages.lists.views import views_of
+from dashboard.requests.columns import Columns
 from dashboard.requests.heads import head
 from dashboard.requests.lookup import asked, without
 from experiments.access import may_submit_somewhere
@@ -31,6 +32,19 @@ _HEADS = (
     ("newest", "Newest", "-"),
 )
 """Columns that the list is sorted by, with the direction of a first click."""
+COLUMNS: Final = Columns(
+    {
+        "standing": "Standing",
+        "cluster": "Cluster",
+        "hosts": "Hosts",
+        "trials": "Trials",
+        "level": "Latest level",
+        "range": "95 % of further trials",
+        "step": "Last step",
+        "newest": "Newest",
+    },
+    usual=("standing", "cluster", "hosts", "trials", "level", "step", "newest"),
+)
 
 
 @require_GET
@@ -50,6 +64,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "later": number + 1 if more else 0,
         "filters": filters,
         "heads": {name: head(name, title, filters.order, first=first) for name, title, first in _HEADS},
+        **COLUMNS.of_page(request),
+        "query": without(request.GET, "page"),
         "resort": without(request.GET, "page", "ordering"),
         "may_change": may_submit_somewhere(request.user),
         "metric": described(METRIC),

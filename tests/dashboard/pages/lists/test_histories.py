@@ -1,42 +1,19 @@
 """The list of histories: enough trials, in an order, each judged as its own page judges it; ticked ones are marked."""
 
 import re
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.urls import reverse
-from django.utils import timezone
 
 from experiments.library import load_defaults
-from experiments.models import Cluster, ExpectedChange, Experiment, Project, Trial, TrialResult
+from experiments.models import ExpectedChange, Experiment, Project
 from experiments.selectors.history import expect, history_of
 from tests.dashboard.api.clients import client_of
-from tests.dashboard.laboratory import laboratory_with, submitted
+from tests.dashboard.histories_measured import LEVEL, STEP, measure
+from tests.dashboard.laboratory import laboratory_with
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
-
-# Seconds of twelve trials: without a step, and with one after the sixth.
-LEVEL = [2.0 * (1 + 0.002 * (n % 3)) for n in range(12)]
-STEP = [value * (1.2 if n > 5 else 1.0) for n, value in enumerate(LEVEL)]
-
-
-def measure(library: Project, person: User, name: str, seconds: list[float], **changes) -> Experiment:
-    """An experiment on two hosts whose trials take these seconds, a day apart."""
-    changes = {"name": name, "repetitions": len(seconds), "sweep": {"hosts": [2]}, **changes}
-    experiment = submitted(library, person, **changes)
-    cluster = Cluster.objects.get(slug="testbed")
-    for number, value in enumerate(seconds):
-        trial = Trial.claim_next(cluster, "tests:1:1")
-        assert trial is not None
-        trial.start_running(command=["mpirun"], conditions={})
-        trial.start_analysing()
-        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good"))
-        ended = timezone.now() - timedelta(days=len(seconds) - number)
-        Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
-    connection.check_constraints()
-    return experiment
 
 
 def measure_three(library: Project, person: User) -> None:
@@ -203,8 +180,8 @@ def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, pag
     unsaid = page.post(EXPECTED, {"of": of, "reason": " "})
     assert (unsaid.status_code, ExpectedChange.objects.count()) == (422, 0)
     assert "Say why the change is expected." in unsaid.content.decode()
-    back = page.post(EXPECTED, {"of": of, "reason": "New kernel", "back": "workload=water"})
-    assert back.url == "/history/?workload=water"
+    back = page.post(EXPECTED, {"of": of, "reason": "New kernel", "back": "workload=water&columns=standing"})
+    assert back.url == "/history/?workload=water&columns=standing"
     mark = ExpectedChange.objects.get()
     assert (mark.trial, mark.reason, mark.author) == (measured[1].trials.order_by("ended_at")[6], "New kernel", person)
     said = page.get(back.url).content.decode()
