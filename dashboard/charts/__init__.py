@@ -6,7 +6,7 @@ from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.charts.sweep import over_parameter
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
-from dashboard.charts.wire import interarrival_ccdf, traffic_matrix
+from dashboard.charts.wire import interarrival_ccdf, neighbours_together, traffic_matrix
 
 __all__ = [
     "MOST_SERIES",
@@ -21,6 +21,7 @@ __all__ = [
     "dot_strip",
     "efficiency",
     "interarrival_ccdf",
+    "neighbours_together",
     "over_parameter",
     "packet_sizes",
     "size_classes",

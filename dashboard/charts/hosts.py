@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, Figure, Scale, axis_title, heat, hover
+from dashboard.charts.parts import (
+    CELL_DIGITS,
+    DASHES,
+    MOST_SERIES,
+    SERIES,
+    Figure,
+    Scale,
+    axis_title,
+    heat,
+    hover,
+    short,
+)
 
 # Points of a long run would hide the lines that join them.
 _MOST_MARKERS = 60
@@ -45,24 +56,25 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
         "type": "scatter",
         "mode": "lines+markers" if len(t_s) <= _MOST_MARKERS else "lines",
         "name": line.host,
-        "x": [_short(t) for t in t_s],
-        "y": [None if value is None else _short(scale(value)) for value in line.means],
+        "x": [short(t, CELL_DIGITS) for t in t_s],
+        "y": [None if value is None else short(scale(value), CELL_DIGITS) for value in line.means],
         "line": {"color": SERIES[index], "width": 1.75, "dash": DASHES[index]},
         "marker": {"size": 5, "color": SERIES[index]},
         "hovertemplate": f"{words}<extra>{line.host}</extra>",
     }
     if several:
         trace["customdata"] = [
-            None if span is None else [_short(scale(span[0])), _short(scale(span[1])), span[2]] for span in line.ranges
+            None if span is None else [*(short(scale(end), CELL_DIGITS) for end in span[:2]), span[2]]
+            for span in line.ranges
         ]
     return trace
 
 
 def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity: str, time_axis: Figure) -> Figure:
-    cells = [[None if value is None else _short(scale(value)) for value in line.means] for line in lines]
+    cells = [[None if value is None else short(scale(value), CELL_DIGITS) for value in line.means] for line in lines]
     hosts, times, name = (
         [line.host for line in lines],
-        [_short(t) for t in t_s],
+        [short(t, CELL_DIGITS) for t in t_s],
         axis_title(quantity, scale.unit)["text"],
     )
     trace: Figure = {
@@ -79,8 +91,3 @@ def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity
             "yaxis": {"type": "category", "showgrid": False, "ticks": "", "autorange": "reversed"},
         },
     }
-
-
-def _short(value: float) -> float:
-    """Five digits: what a table shows, in half the characters."""
-    return float(f"{value:.5g}")

@@ -20,6 +20,8 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MOST_SERIES = len(SERIES)
 MOST_DOTS = 600
 """Of one series: thousands of trials are a blot, and a figure stays below 200 kB."""
+CELL_DIGITS = 5
+"""Of one cell of thousands: more than its hover text says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,9 @@ def _points(line: Line, scale: Scale) -> list[Point]:
     return points
 
 
-def short(value: float) -> float:
+def short(value: float, digits: int = 7) -> float:
     """Seven digits: more than a table shows or a screen can place, in half the characters."""
-    return numbers.rounded(value, 7)
+    return numbers.rounded(value, digits)
 
 
 def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:

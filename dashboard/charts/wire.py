@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import erfc, exp, log, sqrt
-from typing import Any
+from math import ceil, erfc, exp, log, sqrt
+from typing import Any, Final
 
+import numpy as np
 from scipy.special import gammaincc
 
-from dashboard.charts.parts import DASHES, Figure, Scale, axis_title, heat, hover
+from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, heat, hover, short
 
 # The measured points and three curves can be told apart; the table beside the chart lists every fit.
 MOST_FITS = 3
+MOST_ROWS: Final = 128
+"""Of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
 _COLOURS = ("--s3", "--s2", "--s4")
 
 # P(gap > x) of the fitted distributions, location 0, parameters as analysis names them.
@@ -56,11 +59,19 @@ def _curve(name: str, x: Sequence[float], y: Sequence[float], mode: str, look: F
     return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": words, **look}
 
 
+def neighbours_together(count: int) -> int:
+    """How many neighbours of so many hosts or ranks are one row and one column of their matrix."""
+    return max(1, ceil(count / MOST_ROWS))
+
+
 def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str) -> Figure:
-    """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke."""
-    scale = Scale.of([value for row in wire_bytes for value in row], "B")
-    names = [str(label) for label in labels]
-    cells = [[scale(value) if value else None for value in row] for row in wire_bytes]
+    """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke.
+
+    Neighbours are added up where there are more than MOST_ROWS.
+    """
+    names, sums = _together([str(label) for label in labels], wire_bytes)
+    scale = Scale.of([value for row in sums for value in row], "B")
+    cells = [[short(scale(value), CELL_DIGITS) if value else None for value in row] for row in sums]
     trace: Figure = {
         **heat(names, names, cells, name=f"From {of} to {of} ({scale.unit})", unit=scale.unit),
         "xgap": 1,
@@ -69,7 +80,7 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
     }
     bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {
-        "data": [trace] if any(value for row in wire_bytes for value in row) else [],
+        "data": [trace] if any(value for row in sums for value in row) else [],
         "layout": {
             "hovermode": "closest",
             "margin": {"l": 46, "r": 4, "t": 8, "b": 40},
@@ -78,3 +89,13 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
             "yaxis": {**bare, "title": axis_title(f"From {of}", ""), "autorange": "reversed"},
         },
     }
+
+
+def _together(names: list[str], values: Sequence[Sequence[float]]) -> tuple[list[str], Sequence[Sequence[float]]]:
+    each = neighbours_together(len(names))
+    if each == 1:
+        return names, values
+    first = range(0, len(names), each)
+    groups = [names[place : place + each] for place in first]
+    sums = np.add.reduceat(np.add.reduceat(np.array(values), first, axis=0), first, axis=1)
+    return [" to ".join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()

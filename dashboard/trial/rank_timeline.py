@@ -14,6 +14,8 @@ from experiments.models import Trial
 STEPS: Final = 400
 _FEWEST_STEPS, _MOST_STEPS = 10, 2_000
 MOST_RANKS: Final = 64
+MOST_CELLS: Final = 14_000
+"""Of ranks and steps together: the figure stays below 200 kB, and a part of the run can be asked for in as many again."""
 _SHORTEST_S: Final = 1e-5
 
 
@@ -22,10 +24,10 @@ def rank_timeline(trial: Trial, *, first: str, until: str, steps: str) -> dict[s
     read is the whole run.
     """
     first_s, until_s = _seconds(first), _seconds(until)
-    count = _steps(steps)
     calls = read_mpi_calls(trial)
     if calls is None or not len(calls.rows):
         return {"why": "The calls of the ranks were not kept with this trial, or cannot be read."}
+    count = min(_steps(steps), MOST_CELLS // min(max(1, len(calls.left_out)), MOST_RANKS))
     begin_ns, end_ns = span_of(calls)
     whole_s = max((end_ns - begin_ns) / 1e9, _SHORTEST_S)
     first_s = min(max(0.0, first_s or 0.0), whole_s - _SHORTEST_S)

@@ -8,6 +8,7 @@ from typing import Any
 from analysis import numbers
 from dashboard.charts import (
     interarrival_ccdf,
+    neighbours_together,
     packet_sizes,
     size_classes,
     throughput_over_time,
@@ -53,7 +54,13 @@ def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
     of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
     chosen = matrices.get(f"{of}s") or {}
     figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of)
-    return {"matrix": figure, "matrix_of": of, "matrix_omitted": chosen.get("omitted") or 0}
+    together = neighbours_together(len(chosen.get("labels") or []))
+    return {
+        "matrix": figure,
+        "matrix_of": of,
+        "matrix_omitted": chosen.get("omitted") or 0,
+        "matrix_together": together if together > 1 else 0,
+    }
 
 
 def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ FORMATTER = "analysis/numbers.py"
 ALLOWED = {
     "analysis/command_line/commands.py": "the time column of a series, for programs",
     "analysis/traffic/legacy.py": "figures as the script of 2011 printed them",
-    "dashboard/charts/hosts.py": "points of a figure, cut to what can be seen",
     "dashboard/charts/marks.py": "places in a drawing",
     "dashboard/compare/table.py": "places in a drawing",
     "experiments/cluster_kinds/facts.py": "facts as people write them, without loss",

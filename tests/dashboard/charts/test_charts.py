@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import scipy.stats
 
 from dashboard import charts
 from dashboard.charts import Line, Published
+from dashboard.charts.wire import MOST_ROWS
 from tests.dashboard.charts.figures import checked
 from tests.words import plain
 
@@ -32,6 +34,7 @@ def test_public_face_is_pinned():
         "dot_strip",
         "efficiency",
         "interarrival_ccdf",
+        "neighbours_together",
         "over_parameter",
         "packet_sizes",
         "size_classes",
@@ -157,6 +160,19 @@ def test_it_leaves_traffic_empty_where_nothing_was_sent():
     heat = charts.traffic_matrix([0, 1, 2], [[0, 5e6, 0], [2e6, 0, 0], [0, 0, 0]], of="rank")["data"][0]
     assert heat["z"] == [[None, 5.0, None], [2.0, None, None], [None, None, None]]
     assert heat["name"] == "From rank to rank (MB)"
+
+
+def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
+    count = 2 * MOST_ROWS - 1
+    sent = np.zeros((count, count), int)
+    sent[0, 2], sent[1, 3], sent[count - 1, 0] = 1_000_000, 2_000_000, 4_000_000
+    heat = charts.traffic_matrix(range(count), sent.tolist(), of="rank")["data"][0]
+    assert charts.neighbours_together(count) == 2
+    assert (len(heat["x"]), heat["x"][:2], heat["y"][-1]) == (MOST_ROWS, ["0 to 1", "2 to 3"], str(count - 1))
+    assert {(row, column): z for row, cells in enumerate(heat["z"]) for column, z in enumerate(cells) if z} == {
+        (0, 1): 3.0,
+        (MOST_ROWS - 1, 0): 4.0,
+    }
 
 
 @pytest.mark.parametrize(

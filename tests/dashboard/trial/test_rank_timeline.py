@@ -52,6 +52,15 @@ def test_the_server_draws_as_many_steps_as_asked_within_bounds(page: Client, tra
     assert len(figure_of(page, traced, steps="many")["x"]) == 400
 
 
+def test_many_ranks_have_fewer_steps(page: Client, traced: Trial, scene: Scene) -> None:
+    for rank in range(2, 70):
+        scene.call(rank, "Barrier", 0, 100)
+    more = finished()
+    stored_file(more, MPI_CALLS_NAME, to_bytes(scene.calls), Artifact.Kind.OTHER).save()
+    figure = figure_of(page, more, steps=2_000)
+    assert (len(figure["y"]), len(figure["x"])) == (64, 218)
+
+
 def test_a_part_of_the_run_is_computed_anew(page: Client, traced: Trial) -> None:
     part = figure_of(page, traced, **{"from": "0.08", "to": "0.1", "steps": 10})
     assert part["z"][0] == [0] * 5 + [1] * 5
