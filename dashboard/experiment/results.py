@@ -17,7 +17,7 @@ from dashboard.experiment.tables import Column, squares
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, decided_by, find
-from experiments.models import FAILED, UNFINISHED, Experiment, Measurement
+from experiments.models import FAILED, UNFINISHED, Experiment, Measurement, State
 from experiments.pure import foreign_figures
 from experiments.selectors import (
     ConfigurationRow,
@@ -265,6 +265,15 @@ class Results:
             for row in self.rows
             for mark in row.trials
             if mark.state in FAILED or mark.trust in FLAGGED
+        ]
+
+    def handed_back(self) -> list[tuple[str, TrialMark]]:
+        """Every trial that had begun and waits again, with the point it stands for; its message says why."""
+        return [
+            (self.point(row), mark)
+            for row in self.rows
+            for mark in row.trials
+            if mark.state == State.QUEUED and mark.message
         ]
 
 

@@ -207,6 +207,7 @@ def results_of(experiment: Experiment) -> dict[str, Any]:
         "scales": results.scales,
         "answered_by": results.answered_by,
         "failures": results.failures(),
+        "handed_back": results.handed_back(),
         "overlays": results.overlays,
         "complete": results.complete,
         "diagnosis": shown(kept, results, panels_of(sections, SHORT_TITLES)) if kept else None,

@@ -42,7 +42,7 @@ from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
 SHOWN_BYTES = 200_000
-LIVE_FIELDS = ("state", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
+LIVE_FIELDS = ("state", "message", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 

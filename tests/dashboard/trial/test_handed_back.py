@@ -1,0 +1,56 @@
+"""A trial that waits again because its job ended says so on its page, in the table of its experiment and in the list of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from lxml import html
+
+from experiments.models import Cluster, Experiment, Trial
+
+WHY = "Runs again, uncounted: Slurm job 17 on n01 ended: CANCELLED."
+
+
+@pytest.fixture
+def trial(submit: Callable[..., Experiment]) -> Trial:
+    submit(sweep={"hosts": [2]}, repetitions=2)
+    taken = claimed()
+    taken.start_running(command=["mpirun"], conditions={})
+    assert taken.hand_back(WHY)
+    return taken
+
+
+def claimed() -> Trial:
+    taken = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    assert taken is not None
+    return taken
+
+
+def said(page: Client, address: str, where: str) -> list[str]:
+    found = html.fromstring(page.get(address).content.decode()).xpath(where)
+    return [" ".join(str(each if isinstance(each, str) else each.text_content()).split()) for each in found]
+
+
+def test_its_page_says_why_until_it_is_taken_again(page: Client, trial: Trial) -> None:
+    live = reverse("trial-live", args=[trial.pk])
+    for address in (trial.get_absolute_url(), live):
+        assert said(page, address, "//*[@id='live']/p[contains(@class, 'note')]") == [WHY]
+    assert claimed().pk == trial.pk
+    assert WHY not in page.get(live).content.decode()
+
+
+def test_the_table_of_its_experiment_says_why(page: Client, trial: Trial) -> None:
+    address, own = trial.experiment.get_absolute_url(), trial.get_absolute_url()
+    squares = said(page, address, f"//*[@id='table']//*[@class='strip']/a[@href='{own}']/@aria-label")
+    assert squares == [f"2 hosts, repetition 1: waiting ({WHY})"]
+    assert said(page, address, f"//*[@id='table']/footer//a[@href='{own}']") == [f"2 hosts, repetition 1: {WHY}"]
+    claimed()
+    assert said(page, address, f"//*[@id='table']/footer//a[@href='{own}']") == []
+
+
+def test_the_list_of_trials_says_why(page: Client, trial: Trial) -> None:
+    states = said(page, f"{reverse('trials')}?experiment={trial.experiment.slug}", "//main//tbody/tr/td[4]")
+    assert sorted(states) == ["Waiting", f"Waiting{WHY}"]
