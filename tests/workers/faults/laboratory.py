@@ -50,6 +50,8 @@ class Laboratory:
         self.began = time.monotonic()
         self.faults: dict[str, Callable[[], bool]] = {
             "worker": self.kill_worker,
+            "told to end": self.end_worker,
+            "second worker": self.relieve_worker,
             "mpirun": lambda: self.kill_program("mpirun"),
             "rank": lambda: self.kill_program("lmp"),
             "recorder": lambda: self.kill_program("recorder"),
@@ -110,6 +112,26 @@ class Laboratory:
     def kill_worker(self) -> bool:
         self.worker.kill()  # which asserts that its family dies with it
         self.replace_worker()
+        return True
+
+    def end_worker(self) -> bool:
+        """A worker that is told to end, as at every update, hands its trial back."""
+        if not Trial.objects.active().exists():
+            return False
+        self.worker.process.terminate()
+        self.worker.process.wait(DEADLINE_S)
+        self.worker.kill()
+        self.replace_worker()
+        return True
+
+    def relieve_worker(self) -> bool:
+        """Two workers on one cluster, of which the first is killed in the middle of a trial, perhaps while the second one claims."""
+        if not Trial.objects.active().exists():
+            return False
+        first = self.worker
+        self.replace_worker()
+        self.hold()
+        first.kill()
         return True
 
     def kill_program(self, name: str) -> bool:

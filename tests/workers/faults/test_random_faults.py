@@ -13,7 +13,7 @@ from experiments.models import Experiment, State
 from tests.workers.faults.conftest import SEED
 from tests.workers.faults.laboratory import OVER, Laboratory
 
-FAULTS = int(os.environ.get("RANKWIRE_FAULTS", "11"))
+FAULTS = int(os.environ.get("RANKWIRE_FAULTS", "13"))
 LONGEST_PAUSE_S = 2.0
 MOST_ATTEMPTS = 10 + FAULTS  # each fault may cost one, and a fast program may end before its harm comes
 
