@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from lxml import html
 
 from analysis.catalogue import METRICS
 from dashboard.trial.trust_panel import TrustRow, trust_rows
@@ -44,8 +45,7 @@ def test_without_a_capture_there_is_nothing_to_trust() -> None:
 def test_the_trial_page_shows_it(page: Any, submit: Any, run: Any) -> None:
     trial = submit(repetitions=1).trials.filter(configuration__hosts=2).get()
     run()
-    panel = (
-        page.get(trial.get_absolute_url()).content.decode().partition("<h3>Trust</h3>")[2].partition("</section>")[0]
-    )
-    cells = re.findall(r"<td>\s*<a[^>]+data-explains[^>]+>([^<]+)</a>\s*</td>\s*<td[^>]*>([^<]+)<", panel)
+    document = html.fromstring(page.get(trial.get_absolute_url()).content.decode())
+    (panel,) = document.xpath("//section[header/h3[normalize-space()='Trust']]")
+    cells = [tuple(" ".join(cell.text_content().split()) for cell in row.xpath("td")) for row in panel.xpath(".//tr")]
     assert ("Observer effect", "no run without capture") in cells
