@@ -28,7 +28,9 @@
     clearTimeout(timer);
     if (of === element) return;
     hide();
-    if (!box.isConnected) document.body.append(box);
+    // Inside of a landmark, and of the dialog that is open, outside of which nothing can be reached.
+    const home = element.closest("dialog[open]") || document.querySelector("main") || document.body;
+    if (box.parentNode !== home) home.append(box);
     of = element;
     box.textContent = element.dataset.explains;
     element.setAttribute("aria-describedby", box.id);

@@ -208,7 +208,7 @@ def test_it_says_that_a_trial_is_stale_on_its_own_page_and_over_rest(page, exper
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()
-    assert "Set aside</span>" in html
+    assert re.search(r">Set aside</a>\s*</span>", html)
     assert "no longer counted: version 2 does not ask for its point." in html
     assert "Set aside" not in page.get(counted.get_absolute_url()).content.decode()
     told = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
