@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.db import connection, transaction
-from psycopg import sql
+from django.db import OperationalError, connection, transaction
+from psycopg import errors, sql
+from tenacity import Retrying, retry_if_exception, stop_after_delay
 
 _LOCK = sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE")
 _HAS_ROWS = sql.SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
+
+_LONGEST_S = 30
 
 _first_rows: dict[str, bytes] | None = None
 """What a flush leaves, by table; None before the first one."""
@@ -27,16 +30,30 @@ def empty_database() -> None:
         call_command("flush", verbosity=0, interactive=False, database="default", reset_sequences=False)
         _first_rows = {table: _rows_of(table) for table in _tables_with_rows(_tables())}
         return
+    # A page that a test left open may still be asking: it is let go first, or both would wait for each other.
+    for attempt in Retrying(retry=retry_if_exception(_was_locked), stop=stop_after_delay(_LONGEST_S), reraise=True):
+        with attempt:
+            _empty(_first_rows)
+    ContentType.objects.clear_cache()
+
+
+def _was_locked(error: BaseException) -> bool:
+    return isinstance(error, OperationalError) and isinstance(error.__cause__, errors.LockNotAvailable)
+
+
+def _empty(first_rows: dict[str, bytes]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         tables = _tables()
+        cursor.execute(
+            "SET LOCAL lock_timeout = '300ms'"
+        )  # below the second after which PostgreSQL ends one of the two
         cursor.execute(_LOCK.format(sql.SQL(", ").join(map(sql.Identifier, tables))))
         cursor.execute("SET LOCAL session_replication_role = replica")  # no references are followed, no summaries made
         for table in _tables_with_rows(tables):
             cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
-        for table, rows in _first_rows.items():
+        for table, rows in first_rows.items():
             with cursor.copy(sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(table))) as copy:
                 copy.write(rows)
-    ContentType.objects.clear_cache()
 
 
 def _tables() -> list[str]:
