@@ -39,6 +39,11 @@ def parameter_label(name: str) -> str:
     return _LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
+def names_with_values(parameters: Mapping[str, Any]) -> list[str]:
+    """The parameters of which something can be said: a text may be empty, such as the rates of ports where all are alike."""
+    return [name for name, value in parameters.items() if value != ""]
+
+
 def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> str:
     """The values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
