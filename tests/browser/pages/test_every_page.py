@@ -79,7 +79,11 @@ def look(page: Page, address: str) -> list[str]:
             wrong.append(f"needs {needs} px of {width}")
     wrong += violations(page)
     turn("dark")
-    return wrong + violations_of_colours(page)
+    wrong += violations_of_colours(page)
+    for tab in page.locator("[role=tab]").all()[1:]:  # what they show is hidden until then
+        tab.click()
+        wrong += violations(page)
+    return wrong
 
 
 @pytest.mark.timeout(300)
