@@ -64,8 +64,10 @@ class Machine:
             ip("-n", self._cable, *words.split())
 
     def remove(self) -> None:
-        with suppress(subprocess.CalledProcessError):
-            ip("netns", "delete", self._cable)
+        # A network stays while a process is in it, and with it the cable, whose name is then taken.
+        for words in (("link", "delete", self._cable), ("netns", "delete", self._cable)):
+            with suppress(subprocess.CalledProcessError):
+                ip(*words)
 
     def start_worker(self) -> CeleryWorker:
         inside = [
