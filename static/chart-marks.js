@@ -1,9 +1,10 @@
 /* Points that lead on, and one configuration marked in all charts of a page.
-   Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`). */
+   Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`);
+   or an address that all of them share (`leads`), whose * stands for what is each one's own (`addresses`; empty: it leads nowhere). */
 (function () {
   "use strict";
   const NEAR = 14, RING = 9, SVG = "http://www.w3.org/2000/svg";
-  const pinned = new Map(); // key -> its name; these stay marked
+  const pinned = new Map(); // key -> its name and where it leads to; these stay marked
   let passing = null; // the point under the pointer or the arrow keys
   const bases = document.body.dataset;
   const plots = () => [...document.querySelectorAll(".plot.js-plotly-plot")].filter(plot => plot.data && plot.data.some(trace => trace.of));
@@ -11,6 +12,13 @@
   /* A category may be named by a number: then it is not its place. */
   const placeOn = (axis, value) => axis._offset
     + (axis.type === "category" ? axis.l2p(axis._categories.findIndex(each => String(each) === String(value))) : axis.d2p(value));
+
+  /* The address of a point that has one of its own; undefined where others know the way. */
+  function placed(trace, at) {
+    if (trace.leads === undefined) return undefined;
+    const own = trace.addresses[at];
+    return own ? trace.leads.replace("*", () => own) : "";
+  }
 
   /* Where every point of a plot is, in pixels of it. A bar is hit anywhere in its column. */
   function points(plot) {
@@ -21,7 +29,7 @@
         const x = placeOn(xaxis, trace.x[at]), isBar = trace.type === "bar", y = isBar ? null : placeOn(yaxis, trace.y[at]);
         if (key === "" || !Number.isFinite(x) || (!isBar && !Number.isFinite(y))) return;
         if (x < xaxis._offset - 1 || x > xaxis._offset + xaxis._length + 1) return; // zoomed out of sight
-        all.push({ plot, curve, at, key: String(key), x, y, trial: (trace.trials || [])[at] || 0, configuration: (trace.configurations || trace.of)[at] });
+        all.push({ plot, curve, at, key: String(key), x, y, trial: (trace.trials || [])[at] || 0, configuration: (trace.configurations || trace.of)[at], to: placed(trace, at) });
       });
     });
     return all;
@@ -53,6 +61,7 @@
     return `${named(point)}; ${trace.name}: ${value}; ${point.plot.dataset.yTitle}`;
   }
   function address(point) {
+    if (point.to !== undefined) return point.to;
     const [base, key] = point.trial ? [bases.trial, point.trial] : [bases.configuration, Number(point.configuration)];
     return base && key ? base.replace("/0/", `/${key}/`) : "";
   }
@@ -115,13 +124,13 @@
   }
   function tell() {
     if (!bar.isConnected) document.querySelector("main").append(bar);
-    const walks = passing && passing.walks, names = [...pinned.values()];
+    const walks = passing && passing.walks, names = [...pinned.values()].map(each => each.name);
     bar.hidden = !walks && !names.length;
     if (bar.hidden) { said.textContent = ""; return; }
     const words = names.length > 3 ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more` : names.join("; ");
     const now = walks ? told(passing) : `Marked: ${words}`;
     if (said.textContent !== now) said.textContent = now;
-    const only = walks ? passing : pinned.size === 1 && { key: [...pinned.keys()][0], configuration: [...pinned.keys()][0] };
+    const [key, its] = pinned.size === 1 ? [...pinned][0] : [], only = walks ? passing : its && { key, configuration: key, to: its.to };
     const to = only ? address(only) : "";
     link.hidden = !to;
     if (to) link.href = to;
@@ -129,8 +138,8 @@
     clear.hidden = !names.length;
   }
 
-  function pin(key, name) {
-    if (pinned.has(key)) pinned.delete(key); else pinned.set(key, name);
+  function pin(key, name, to) {
+    if (pinned.has(key)) pinned.delete(key); else pinned.set(key, { name, to });
     show();
   }
   function pass(point) {
@@ -163,7 +172,7 @@
     if (!plot || e.button || Math.hypot(e.clientX - pressed.x, e.clientY - pressed.y) > 4) return;
     const point = pointAt(plot, e);
     if (!point) return;
-    if (e.shiftKey || pressed.touch) { pin(point.key, named(point)); return; }
+    if (e.shiftKey || pressed.touch) { pin(point.key, named(point), point.to); return; }
     const to = address(point);
     if (!to) return;
     if (e.ctrlKey || e.metaKey) open(to, "_blank", "noopener"); else location.assign(to);
@@ -196,7 +205,7 @@
       const to = address(passing);
       if (to) location.assign(to);
     } else if (passing && passing.plot === plot && e.key === " ") {
-      pin(passing.key, named(passing));
+      pin(passing.key, named(passing), passing.to);
       e.preventDefault();
     }
   });

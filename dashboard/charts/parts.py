@@ -134,7 +134,7 @@ def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:
 
 
 def _dots(name: str, points: Sequence[Point], index: int) -> Figure:
-    each = [(point, place) for point in points for place in _drawn(len(point.values), len(points))]
+    each = [(point, place) for point in points for place in drawn(len(point.values), len(points))]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -148,7 +148,7 @@ def _dots(name: str, points: Sequence[Point], index: int) -> Figure:
     }
 
 
-def _drawn(count: int, points: int) -> Sequence[int]:
+def drawn(count: int, points: int) -> Sequence[int]:
     """Which of so many values, in order of size, are dots: all, or evenly many from the lowest to the highest of thousands."""
     most = max(2, MOST_DOTS // points)
     return range(count) if count <= most else sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})

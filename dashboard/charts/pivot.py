@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Scale, X, axis_title, hover_range
+from dashboard.charts.parts import (
+    DASHES,
+    MOST_SERIES,
+    SERIES,
+    SYMBOLS,
+    Figure,
+    Scale,
+    X,
+    axis_title,
+    drawn,
+    hover_range,
+    short,
+)
 
 _MOST_TICKS = 12
 
@@ -21,6 +34,10 @@ class Mark:
     high: float | None
     dots: Sequence[float]
     n: int
+    of: str = ""
+    """Alike for the points that are marked together."""
+    address: str = ""
+    """Its own part of the address that it leads to; empty where it leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +50,8 @@ class Axes:
     y_unit: str
     x_log: bool = False
     y_log: bool = False
+    leads: str = ""
+    """The address that all points lead to; ``*`` stands for each one's own part."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
@@ -44,7 +63,7 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Ax
     data: list[Figure] = []
     for index, (name, lines) in enumerate(joined):
         data += [_dots(name, shown[index][1], index, scale)] if not scatter else []
-        data.append(_series(name, lines, index, scale, across))
+        data.append(_series(name, lines, index, scale, across, axes.leads))
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
     if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
@@ -65,43 +84,69 @@ def _number(x: X) -> float:
 
 
 def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
+    each = [
+        (mark.x, dot)
+        for mark in marks
+        for dots in [sorted(mark.dots)]
+        for dot in (dots[place] for place in drawn(len(dots), len(marks)))
+    ]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": f"{name}, all",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [mark.x for mark in marks for _ in mark.dots],
-        "y": [scale(dot) for mark in marks for dot in mark.dots],
+        "x": [x for x, _ in each],
+        "y": [short(scale(dot)) for _, dot in each],
         "marker": {"size": 5, "color": f"{SERIES[index]}/0.4"},
     }
 
 
-def _series(name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None) -> Figure:
-    def each(say: Callable[[Mark], Any]) -> list[Any]:
+def _leads(address: str, own: Sequence[str]) -> Figure:
+    """Where the points of a series lead; what their own parts begin with stands once, so that the figure stays small."""
+    known = [each for each in own if each]
+    # One character stays with each: none is what leads nowhere.
+    most = max(0, min(map(len, known), default=0) - 1)
+    shared = commonprefix(known)[:most]  # noqa: RUF071 (characters are meant)
+    return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in own]}
+
+
+def _series(
+    name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, leads: str
+) -> Figure:
+    def each(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
         """What every mark says; nothing between two lines, so that they are not joined."""
-        told = [value for line in lines for value in (*(say(mark) for mark in line), None)]
+        told = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
         return told[:-1]
+
+    def drawn_at(value: float) -> float:
+        return short(scale(value))
 
     trace: Figure = {
         "type": "scatter",
         "mode": "markers" if across else "lines+markers",
         "name": name,
-        "x": each(lambda mark: across(_number(mark.x)) if across else mark.x),
-        "y": each(lambda mark: scale(mark.value)),
+        "x": each(lambda mark: short(across(_number(mark.x))) if across else mark.x),
+        "y": each(lambda mark: drawn_at(mark.value)),
         "marker": {"size": 7 if across else 8, "color": SERIES[index], "symbol": SYMBOLS[index]},
         "line": {"color": SERIES[index], "width": 2, "dash": DASHES[index]},
         "customdata": each(
-            lambda m: [scale(m.value if m.low is None else m.low), scale(m.value if m.high is None else m.high), m.n]
+            lambda m: [
+                drawn_at(m.value if m.low is None else m.low),
+                drawn_at(m.value if m.high is None else m.high),
+                m.n,
+            ]
         ),
         "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
+        "of": each(lambda mark: mark.of, ""),
+        **_leads(leads, each(lambda mark: mark.address, "")),
     }
     if not across:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,
-            "array": each(lambda m: 0 if m.high is None else scale(m.high - m.value)),
-            "arrayminus": each(lambda m: 0 if m.low is None else scale(m.value - m.low)),
+            "array": each(lambda m: 0 if m.high is None else drawn_at(m.high - m.value)),
+            "arrayminus": each(lambda m: 0 if m.low is None else drawn_at(m.value - m.low)),
             "color": SERIES[index],
             "thickness": 1.25,
             "width": 3,

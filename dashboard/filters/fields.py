@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django_filters.fields import IsoDateTimeField
 
 from experiments.errors import CannotExplore
+from experiments.metrics import is_metric
 from experiments.selectors.conditions import read_conditions
 from experiments.spec.expressions import Expression
 
@@ -154,6 +155,22 @@ class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
     """Asks what an expression asks."""
 
     field_class = ConditionsField
+
+
+class MetricField(forms.CharField):
+    """The name of a metric."""
+
+    def clean(self, value: Any) -> Any:
+        name = super().clean(value)
+        if name and not is_metric(name):
+            raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
+        return name
+
+
+class MetricFilter(django_filters.Filter):  # type: ignore[misc]
+    """Is about a metric."""
+
+    field_class = MetricField
 
 
 def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:

@@ -6,16 +6,18 @@ from typing import Any, ClassVar, Final
 
 import django_filters
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from drf_spectacular.utils import extend_schema_field
 
-from analysis.trust_level import TrustLevel
+from analysis.trust_level import FLAGGED, TrustLevel
 from dashboard.filters.base import ListFilter, of_cluster, of_workload, with_text
-from dashboard.filters.fields import ConditionsFilter, Day, MomentFilter, Order, TruthFilter, Words
+from dashboard.filters.fields import ConditionsFilter, Day, MetricFilter, MomentFilter, Order, TruthFilter, Words
 from dashboard.states import chip_of
-from experiments.models import Configuration, Experiment, Kind, State, Trial
+from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models.states import counted
 from experiments.selectors.conditions import condition
 from experiments.spec.expressions import Expression
+from experiments.traffic import is_traffic
 
 _MOST_HOSTS: Final = 2**31 - 1
 
@@ -73,6 +75,18 @@ class TrialFilter(ListFilter):
     hosts = extend_schema_field(
         {"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS, "description": "Number of hosts."}
     )(django_filters.NumberFilter(field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Hosts"))
+    counted = MetricFilter(
+        method="filter_counted",
+        label="In the statistics of",
+        help_text="Name of a metric: only the trials that its statistics are made of.",
+    )
+    scope = django_filters.ChoiceFilter(
+        method="filter_scope",
+        choices=Measurement.Scope.choices,
+        empty_label=None,
+        label="Traffic",
+        help_text="Traffic that metrics in `where` and `counted` are about: `all` when left out, or `mpi`.",
+    )
     superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt has replaced it.")
     ended_after = MomentFilter(
         field_name="ended_at",
@@ -105,7 +119,21 @@ class TrialFilter(ListFilter):
         return trials.filter(experiment__in=with_text(Experiment.objects.order_by(), name, value))
 
     def filter_where(self, trials: QuerySet[Trial], name: str, value: Expression) -> QuerySet[Trial]:
-        return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, "all")))
+        return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, self._scope)))
+
+    def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
+        """What the trigger that writes ``Summary`` counts."""
+        own = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
+        entered = trials.filter(counted(), Exists(own))
+        return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
+
+    def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
+        """What the other filters are about filters nothing itself."""
+        return trials
+
+    @property
+    def _scope(self) -> str:
+        return self.form.cleaned_data["scope"] or str(Measurement.Scope.ALL)
 
 
 class TrialPageFilter(TrialFilter):

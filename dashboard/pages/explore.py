@@ -77,7 +77,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "cut": pivoted.cut,
         "flagged": flagged(question.configurations, query),
         "scatter": pivoted.is_scatter,
-        "charts": panels(pivoted, query, look),
+        "charts": panels(pivoted, question),
         "panels_left_out": panels_left_out(pivoted),
         "page": page,
         "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),

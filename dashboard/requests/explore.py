@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -16,6 +17,7 @@ from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
 from dashboard.labels import parameter_label, value_words
+from dashboard.requests.explore_leads import Leads, leads
 from experiments import workloads
 from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
@@ -151,8 +153,13 @@ def table_of(question: Question) -> QuerySet[Configuration]:
     return related.order_by(*ORDERS[question.look.order][1])
 
 
-def panels(pivoted: Pivot, query: Query, look: Look) -> list[Chart]:
+def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     """One chart per value of the facet."""
+    query, look, leading = (
+        question.query,
+        question.look,
+        leads(question.configurations, question.filters, question.query, pivoted),
+    )
     by_facet: dict[Any, list[Cell]] = {}
     for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
         by_facet.setdefault(_key(cell.facet), []).append(cell)
@@ -164,10 +171,11 @@ def panels(pivoted: Pivot, query: Query, look: Look) -> list[Chart]:
         y_unit=y.unit,
         x_log=look.x_log,
         y_log=look.y_log,
+        leads=leading.address,
     )
     charts = []
     for number, cells in enumerate(list(by_facet.values())[:MOST_PANELS]):
-        series = _series(cells, query, look)
+        series = _series(cells, query, look, leading)
         figure = pivot_panel(series, axes, scatter=pivoted.is_scatter)
         title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
         subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
@@ -185,7 +193,7 @@ def panels_left_out(pivoted: Pivot) -> int:
     return max(0, len({_key(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
-def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, list[list[Mark]]]]:
+def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> list[tuple[str, list[list[Mark]]]]:
     """By colour; marks that a line may join stand together."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -199,17 +207,23 @@ def _series(cells: Iterable[Cell], query: Query, look: Look) -> list[tuple[str, 
         for cell in own:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
-        series.append((name, [[_mark(cell, query, look) for cell in line] for line in lines]))
+        series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
     return series
 
 
-def _mark(cell: Cell, query: Query, look: Look) -> Mark:
+def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
     number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
     x = cell.x if number else words(query.x, cell.x)
-    if look.statistic == "mean":
-        low, high = cell.interval or (None, None)
-        return Mark(x, cell.mean, low, high, cell.dots, cell.trials)
-    return Mark(x, cell.median, cell.low, cell.high, cell.dots, cell.trials)
+    is_mean = look.statistic == "mean"
+    value = cell.mean if is_mean else cell.median
+    low, high = (cell.interval or (None, None)) if is_mean else (cell.low, cell.high)
+    return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.own(cell))
+
+
+def _together(cell: Cell) -> str:
+    """A short name of what is marked together: the same configuration, or the same place and colour, in whatever panel."""
+    whole = cell.same or repr((cell.x, cell.colour))
+    return blake2b(whole.encode(), digest_size=5).hexdigest()
 
 
 def _order(value: Any) -> tuple[int, float, str]:

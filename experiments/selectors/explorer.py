@@ -74,6 +74,10 @@ class Cell:
     """The trials of a single configuration, else the medians of (up to 50) configurations."""
     line: str = ""
     """Alike for cells of one experiment that differ in x alone, where cells are single configurations."""
+    configuration: int = 0
+    """Where the cell is a single configuration by design; 0 where it pools whatever configurations there are."""
+    same: str = ""
+    """Alike for single configurations that differ in nothing but the panel, the experiment and where they ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +178,16 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
     asked = rows.annotate(**{f"by_{each}": column for each, column in columns.items()}).order_by("-pk")
     fields = ("median", "minimum", "maximum", "samples")
     newest = asked.values_list(
-        "experiment_id", "parameters", *(f"summaries__{name}" for name in fields), *(f"by_{each}" for each in columns)
+        "pk",
+        "experiment_id",
+        "parameters",
+        *(f"summaries__{name}" for name in fields),
+        *(f"by_{each}" for each in columns),
     )[: MOST_CELLS + 1]
     given = list(newest)
     follows = _FOLLOW.get(query.x, (query.x,))
     cells = []
-    for experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
+    for pk, experiment, parameters, middle, low, high, samples, *by in given[:MOST_CELLS]:
         own = {each: parameters.get(name) for each in ("x", "colour", "facet") if (name := getattr(query, each))}
         own |= dict(zip(columns, by, strict=True))
         if own["x"] is None:
@@ -199,9 +207,15 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
                 None if spread is None else moments_interval(mean, spread, len(samples), smallest=low),
                 tuple(samples),
                 repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
+                pk,
+                _same(parameters, query, own.get("colour")),
             )
         )
     return Pivot(cells, len(given) > MOST_CELLS)
+
+
+def _same(parameters: Mapping[str, Any], query: Query, colour: Any) -> str:
+    return repr((sorted((k, v) for k, v in parameters.items() if k != query.facet), colour))
 
 
 _FOLLOW: Final = {"ranks": ("hosts", "ranks_per_host")}
@@ -217,13 +231,22 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     }
     other = Q(summaries__metric=query.x, summaries__scope=query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
-    columns = ("across__median", "summaries__n", "summaries__median", "summaries__minimum", "summaries__maximum")
+    columns = (
+        "pk",
+        "parameters",
+        "across__median",
+        "summaries__n",
+        "summaries__median",
+        "summaries__minimum",
+        "summaries__maximum",
+    )
     asked = both.annotate(**{f"by_{each}": key for each, key in by.items()}).order_by("-pk")
     dots = list(asked.values_list(*columns, *(f"by_{each}" for each in by))[: MOST_DOTS + 1])
     cells = []
-    for x, n, middle, low, high, *values in dots[:MOST_DOTS]:
+    for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
         own = dict(zip(by, values, strict=True))
-        cells.append(Cell(x, own.get("colour"), own.get("facet"), 1, n, middle, low, high, middle, None, (middle,)))
+        colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
+        cells.append(Cell(x, colour, own.get("facet"), 1, n, middle, low, high, middle, None, (middle,), "", pk, same))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 

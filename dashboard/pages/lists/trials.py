@@ -51,6 +51,8 @@ def of_configuration(request: HttpRequest, pk: int) -> HttpResponse:
     seen = Configuration.objects.filter(experiment__in=visible_experiments(request.user))
     configuration = get_object_or_404(seen.select_related("experiment"), pk=pk)
     query = {"experiment": configuration.experiment.slug, "configuration": configuration.hash}
+    # Points of the explorer lead to those alone that they are made of.
+    query |= {name: text for name in ("counted", "scope") if (text := asked(request, name))}
     return redirect(f"{reverse('trials')}?{urlencode(query)}")
 
 

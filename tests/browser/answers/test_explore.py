@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -44,6 +46,39 @@ def test_it_explores_selects_and_compares(page: Page, measured: Experiment, comp
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     page.get_by_role("link", name="Make baseline").click()
     assert "baseline=" in page.url
+    assert complaints == []
+
+
+def test_a_point_lists_its_trials_and_is_marked_in_the_other_panel(
+    page: Page, measured: Experiment, complaints: list[str]
+) -> None:
+    page.goto("/explore/?project=default&colour=&facet=link.mtu&statistic=median")
+    first, second = page.locator("#c-pivot-0 .plot"), page.locator("#c-pivot-1 .plot")
+    expect(second.locator(".main-svg").first).to_be_visible()
+    expect(first).to_have_attribute("tabindex", "0")
+    expect(second).to_have_attribute("tabindex", "0")
+    first.focus()
+    for key in ("Home", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator(".marked-bar")).to_contain_text("Hosts 2")
+    expect(second.locator(".marks circle")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/trials/\?counted=elapsed_s"))
+    expect(page.locator("#f-where")).to_have_value("link.mtu = 1500, hosts = 2")
+    expect(page.locator("table[data-rows] tbody tr")).to_have_count(12)
+    page.go_back()
+    page.wait_for_load_state("networkidle")
+    first.scroll_into_view_if_needed()
+    expect(second).to_have_attribute("tabindex", "0")
+    at = """plot => {
+        const trace = plot.data.find(d => d.of), {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect();
+        return [box.left + xaxis._offset + xaxis.d2p(trace.x[2]), box.top + yaxis._offset + yaxis.d2p(trace.y[2])];
+    }"""
+    page.mouse.move(*first.evaluate(at))
+    expect(first.locator(".marks circle.here")).to_have_count(1)
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_url(re.compile(r"/trials/\?counted=elapsed_s.*hosts\+%3D\+4$"))
     assert complaints == []
 
 

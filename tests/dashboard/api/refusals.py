@@ -42,7 +42,7 @@ _LISTS: Final = (
     Refusal("cursor", "is not one that a page gave as next or previous", _STORED),
     Refusal("offset|ordering", "cannot be given with cursor.*", _BESIDE),
     Refusal("workload", "Select a valid choice.*", _STORED),
-    Refusal("metric", "is not a metric", _STORED),
+    Refusal("metric|counted", "(.* )?is not a metric.?", _STORED),
     Refusal("x|y|colour|facet", ".*is not (the name of )?a (parameter|metric).*", _STORED),
     Refusal("columns", "columns: .* is not a metric.", _STORED),
     Refusal("where", "Conditions: .*", _GRAMMAR),

@@ -12,11 +12,13 @@ from analysis.numbers import rounded
 from analysis.traffic.matrices import LARGEST_MATRIX
 from dashboard.charts import Figure, Line, over_parameter, throughput_over_time, traffic_matrix
 from dashboard.charts.hosts import HostLine, hosts_over_time
+from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.charts.ranks import ranks_over_time
 from dashboard.templatetags.rankwire import figure
 from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS
 from dashboard.trial.rank_timeline import MOST_CELLS, MOST_RANKS
 from experiments.models import Experiment
+from experiments.selectors import explorer
 
 MOST_BYTES = 200_000
 MOST_TRIALS = 10_000
@@ -93,6 +95,30 @@ def test_hosts_over_time_are_small_as_lines_and_as_a_map(hosts: int) -> None:
     ]
     drawn = hosts_over_time((uneven(MOST_STEPS) / 1e6).tolist(), lines, quantity="Sent", unit="B/s")
     assert size_of(drawn) < MOST_BYTES
+
+
+def test_the_explorer_at_its_most_is_small_and_every_point_still_leads() -> None:
+    def marks(count: int, leads: str) -> list[list[Mark]]:
+        values = [1 / 3 + n / 7 for n in range(10)]
+        return [
+            [
+                Mark(4096 + n, 10 / 7, values[0], values[-1], values, 10, f"{n:010x}", f"{leads}{n}")
+                for n in range(count)
+            ]
+        ]
+
+    axes = Axes("Hosts", "", "Elapsed time", "s", leads="/configurations/*/trials/?counted=elapsed_s")
+    pooled = "where=ranks_per_host+%3D+16%2C+link.delay+%3D+0.001%2C+hosts+%3D+4"
+    for series, count, leads, scatter in (
+        (1, explorer.MOST_CELLS, "1234", False),
+        (6, explorer.MOST_CELLS // 6, "1234", False),
+        (6, explorer.MOST_DOTS // 6, "1234", True),
+        (6, explorer.MOST_CELLS // 6, pooled, False),
+    ):
+        drawn = pivot_panel([(f"MTU {n}", marks(count, leads)) for n in range(series)], axes, scatter=scatter)
+        assert size_of(drawn) < MOST_BYTES, (series, count, size_of(drawn))
+        ours = [trace for trace in drawn["data"] if "of" in trace]
+        assert sum(map(bool, (own for trace in ours for own in trace["addresses"]))) == series * count
 
 
 def test_every_figure_of_the_published_studies_is_small(page) -> None:

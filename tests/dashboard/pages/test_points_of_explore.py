@@ -1,0 +1,158 @@
+"""A point of the explorer leads to the list of exactly the trials that it is made of, or nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils.html import escape
+
+from dashboard.requests.explore_leads import condition_of
+from experiments.library import load_defaults
+from experiments.models import Configuration, Experiment, Measurement, Project, Trial
+from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
+
+LISTED = re.compile(r'value="t:(\d+)"')
+HOURS = 'say "two", \\ or so'
+
+
+def measure(library: Project, person: User) -> None:
+    """Two of one name, delays and MTUs, words with blanks and quotes, a flagged capture, and a value that is missing."""
+    submitted(library, person, name="Plain", repetitions=3, warmups=1)
+    submitted(library, person, name="Plain", sweep={"hosts": [2, 4]}, repetitions=2)
+    wide = {"hosts": [2, 4], "link.delay": ["0 ms", "0.1 ms"], "link.mtu": [1500, 9000]}
+    submitted(library, person, name="Wide", sweep=wide, repetitions=2, tags=["night"])
+    submitted(library, person, name="Sites", sweep={"hosts": [2, 4], "link.topology": ["one site", "two sites"]})
+    run_waiting()
+    flagged, without = Trial.objects.filter(configuration__hosts=4).order_by("-pk")[:2]
+    Trial.objects.filter(pk=flagged.pk).update(trust="unusable")
+    Measurement.objects.filter(trial=without, metric="packets").delete()
+    for superseded in (True, False):  # so that it is summarised anew
+        Trial.objects.filter(pk=without.pk).update(superseded=superseded)
+    for number, own in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
+        own.parameters |= {"said": HOURS if number % 2 else "a, b", "mixed": True if number % 3 else 1}
+        own.save()
+    sent = Trial.objects.filter(experiment__slug="plain", configuration__hosts=2, kind="measured", repetition__lt=3)
+    Measurement.objects.bulk_create(Measurement(trial=t, metric="packets", scope="mpi", value=9) for t in sent)
+    connection.check_constraints()
+
+
+LABORATORY = laboratory_with(measure)
+
+
+@pytest.fixture
+def library(db: None) -> Project:
+    LABORATORY.restore()
+    return load_defaults()
+
+
+@pytest.fixture
+def person(library: Project) -> User:
+    return User.objects.get(username="okafor")
+
+
+def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """The number of trials of every point of every panel, and the address that it leads to."""
+    charts = page.get("/explore/", {"project": "default", "colour": "", **given}).context["charts"]
+    assert charts
+    for chart in charts:
+        for trace in (trace for trace in chart.figure["data"] if "of" in trace):
+            for at, told in enumerate(trace["customdata"]):
+                if told is None:
+                    assert trace["of"][at] == ""
+                    continue
+                assert re.fullmatch(r"[0-9a-f]{10}", trace["of"][at])
+                own = trace["addresses"][at] if trace["leads"] else ""
+                yield told[2], trace["leads"].replace("*", own) if own else ""
+
+
+def listed(page: Client, address: str) -> list[int]:
+    return [int(pk) for pk in LISTED.findall(page.get(address, follow=True).content.decode())]
+
+
+POOLED = {"statistic": "median"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"text": "wide", "x": "link.mtu", "colour": "hosts", "facet": "link.delay"},
+        {"y": "packets", "tag": "night", "state": "finished", "where": "hosts = 4"},
+        {"y": "elapsed_s", "x": "packets", "colour": "experiment"},
+        POOLED,
+        POOLED | {"y": "packets"},
+        POOLED | {"x": "link.topology", "colour": "hosts"},
+        POOLED | {"x": "link.delay", "colour": "link.mtu", "facet": "hosts", "text": "Wide"},
+        POOLED | {"x": "said", "text": "wide"},
+        POOLED | {"x": "ranks", "where": "hosts > 1 or elapsed_s < 1, link.mtu = 1500"},
+        {"statistic": "mean", "x": "cluster", "colour": "workload", "facet": "project"},
+        POOLED | {"colour": "experiment", "text": "wide"},
+        {"y": "packets", "scope": "mpi"},
+        POOLED | {"y": "packets", "scope": "mpi", "where": "packets < 10"},
+        POOLED | {"workload": ["water", "pingpong"], "colour": "workload"},
+    ],
+)
+def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> None:
+    found = list(points(page, given))
+    assert found
+    for n, address in found:
+        assert address, "every point of these leads somewhere"
+        assert len(listed(page, address)) == n, address
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        POOLED | {"tag": "night"},
+        POOLED | {"after": "2020-01-01"},
+        POOLED | {"workload": ["water", "pingpong"]},
+        POOLED | {"x": "mixed", "text": "wide"},
+        POOLED | {"colour": "link.congestion_control"},
+        POOLED | {"where": "link.mtu = 1500" + " " * 950 + ", hosts > 1", "facet": "link.topology"},
+    ],
+)
+def test_it_leads_nowhere_where_that_cannot_be_said(page: Client, given: dict[str, Any]) -> None:
+    assert {address for _, address in points(page, given)} == {""}
+
+
+def test_a_name_that_two_experiments_have_leads_nowhere(page: Client) -> None:
+    told = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
+    assert told.pop(5) == ""
+    assert len(told) == 2
+    assert all(told.values())
+
+
+def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> None:
+    given = {"project": "default", "text": "sites", "x": "molecules", "colour": "hosts", "facet": "link.topology"}
+    for statistic in ("each", "median"):
+        charts = page.get("/explore/", given | {"statistic": statistic}).context["charts"]
+        first, second = ([trace for trace in chart.figure["data"] if "of" in trace] for chart in charts)
+        for one, other in zip(first, second, strict=True):
+            assert [key for key in one["of"] if key] == [key for key in other["of"] if key]
+        assert set(first[0]["of"]).isdisjoint({*first[1]["of"]} - {""})
+
+
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}, float("nan"), 2**60 + 1, "x" * 1000])
+def test_it_says_no_condition_for_what_has_none(value: object) -> None:
+    assert condition_of("said", value) is None
+
+
+def test_the_list_of_trials_tells_a_metric_that_is_none(page: Client) -> None:
+    answer = page.get("/trials/", {"counted": "50% of <it>"})
+    assert escape("'50% of <it>' is not a metric.") in answer.content.decode()
+    assert LISTED.findall(answer.content.decode()) == []
+
+
+def test_the_short_address_of_a_configuration_keeps_what_is_counted(page: Client) -> None:
+    own = Configuration.objects.filter(experiment__slug="plain").latest("pk")
+    to = page.get(f"/configurations/{own.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}).url
+    asked = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
+    assert parse_qs(urlsplit(to).query) == asked
+    assert Experiment.objects.filter(slug="plain").exists()
