@@ -28,7 +28,7 @@ from workers import queue, store
 
 SWEEP_S = 1.5
 """Beat has five seconds; four rounds of silence mean lost."""
-POINTS = 6
+POINTS = 10
 MORE = 8
 """Asked for before the machine is cut off: a quick one has done all others by then."""
 SPEC = {
