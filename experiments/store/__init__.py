@@ -1,4 +1,4 @@
-"""Where the files of trials are kept: a directory of this machine, or a bucket that all machines reach (decision 21).
+"""Where the files of trials are kept: a directory of this machine, or a bucket that all machines reach (decision 19).
 
 Nobody else knows which. Who needs a file as a file holds it for a block (`Artifact.intact`); who only passes it on asks for its pieces.
 """
