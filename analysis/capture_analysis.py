@@ -34,7 +34,7 @@ _JOINED: Final = "offloads joined packets: the times of single ones are not know
 MOST_FLOWS: Final = 2_000
 """Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
 _MANY_HOSTS: Final = 4096
-"""So many need memory for their results that others have used before."""
+"""So many hosts, or more connections than are followed, need memory for their results that others have used before."""
 _NO_MPI = "no MPI traffic found: no port range given and no greeting of an MPI library captured"
 
 
@@ -123,7 +123,7 @@ def analyse(
 
     freed_memory.keep()
     reading = with_decoder(path, decoder, read)
-    if reading.matrices.hosts > _MANY_HOSTS:
+    if reading.matrices.hosts > _MANY_HOSTS or reading.tcp.has_set_aside:
         freed_memory.give_back()
     (everything, only_mpi), connected = side_by_side(
         functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, get_type_hints
 
@@ -103,16 +103,15 @@ class PacketTable:
         """Memory of all columns in bytes."""
         return sum(a.nbytes for name in self.__slots__ if isinstance(a := getattr(self, name), np.ndarray))
 
-    def named_ranks(self, first: int = 0, behind: int | None = None) -> Iterator[tuple[int, int, int, int]]:
-        """(packet index, side of the flow, jobid, rank) of every greeting in these rows that says who speaks.
+    def named_ranks(self, first: int = 0, behind: int | None = None) -> npt.NDArray[np.int64]:
+        """Shape (n, 4): packet index, side of the flow, jobid, rank of every greeting in these rows that says who speaks.
 
         Side 1 is the flow's second endpoint.
         """
         rows, named = self.btl_handshakes[:, 0], self.btl_handshakes[:, 1] >= 0
         said = self.btl_handshakes[named & (rows >= first) & (rows < (len(self) if behind is None else behind))]
         sides = self.kind[said[:, 0]] >> 7 ^ (said[:, 1] & OTHER_SIDE > 0)
-        jobs = said[:, 1] & ~OTHER_SIDE
-        return zip(said[:, 0].tolist(), sides.tolist(), jobs.tolist(), said[:, 2].tolist(), strict=True)
+        return np.stack([said[:, 0], sides, said[:, 1] & ~OTHER_SIDE, said[:, 2]], axis=1)
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Connections that made room for others: what is kept of each to go on where it was left, in 48 bytes."""
+"""Connections that made room for others: what is kept of each to go on where it was left, in 24 bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from analysis.kernels.opening import open_connection, scaled_window
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.segments import release
-from analysis.kernels.tcp_state import NO_NODE, SEQUENCE_SPACE, UNKNOWN
+from analysis.kernels.tcp_state import NO_NODE, NO_SYN, SEQUENCE_SPACE, UNKNOWN
 from analysis.packets import ACK, RST, SYN
 
 NOTHING_KEPT: Final = -2
@@ -19,18 +19,20 @@ NOTHING_KEPT: Final = -2
 _FIRST_KEPT: Final = -3
 
 REST: Final = np.dtype(
-    [
-        ("highest", np.int64), ("isn", np.uint32), ("base", np.uint32), ("last_window", np.int32), ("wscale", np.int8),
-        ("initiator", np.int8), ("handshake", np.int8), ("known", np.uint8),
-    ],
-    align=True,
-)  # fmt: skip
-"""One direction; two rows per connection. ``known``: bits below."""
+    [("highest", np.uint32), ("base", np.uint32), ("last_window", np.uint16), ("said", np.uint16)], align=True
+)
+"""One direction; two rows per connection. ``base`` is the ISN where that is known; ``said``: bits below."""
 ISN: Final = 1
 BASE: Final = 2
 ACKED: Final = 4
 WAITING: Final = 8
 """Bytes were on their way or missing, which is forgotten."""
+WINDOW: Final = 16
+_HANDSHAKE: Final = 5
+_INITIATOR: Final = 8
+_SCALE: Final = 10
+"""Lowest bits of three numbers: handshake (0 to 4), and from their least value on the initiator (-1 to 1) and the scale (-2 to 14)."""
+_FARTHEST: Final = SEQUENCE_SPACE - 1
 
 rest_at = record_at(REST)
 
@@ -54,25 +56,31 @@ def move_together(staying: Any, connections: Any, sides: Any) -> None:
 
 
 @jit
+def _keep_side(rest: Any, connection: Any, side: Any) -> None:
+    said = 0
+    if side.base != UNKNOWN:
+        said |= BASE | (ISN if side.isn != UNKNOWN else 0)
+        rest.base = side.base & _FARTHEST
+        rest.highest = min(side.highest, _FARTHEST)
+        if side.highest > _FARTHEST:  # too far from its beginning for 32 bits: numbers are told from a later byte on
+            rest.base = (side.base + side.highest - _FARTHEST) & _FARTHEST
+            said &= ~ISN
+    if side.last_window != UNKNOWN:
+        said |= WINDOW
+        rest.last_window = side.last_window
+    said |= ACKED if side.acked_known else 0
+    said |= WAITING if side.oldest != NO_NODE or side.runs_below != NO_NODE else 0
+    said |= connection.handshake << _HANDSHAKE
+    said |= (connection.initiator - UNKNOWN) << _INITIATOR
+    rest.said = said | (side.wscale - NO_SYN) << _SCALE
+
+
+@jit
 def keep_rests(kept: Any, places: Any, connections: Any, sides: Any, rests: Any) -> None:
     """Write the rests of the connections ``kept`` (n,) to ``rests``: number ``places`` (n,) of each, two rows."""
     for i in range(len(kept)):
-        connection = connections[kept[i]]
         for direction in range(2):
-            side = sides[2 * kept[i] + direction]
-            rest = rests[2 * places[i] + direction]
-            rest.highest = side.highest
-            rest.isn = side.isn & (SEQUENCE_SPACE - 1)
-            rest.base = side.base & (SEQUENCE_SPACE - 1)
-            rest.last_window = side.last_window
-            rest.wscale = side.wscale
-            rest.initiator = connection.initiator
-            rest.handshake = connection.handshake
-            known = ISN if side.isn != UNKNOWN else 0
-            known |= BASE if side.base != UNKNOWN else 0
-            known |= ACKED if side.acked_known else 0
-            known |= WAITING if side.oldest != NO_NODE or side.runs_below != NO_NODE else 0
-            rest.known = known
+            _keep_side(rests[2 * places[i] + direction], connections[kept[i]], sides[2 * kept[i] + direction])
 
 
 @jit
@@ -83,7 +91,7 @@ def goes_on(store: Any, entry: int, direction: int, flags: int, seq: int) -> boo
     if entry == NOTHING_KEPT:
         return False
     rest = rest_at(store.rests, store.rest_room, 2 * (_FIRST_KEPT - entry) + direction)
-    return bool(rest.known & ISN and rest.isn == seq)
+    return bool(rest.said & ISN and rest.base == seq)
 
 
 @jit
@@ -100,23 +108,24 @@ def take_up(connections: Any, sides: Any, store: Any, flow: int, entry: int) -> 
     waiting = False
     for direction in range(2):
         rest = rest_at(store.rests, store.rest_room, 2 * (_FIRST_KEPT - entry) + direction)
-        side = sides[2 * index + direction]
-        connection.initiator = rest.initiator
-        connection.handshake = rest.handshake
-        waiting |= rest.known & WAITING != 0
-        if rest.known & ISN:
-            side.isn = rest.isn
-        if rest.known & BASE:
+        side, said = sides[2 * index + direction], signed(rest.said)
+        connection.initiator = (said >> _INITIATOR & 3) + UNKNOWN
+        connection.handshake = said >> _HANDSHAKE & 7
+        waiting |= said & WAITING != 0
+        if said & ISN:
+            side.isn = rest.base
+        if said & BASE:
             side.base = rest.base
             side.highest = rest.highest
             if rest.highest > 0:
                 side.runs = 1
                 side.run_end = rest.highest
-        if rest.known & ACKED:
+        if said & ACKED:
             side.acked_known = 1
-            side.acked = rest.highest
-        side.wscale = rest.wscale
-        side.last_window = rest.last_window
+            side.acked = side.highest
+        side.wscale = (said >> _SCALE) + NO_SYN
+        if said & WINDOW:
+            side.last_window = rest.last_window
     for direction in range(2):
         side, peer = sides[2 * index + direction], sides[2 * index + 1 - direction]
         side.last_window_bytes = scaled_window(side, peer, side.last_window)

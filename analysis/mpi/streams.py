@@ -98,7 +98,7 @@ class StreamAccumulator:
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
         self._endpoints = table.flow_endpoints
-        for packet, direction, jobid, rank in table.named_ranks():
+        for packet, direction, jobid, rank in table.named_ranks().tolist():
             if table.flow[packet] != NO_FLOW:
                 self._ranks.setdefault(int(table.flow[packet]), {}).setdefault(direction, (jobid, rank))
         for row in np.flatnonzero(((table.kind & TCP) > 0) & ((table.tcp_flags & SYN) > 0) & (table.flow != NO_FLOW)):

@@ -64,7 +64,7 @@ class TcpAccumulator:
     """Follows every TCP connection through successive tables whose ``flow`` numbers mean the same (see capture.stream).
 
     Memory is bounded: ``max_connections`` connections are followed at the same time; when there are more, the half with fewest
-    bytes is set aside (summed up, and remembered in 48 bytes so that it may go on), ``most_times`` at most; then, and
+    bytes is set aside (summed up, and remembered in 24 bytes so that it may go on), ``most_times`` at most; then, and
     without ``set_aside``, further ones are left out. Each direction remembers at most ``max_outstanding``
     unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes. ``max_samples`` round
     trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of them,
@@ -136,6 +136,11 @@ class TcpAccumulator:
                 self._times_left -= 1
                 self._set_aside(member if member is not None else np.zeros(0, np.bool_))
             self._make_room()
+
+    @property
+    def has_set_aside(self) -> bool:
+        """Whether connections made room for others."""
+        return self._aside is not None
 
     def _is_full(self) -> bool:
         return int(self._store["connections"][0]) >= self._limits["connections"]
@@ -282,12 +287,14 @@ class TcpAccumulator:
         self, table: PacketTable, connection_of: npt.NDArray[np.uint32], first: int, behind: int
     ) -> None:
         """Who speaks on a connection, from the first greeting of either side; rows ``first`` to ``behind``."""
-        for row, direction, jobid, vpid in table.named_ranks(first, behind):
-            index = int(connection_of[row])
-            if index == NO_FLOW:
-                continue
-            side = self._sides[2 * index + direction]
-            if side["vpid"] == state.UNKNOWN:
-                side["vpid"] = vpid
-                self._connections[index]["jobid"] = jobid
-                self._connections[index]["btl_handshakes"] += 1
+        said = table.named_ranks(first, behind)
+        said = said[connection_of[said[:, 0]] != NO_FLOW]
+        sides = 2 * connection_of[said[:, 0]].astype(np.int64) + said[:, 1]
+        silent = self._sides["vpid"][sides] == state.UNKNOWN
+        said, sides = said[silent], sides[silent]
+        sides, heard = np.unique(sides, return_index=True)
+        self._sides["vpid"][sides] = said[heard, 3]
+        heard = np.sort(heard)  # of two that contradict each other the later one names the job
+        index = connection_of[said[heard, 0]]
+        self._connections["jobid"][index] = said[heard, 2]
+        np.add.at(self._connections["btl_handshakes"], index, 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analysis.kernels import set_aside as kernel
+from analysis.kernels import tcp_state as state
 from analysis.traffic.flow_metrics import SUMMED
 from analysis.traffic.flows import FlowSet
 from analysis.traffic.tcp import TcpAccumulator
@@ -117,3 +119,39 @@ def test_without_setting_aside_further_connections_are_left_out() -> None:
     flows = followed(in_turn(1), max_connections=8, set_aside=False)
     assert len(flows) == 8
     assert flows.limits.untracked_packets == 3 * (CONNECTIONS - 8)
+
+
+def remembered(initiator: int, handshake: int, **side: int) -> tuple[np.void, np.void]:
+    """A connection, of which both sides are alike, set aside and taken up again: itself and its first side."""
+    store = np.zeros(1, state.STORE)
+    connections, sides = np.zeros(2, state.CONNECTION), np.zeros(4, state.DIRECTION)
+    connections["initiator"][0], connections["handshake"][0] = initiator, handshake
+    for name, value in ({"oldest": state.NO_NODE, "runs_below": state.NO_NODE} | side).items():
+        sides[name][:2] = value
+    rests = np.full(4, 0xFF, np.uint8).repeat(kernel.REST.itemsize).view(kernel.REST)  # what others left there
+    kernel.keep_rests(np.array([0]), np.array([1]), connections, sides, rests)
+    store["rests"], store["rest_room"], store["connections"] = rests.ctypes.data, len(rests), 1
+    index = kernel.take_up(connections, sides, store[0], 7, kernel.NOTHING_KEPT - 2)
+    assert int(connections[index]["flow"]) == 7
+    return connections[index], sides[2 * index]
+
+
+@pytest.mark.parametrize("initiator", [state.UNKNOWN, 0, 1])
+@pytest.mark.parametrize("handshake", range(state.HANDSHAKE_UNTIMED + 1))
+@pytest.mark.parametrize("wscale", [state.NO_SYN, state.UNKNOWN, 0, 14])
+def test_what_is_remembered_is_what_was(initiator: int, handshake: int, wscale: int) -> None:
+    for number, window, acked in ((2**32 - 1, 65_535, 1), (state.UNKNOWN, state.UNKNOWN, 0), (0, 0, 1)):
+        said = {"isn": number, "base": number, "highest": 4_000_000_000, "last_window": window, "acked_known": acked}
+        connection, side = remembered(initiator, handshake, wscale=wscale, **said)
+        assert (int(connection["initiator"]), int(connection["handshake"])) == (initiator, handshake)
+        expected = (number, number, window, wscale, acked)
+        assert tuple(int(side[name]) for name in ("isn", "base", "last_window", "wscale", "acked_known")) == expected
+        assert int(side["highest"]) == int(side["run_end"]) == (0 if number == state.UNKNOWN else 4_000_000_000)
+        assert int(side["acked"]) == acked * int(side["highest"])
+
+
+def test_bytes_far_from_the_first_one_are_remembered_by_a_later_one() -> None:
+    _, side = remembered(0, 3, isn=5, base=5, highest=10 * 2**32 + 17, acked_known=1)
+    assert (int(side["base"]) + int(side["highest"])) % 2**32 == 5 + 17
+    assert int(side["highest"]) == 2**32 - 1  # all that was seen before lies below it
+    assert int(side["isn"]) == state.UNKNOWN
