@@ -9,6 +9,7 @@ from celery import Celery
 from celery.signals import (
     beat_embedded_init,
     beat_init,
+    celeryd_after_setup,
     celeryd_init,
     heartbeat_sent,
     setup_logging,
@@ -19,6 +20,7 @@ from django.conf import settings
 
 from config.services.children import die_with_parent
 from workers import stopping
+from workers.worker_identity import analysis_here
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -48,6 +50,14 @@ def remember_worker(**_: Any) -> None:
     """Before the pool is forked: a child that asked for its parent might be told the one it was left to."""
     global _worker_pid
     _worker_pid = os.getpid()
+
+
+@celeryd_after_setup.connect
+def hear_of_files_of_this_machine(instance: Any, **_: Any) -> None:
+    """Who takes analysis takes what only this machine has the files of, too."""
+    queues = instance.app.amqp.queues
+    if "analysis" in queues.consume_from:
+        queues.select_add(analysis_here())
 
 
 @worker_shutting_down.connect

@@ -7,11 +7,12 @@ waiting trials cost one message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
-from celery import current_app
+from celery import current_app, group
 from django.db import transaction
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -22,10 +23,13 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.spec import ExperimentSpec
 from experiments.spec.yaml_lines import YamlDocument
+from workers import backlog
+from workers.worker_identity import analysis_here
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
+SHARE: Final = "workers.tasks.make_share"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
 """Known by name alone: it is a room above that knows what people ask for."""
@@ -196,6 +200,18 @@ def ring_background() -> None:
 def ring_notices() -> None:
     """Tell the worker of what people wait for that there is something to tell."""
     transaction.on_commit(lambda: _send(NOTICES))
+
+
+def share_out(place: Path, numbers: Iterable[int]) -> None:
+    """Ask the other processes of this machine, as one group, to make shares of a joined capture; unless they are too busy to hear."""
+    here = analysis_here()
+    if not backlog.is_heard(current_app, here):
+        return
+    asked = group(current_app.signature(SHARE, args=(str(place), number)).set(queue=here) for number in numbers)
+    try:
+        asked.apply_async(retry=False)
+    except (OperationalError, RedisError) as error:
+        log.warning("no_help_asked_for", place=str(place), reason=str(error))
 
 
 def _send(task: str, *keys: int) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from analysis.packets import NO_HOST, NO_TIME, TCP, PacketTable
-
 Int64 = npt.NDArray[np.int64]
 
-_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 FEWEST: Final = 3
 """Frames in each direction; of fewer, one that waited in a queue would pass for the clock."""
 
@@ -40,15 +36,26 @@ class Offset:
         return moved
 
 
-def offset_between(first: PacketTable, second: PacketTable, outward: Sequence[str]) -> Offset | None:
-    """The second table's clock minus the first's; None where too few frames were seen by both.
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """Frames of one recording that it holds exactly once, in the order of ``key``: a hash of their headers, the time of each,
+    and the number of the recording whose host sent it."""
 
-    ``outward`` are the addresses of the first's host. A frame is later at its receiver by its way: the least lead in
+    key: npt.NDArray[np.uint64]
+    time_ns: Int64
+    owner: npt.NDArray[np.int32]
+
+
+def offset_between(first: Sightings, second: Sightings, sender: int) -> Offset | None:
+    """The second recording's clock minus the first's; None where too few frames were seen by both.
+
+    ``sender`` is the number of the first. A frame is later at its receiver by its way: the least lead in
     one direction and the least in the other bound the offset, and the middle is told (Paxson 1998, section 3).
     """
-    rows_1, rows_2 = _common(first, second)
-    names = np.isin(np.arange(len(first.hosts) + 1), [n for n, host in enumerate(first.hosts) if host in set(outward)])
-    sent = names[np.minimum(first.src[rows_1].astype(np.int64), len(first.hosts))]
+    _, rows_1, rows_2 = np.intersect1d(first.key, second.key, assume_unique=True, return_indices=True)
+    order = np.argsort(first.time_ns[rows_1], kind="stable")
+    rows_1, rows_2 = rows_1[order], rows_2[order]
+    sent = first.owner[rows_1] == sender
     there, lead = first.time_ns[rows_1], second.time_ns[rows_2] - first.time_ns[rows_1]
     whole = _middle(lead, sent)
     if whole is None:
@@ -72,27 +79,3 @@ def _middle(lead: Int64, sent: npt.NDArray[np.bool_]) -> tuple[float, float] | N
         return None
     most, least = float(np.min(lead[sent])), float(np.max(lead[~sent]))
     return (most + least) / 2, abs(most - least) / 2
-
-
-def _common(first: PacketTable, second: PacketTable) -> tuple[Int64, Int64]:
-    """Rows of frames that each table holds exactly once, with the same headers; what was sent again is no sure match."""
-    known = {host: number for number, host in enumerate(dict.fromkeys((*first.hosts, *second.hosts)))}
-    (keys_1, rows_1), (keys_2, rows_2) = _once(first, known), _once(second, known)
-    _, where_1, where_2 = np.intersect1d(keys_1, keys_2, assume_unique=True, return_indices=True)
-    found_1, found_2 = rows_1[where_1], rows_2[where_2]
-    order = np.argsort(first.time_ns[found_1], kind="stable")
-    return found_1[order], found_2[order]
-
-
-def _once(table: PacketTable, known: Mapping[str, int]) -> tuple[npt.NDArray[np.uint64], Int64]:
-    """(hash of the headers, row) of TCP frames; ``known`` numbers addresses alike in every table, as the tables do not."""
-    rows = np.flatnonzero(((table.kind & TCP) > 0) & (table.time_ns != NO_TIME) & (table.src != NO_HOST))
-    number = np.array([known[host] for host in table.hosts], np.uint64)
-    key = np.zeros(len(rows), np.uint64)
-    ends = (number[table.src[rows]], number[table.dst[rows]]) if len(number) else ()
-    told = (table.sport, table.dport, table.seq, table.ack, table.payload, table.window, table.tcp_flags)
-    for column in (*ends, *(each[rows] for each in told)):
-        key = (key ^ column.astype(np.uint64)) * _SPREAD
-        key ^= key >> np.uint64(29)
-    keys, where, counts = np.unique(key, return_index=True, return_counts=True)
-    return keys[counts == 1], rows[where[counts == 1]]

@@ -8,7 +8,8 @@ other hosts are moved by what their clocks are apart, which orders connections a
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,27 +19,17 @@ import numpy.typing as npt
 import zstandard
 
 from analysis.capture.clocks import Offset, offset_between
-from analysis.capture.tables import read_capture
+from analysis.capture.share import Recording, read_sightings, write_share
 from analysis.errors import UnreadableCapture
 from analysis.kernels import joining as kernel
-from analysis.packets import NO_HOST, PacketTable
 
 Int64 = npt.NDArray[np.int64]
 
-MOST_BYTES: Final = 1 << 30
-"""Of a joined capture: it is put together in memory."""
-CHUNK_BYTES: Final = 1 << 22
+MOST_BYTES: Final = 8 << 30
+"""Of a joined capture before it is compressed: it lies on the disk besides the recordings until it is written."""
+WINDOW_PACKETS: Final = 1 << 19
+"""So many of all shares are put in order at a time."""
 _SECTION: Final = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
-_NANOSECONDS: Final = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """What one host recorded: a pcapng file of this machine's byte order, and the addresses of the host."""
-
-    host: str
-    path: Path
-    addresses: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,86 +55,56 @@ class Joined:
 
 def join(recordings: Sequence[Recording], target: Path) -> Joined:
     """Write one capture of ``recordings`` (zstd-compressed pcapng). Raises CaptureError, also where it would be too large."""
+    require_size(recordings)
+    with tempfile.TemporaryDirectory(dir=target.parent) as directory:
+        places = [Path(directory, str(number)) for number in range(len(recordings))]
+        for number, place in enumerate(places):
+            place.mkdir()
+            write_share(recordings, number, place)
+        return join_shares([recording.host for recording in recordings], places, target)
+
+
+def require_size(recordings: Sequence[Recording]) -> None:
+    """Raise UnreadableCapture for more than can be joined."""
     if sum(recording.path.stat().st_size for recording in recordings) > 2 * MOST_BYTES:
         raise _too_large(len(recordings))
-    tables = [read_capture(recording.path) for recording in recordings]
-    owners = {address: n for n, recording in enumerate(recordings) for address in recording.addresses}
-    clocks = _clocks(recordings, tables)
-    parts = [
-        _Part.of(number, recording, table, owners, clocks.get(recording.host))
-        for number, (recording, table) in enumerate(zip(recordings, tables, strict=True))
-    ]
-    if sum(int(part.length.sum()) for part in parts) > MOST_BYTES:
-        raise _too_large(len(parts))
-    _write(parts, target)
-    packets = sum(len(part.offset) for part in parts)
-    return Joined(packets, tuple(recording.host for recording in recordings), clocks)
+
+
+def join_shares(hosts: Sequence[str], places: Sequence[Path], target: Path) -> Joined:
+    """Write one capture of the shares in ``places``, in memory that neither their size nor their number bounds. Raises CaptureError."""
+    if sum((place / "blocks").stat().st_size for place in places) > MOST_BYTES:
+        raise _too_large(len(places))
+    clocks = _clocks(places)
+    sources = [_Source(number, place, clocks.get(number)) for number, place in enumerate(places)]
+    unfinished = target.with_name(target.name + ".part")
+    with unfinished.open("wb") as stream, zstandard.ZstdCompressor(level=1).stream_writer(stream) as packed:
+        packed.write(_SECTION + b"".join((place / "interface").read_bytes() for place in places))
+        for blocks in _merged(sources):
+            packed.write(blocks.data)
+    unfinished.replace(target)
+    packets = sum(source.packets for source in sources)
+    return Joined(packets, tuple(hosts), {hosts[number]: clocks[number] for number in sorted(clocks)})
 
 
 def _too_large(hosts: int) -> UnreadableCapture:
     return UnreadableCapture(f"the recordings of {hosts} hosts are too large to be joined")
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What is taken of one recording."""
-
-    number: int
-    data: npt.NDArray[np.uint8]
-    offset: Int64
-    time_ns: Int64
-    length: Int64
-
-    @classmethod
-    def of(
-        cls, number: int, recording: Recording, table: PacketTable, owners: dict[str, int], clock: Offset | None
-    ) -> _Part:
-        data = np.fromfile(recording.path, np.uint8)
-        offset = np.empty(len(table), np.int64)
-        if kernel.packet_blocks(data, offset) != len(table):
-            raise UnreadableCapture(f"{recording.host}: the recording holds other blocks than packets of dumpcap")
-        taken = np.flatnonzero(_taken(number, table, owners))
-        times = table.time_ns[taken]
-        length = np.empty(len(taken), np.int64)
-        kernel.copied_lengths(data, offset[taken], length)
-        return cls(number, data, offset[taken], times if clock is None else clock.corrected(times), length)
-
-    @property
-    def interface(self) -> bytes:
-        """The description of its interface, stamped in ns."""
-        at = int.from_bytes(self.data[4:8].tobytes(), "little")  # behind the section header
-        link = self.data[at + 8 : at + 10].tobytes()
-        length = 16 + len(_NANOSECONDS) + 4
-        return struct.pack("<II", 1, length) + link + bytes(6) + _NANOSECONDS + struct.pack("<I", length)
-
-
-def _taken(number: int, table: PacketTable, owners: dict[str, int]) -> npt.NDArray[np.bool_]:
-    """Frames of pairs of which this host is the first; what belongs to no host is the first recording's."""
-    nobody = len(owners) + 1
-    owner = np.array([*(owners.get(host, nobody) for host in table.hosts), nobody], np.int64)
-
-    def of(column: npt.NDArray[np.uint16]) -> Int64:
-        return owner[np.where(column == NO_HOST, len(table.hosts), column)]
-
-    first = np.minimum(of(table.src), of(table.dst))
-    taken: npt.NDArray[np.bool_] = np.where(first == nobody, 0, first) == number
-    return taken
-
-
-def _clocks(recordings: Sequence[Recording], tables: Sequence[PacketTable]) -> dict[str, Offset]:
+def _clocks(places: Sequence[Path]) -> dict[int, Offset]:
     """Of every host against the first, directly where frames went between them, else by way of a host that has one."""
     known: dict[int, Offset] = {}
-    for number in range(1, len(recordings)):
-        direct = offset_between(tables[0], tables[number], sorted(recordings[0].addresses))
+    first = read_sightings(places[0])
+    for number in range(1, len(places)):
+        direct = offset_between(first, read_sightings(places[number]), 0)
         if direct is not None:
             known[number] = direct
-    for number in range(1, len(recordings)):
+    for number in range(1, len(places)):
         for middle in [] if number in known else sorted(known, key=lambda other: known[other].unsure_ns):
-            step = offset_between(tables[middle], tables[number], sorted(recordings[middle].addresses))
+            step = offset_between(read_sightings(places[middle]), read_sightings(places[number]), middle)
             if step is not None:
                 known[number] = _both(known[middle], step)
                 break
-    return {recordings[number].host: known[number] for number in sorted(known)}
+    return known
 
 
 def _both(first: Offset, second: Offset) -> Offset:
@@ -156,20 +117,69 @@ def _both(first: Offset, second: Offset) -> Offset:
     )
 
 
-def _write(parts: Sequence[_Part], target: Path) -> None:
-    lengths = np.concatenate([part.length for part in parts])
-    order = np.argsort(np.concatenate([part.time_ns for part in parts]), kind="stable")
+class _Source:
+    """A share that is read from its start to its end."""
+
+    def __init__(self, number: int, place: Path, clock: Offset | None) -> None:
+        self.number = number
+        self._place = place
+        self._clock = clock
+        self.packets = (place / "time_ns").stat().st_size // 8
+        self._next_packet = self._next_byte = 0
+        self.time_ns = self._length = np.zeros(0, np.int64)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether packets are left behind those of ``time_ns``."""
+        return self._next_packet < self.packets
+
+    def fill(self, some: int) -> None:
+        """Have the times of the next packets ready, once those before are taken."""
+        if len(self.time_ns) or not self.has_more:
+            return
+        at = 8 * self._next_packet
+        times = np.fromfile(self._place / "time_ns", np.int64, some, offset=at)
+        self._length = np.fromfile(self._place / "length", np.int64, some, offset=at)
+        # A clock that was set by seconds is followed so steeply that frames would change places.
+        self.time_ns = times if self._clock is None else np.maximum.accumulate(self._clock.corrected(times))
+        self._next_packet += len(times)
+
+    def take(self, count: int) -> tuple[Int64, Int64, npt.NDArray[np.uint8]]:
+        """(times, lengths, blocks) of the next packets."""
+        times, lengths = self.time_ns[:count], self._length[:count]
+        size = int(lengths.sum())
+        blocks = np.fromfile(self._place / "blocks", np.uint8, size, offset=self._next_byte)
+        self._next_byte += size
+        self.time_ns, self._length = self.time_ns[count:], self._length[count:]
+        return times, lengths, blocks
+
+
+def _merged(sources: Sequence[_Source]) -> Iterator[npt.NDArray[np.uint8]]:
+    """Blocks of all shares in the order of their times; of equal times the earlier share's first."""
+    some = max(WINDOW_PACKETS // len(sources), 256)
+    while True:
+        for source in sources:
+            source.fill(some)
+        if not any(len(source.time_ns) for source in sources):
+            return
+        # What is known up to here: a share that goes on may have anything behind the last packet that is read of it.
+        ends = [source.time_ns[-1] for source in sources if source.has_more]
+        counts = [
+            int(np.searchsorted(source.time_ns, min(ends), "right")) if ends else len(source.time_ns)
+            for source in sources
+        ]
+        yield _in_order([(source.number, *source.take(count)) for source, count in zip(sources, counts, strict=True)])
+
+
+def _in_order(taken: Sequence[tuple[int, Int64, Int64, npt.NDArray[np.uint8]]]) -> npt.NDArray[np.uint8]:
+    lengths = np.concatenate([length for _, _, length, _ in taken])
+    order = np.argsort(np.concatenate([time_ns for _, time_ns, _, _ in taken]), kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.cumsum(lengths[order]) - lengths[order]
     out = np.empty(int(lengths.sum()), np.uint8)
     done = 0
-    for part in parts:
-        where = place[done : done + len(part.offset)]
-        kernel.copy_blocks(part.data, part.offset, part.time_ns, part.number, where, out)
-        done += len(part.offset)
-    unfinished = target.with_name(target.name + ".part")
-    with unfinished.open("wb") as stream, zstandard.ZstdCompressor(level=1).stream_writer(stream) as packed:
-        packed.write(_SECTION + b"".join(part.interface for part in parts))
-        for start in range(0, len(out), CHUNK_BYTES):
-            packed.write(out[start : start + CHUNK_BYTES].data)
-    unfinished.replace(target)
+    for number, time_ns, length, blocks in taken:
+        where = place[done : done + len(length)]
+        kernel.copy_blocks(blocks, np.cumsum(length) - length, time_ns, number, where, out)
+        done += len(length)
+    return out

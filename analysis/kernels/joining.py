@@ -32,8 +32,9 @@ def _put_u32(data: Bytes, at: int, value: int) -> None:
 
 
 @jit
-def packet_blocks(data: Bytes, offset: Int64) -> int:
-    """Write where complete enhanced packet blocks begin; returns how many there are, also beyond the room of ``offset``."""
+def packet_blocks(data: Bytes, offset: Int64, end: Int64) -> int:
+    """Write where complete enhanced packet blocks begin, and to ``end`` where the last complete block ends; returns how many packets
+    there are, also beyond the room of ``offset``."""
     at = 0
     count = 0
     while at + SHORTEST <= len(data):
@@ -45,6 +46,7 @@ def packet_blocks(data: Bytes, offset: Int64) -> int:
                 offset[count] = at
             count += 1
         at += length
+    end[0] = at
     return count
 
 

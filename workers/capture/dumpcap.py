@@ -114,8 +114,8 @@ class Capture:
 
     @property
     def file(self) -> Path:
-        """The growing pcapng under a path of this process; opening it gives a position of its own."""
-        return Path(f"/proc/self/fd/{self._packets}")
+        """The growing pcapng under a path that other processes of this user have too; opening it gives a position of its own."""
+        return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
     def refresh(self) -> None:
         """Bring the file up to date for whoever reads along, where the recording tool does not write it itself."""
@@ -142,23 +142,8 @@ class Capture:
 
     def save(self, path: Path) -> StoredCapture:
         """Write the ended recording to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
-        part = path.with_name(path.name + ".part")
-        digest = hashlib.sha256()
-        written = 0
-        try:
-            with self.open() as packets, part.open("wb") as target:
-                compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
-                for chunk in compressor.read_to_iter(packets, size=self._stored_bytes(), read_size=CHUNK_BYTES):
-                    digest.update(chunk)
-                    target.write(chunk)
-                    written += len(chunk)
-                target.flush()
-                os.fsync(target.fileno())
-            part.replace(path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise TrialFailed(f"The capture cannot be stored in {path.parent}: {error.strerror}.") from error
-        return StoredCapture(path, written, digest.hexdigest(), self._stored_bytes())
+        with self.open() as packets:
+            return store(packets, path, self._stored_bytes())
 
     def close(self) -> None:
         """Free the memory; end the recording at once if it still runs. Idempotent."""
@@ -275,6 +260,27 @@ class PacketBlocks:
                 break
             self._position += offset
         return self._packets
+
+
+def store(packets: BinaryIO, path: Path, size: int) -> StoredCapture:
+    """Write a recording of ``size`` bytes to `path`, zstd-compressed, complete or not at all. Raises TrialFailed."""
+    part = path.with_name(path.name + ".part")
+    digest = hashlib.sha256()
+    written = 0
+    try:
+        with part.open("wb") as target:
+            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
+            for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
+                digest.update(chunk)
+                target.write(chunk)
+                written += len(chunk)
+            target.flush()
+            os.fsync(target.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise TrialFailed(f"The capture cannot be stored in {path.parent}: {error.strerror}.") from error
+    return StoredCapture(path, written, digest.hexdigest(), size)
 
 
 def dumpcap_argv(program: str, options: CaptureOptions, limit: int) -> list[str]:

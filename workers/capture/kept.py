@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import shutil
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from analysis.capture.join import Joined, Recording, join
+from analysis.capture.join import Joined
+from analysis.capture.share import Recording
 from analysis.errors import CaptureError
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import Capture, CaptureReport
+from workers.capture.shares import DIRECTORY, Shares
 
 NAME: Final = "capture.pcapng.zst"
 CLOCK_CHANGE_S: Final = 1e-3
@@ -35,24 +38,50 @@ def keep(
     hosts: Collection[str],
     *,
     quiet_s: float,
+    check: Callable[[], None],
 ) -> Recorded:
-    """End every recording and store it; by the name of its host, "" for one that is analysed as it is. Raises TrialFailed."""
+    """End every recording and store it; by the name of its host, "" for one that is analysed as it is. Raises TrialFailed.
+
+    ``check`` is asked while other processes help, and may raise to give up.
+    """
     reports = {host: capture.stop(quiet_s=quiet_s) for host, capture in recordings.items()}
     first, *others = reports
-    for host, capture in recordings.items():
-        capture.save(directory / (f"capture-{host}.pcapng.zst" if host else NAME))
     reasons = tuple(reason for host in others for reason in not_recorded(host, reports[host]))
     if not first:
+        for host, capture in recordings.items():
+            capture.save(directory / (_name(host) if host else NAME))
         return Recorded(reports[first], directory / NAME, reasons=reasons)
-    sources = [Recording(host, recordings[host].file, addresses.get(host, frozenset())) for host in recordings]
     try:
-        joined = join(sources, directory / NAME)
+        joined = _joined(recordings, directory, addresses, check)
     except CaptureError as error:
-        (directory / f"capture-{first}.pcapng.zst").rename(directory / NAME)
+        (directory / _name(first)).rename(directory / NAME)
         told = f"{error}: packets of {first} alone are counted"
         return Recorded(reports[first], directory / NAME, reasons=(*reasons, told))
     reasons += (*_unseen(recordings, hosts), *_moved_clocks(joined))
     return Recorded(_report_of(reports, joined), directory / NAME, joined, reasons)
+
+
+def _name(host: str) -> str:
+    return f"capture-{host}.pcapng.zst"
+
+
+def _joined(
+    recordings: Mapping[str, Capture],
+    directory: Path,
+    addresses: Mapping[str, frozenset[str]],
+    check: Callable[[], None],
+) -> Joined:
+    """Store every recording, and the one capture of all. Raises CaptureError and TrialFailed."""
+    sources = [Recording(host, each.file, addresses.get(host, frozenset())) for host, each in recordings.items()]
+    shares = Shares.begin(directory / DIRECTORY, sources)
+    try:
+        shares.ask_for_help()
+        shares.finish(check)
+        for number, host in enumerate(recordings):
+            shares.keep_packed(number, directory / _name(host))
+        return shares.join(directory / NAME)
+    finally:
+        shutil.rmtree(shares.place, ignore_errors=True)
 
 
 def not_recorded(host: str, report: CaptureReport) -> list[str]:

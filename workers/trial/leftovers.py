@@ -13,6 +13,7 @@ from experiments.errors import NotPlain
 from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from experiments.pure import plain_files
+from workers.capture.shares import DIRECTORY as SHARES
 from workers.trial.inside_mpi import left_behind
 
 _KEPT: Final = {
@@ -21,7 +22,7 @@ _KEPT: Final = {
     "capture*.pcapng.zst": Artifact.Kind.CAPTURE,
     MPI_PROFILE_NAME: Artifact.Kind.OTHER,
 }
-SCRATCH: Final = ("work", "ranks")
+SCRATCH: Final = ("work", "ranks", SHARES)
 """Directories that only the running trial needs."""
 
 

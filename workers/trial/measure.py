@@ -293,7 +293,9 @@ class TrialRun:
         named = {
             host if host and (several or number) else "": each for number, (host, each) in enumerate(recordings.items())
         }
-        return keep(named, self.directory, session.addresses, session.hosts, quiet_s=self._quiet_s())
+        return keep(
+            named, self.directory, session.addresses, session.hosts, quiet_s=self._quiet_s(), check=self.heart.check
+        )
 
     def _watch(self, session: Session, job: Job, process: Process, traffic: LiveTraffic) -> list[Sample]:
         """Wait for the end of the launch command: sample once a second, show progress, obey cancel and all limits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from django.urls import reverse
 import analysis
 from experiments.files import trial_directory
 from experiments.models import Cluster, Lease, State, Trial
+from tests.worker_process import CeleryWorker
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
+from workers.capture import shares
+from workers.capture.shares import Shares
 from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
@@ -51,13 +54,40 @@ def require_result(trial: Trial) -> None:
     assert not Lease.objects.exists()
 
 
-def test_it_measures_on_hosts_over_ssh(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
+@pytest.fixture
+def helped(
+    start_celery_worker: Callable[..., CeleryWorker], empty_redis: object, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Path]]:
+    """A worker that takes analysis alone makes all shares but the first of each trial; returns where it did."""
+    worker = start_celery_worker(queues="analysis")
+    places: list[Path] = []
+    finish = Shares.finish
+
+    def finish_last(shares: Shares, check: Callable[[], None]) -> None:
+        deadline = time.monotonic() + LIVE_LIMIT_S
+        while not all(shares.is_done(number) for number in range(1, len(shares.recordings))):
+            assert time.monotonic() < deadline, f"nobody helps: {worker.output()[-3000:]}"
+            time.sleep(0.02)
+        places.append(shares.place)
+        finish(shares, check)
+
+    monkeypatch.setattr(Shares, "finish", finish_last)
+    monkeypatch.setattr(shares, "HELPED_FROM_BYTES", 0)
+    yield places
+    worker.kill()
+
+
+def test_it_measures_on_hosts_over_ssh(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, helped: list[Path]
+) -> None:
     slug = add_cluster("ssh", ssh_hosts.settings())
     with ssh_hosts.testbed.capture() as between:  # the switch between the hosts sees every frame once
         (trial,) = run_all(cluster=slug, **WATER)
         between.stop()
         stored = between.save(trial_directory(trial) / "between.pcapng.zst")
     require_result(trial)
+    assert len(helped) == 1
+    assert not helped[0].exists()
     assert (trial.trust, trial.trust_reasons) == ("good", [])
     assert trial.conditions["hosts"] == ["n1", "n2", "n3"]
     names = set(trial.artifacts.filter(kind="capture").values_list("name", flat=True))
