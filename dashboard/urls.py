@@ -79,6 +79,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("trials/<int:pk>/hosts/", hosts.hosts, name="trial-hosts"),
     path("trials/<int:pk>/ranks/", trial.ranks, name="trial-rank-timeline"),
     path("trials/<int:pk>/packets/", packets.packets, name="trial-packets"),
+    path("trials/<int:pk>/between/", packets.between, name="trial-between"),
     path("trials/<int:pk>/packets/<int:number>/", packets.packet, name="trial-packet"),
     path("trials/<int:pk>/environment/", trial.environment, name="trial-environment"),
     path("trials/<int:pk>/again/", trial.again, name="trial-again"),

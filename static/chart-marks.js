@@ -1,13 +1,16 @@
 /* Points that lead on, and one configuration marked in all charts of a page.
    Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`);
-   or an address that all of them share (`leads`), whose * stands for what is each one's own (`addresses`; empty: it leads nowhere). */
+   or an address that all of them share (`leads`), whose * stands for what is each one's own (`addresses`; empty: it leads nowhere).
+   Cells of maps have the same, row by row; an address of theirs has a * for the name of the row and one for that of the column. */
 (function () {
   "use strict";
   const NEAR = 14, RING = 9, SVG = "http://www.w3.org/2000/svg";
   const pinned = new Map(); // key -> its name and where it leads to; these stay marked
   let passing = null; // the point under the pointer or the arrow keys
   const bases = document.body.dataset;
-  const plots = () => [...document.querySelectorAll(".plot.js-plotly-plot")].filter(plot => plot.data && plot.data.some(trace => trace.of));
+  const leading = trace => Boolean((trace.of && trace.of.length) || trace.leads);
+  const plots = () => [...document.querySelectorAll(".plot.js-plotly-plot")].filter(plot => plot.data && plot.data.some(leading));
+  const mapOf = plot => plot.data.findIndex(trace => (trace.type === "heatmap" || trace.type === "contour") && leading(trace));
 
   /* A category may be named by a number: then it is not its place. */
   const placeOn = (axis, value) => axis._offset
@@ -24,7 +27,7 @@
   function points(plot) {
     const { xaxis, yaxis } = plot._fullLayout, all = [];
     plot.data.forEach((trace, curve) => {
-      if (!trace.of || trace.visible === false || plot._fullData[curve].visible !== true) return;
+      if (!trace.of || curve === mapOf(plot) || trace.visible === false || plot._fullData[curve].visible !== true) return;
       trace.of.forEach((key, at) => {
         const x = placeOn(xaxis, trace.x[at]), isBar = trace.type === "bar", y = isBar ? null : placeOn(yaxis, trace.y[at]);
         if (key === "" || !Number.isFinite(x) || (!isBar && !Number.isFinite(y))) return;
@@ -34,12 +37,37 @@
     });
     return all;
   }
-  const columnWidth = plot => plot._fullLayout.xaxis._length / Math.max(1, (plot._fullLayout.xaxis._categories || []).length);
+  function columnWidth(plot) {
+    const { xaxis } = plot._fullLayout;
+    if (xaxis.type === "category") return xaxis._length / Math.max(1, xaxis._categories.length);
+    const bars = plot.data.filter(trace => trace.type === "bar").flatMap(trace => trace.x), at = [...new Set(bars)].map(x => xaxis.d2p(x)).sort((a, b) => a - b);
+    return Math.min(xaxis._length, ...at.slice(1).map((x, k) => x - at[k]));
+  }
+
+  /* A cell of a map by its row and column; null outside of it, where nothing was measured, and where it is of nothing. */
+  function cellOf(plot, row, column) {
+    const curve = mapOf(plot), trace = plot.data[curve], { xaxis, yaxis } = plot._fullLayout;
+    const isIn = row >= 0 && column >= 0 && row < trace.y.length && column < trace.x.length && Number.isFinite(trace.z[row][column]);
+    const key = isIn && (trace.of ? trace.of[row][column] : `${trace.name} ${row} ${column}`);
+    if (!key) return null;
+    const configuration = (trace.configurations || trace.of || [])[row], [before, between, after] = (trace.leads || "").split("*");
+    const to = trace.leads && [before, encodeURIComponent(trace.y[row]), between, encodeURIComponent(trace.x[column]), after].join("");
+    const at = row * trace.x.length + column, x = xaxis._offset + xaxis.l2p(column), y = yaxis._offset + yaxis.l2p(row);
+    return { plot, curve, at, row, column, key: String(key), x, y, trial: 0, configuration: configuration && configuration[column], to, led: trace.led };
+  }
+  const cellSize = plot => ["xaxis", "yaxis"].map(name => Math.abs(plot._fullLayout[name].l2p(1) - plot._fullLayout[name].l2p(0)));
+  function cellAt(plot, left, top) {
+    const { xaxis, yaxis } = plot._fullLayout;
+    const cell = cellOf(plot, Math.round(yaxis.p2l(top - yaxis._offset)), Math.round(xaxis.p2l(left - xaxis._offset)));
+    const isFilled = cell && plot.data[cell.curve].type === "heatmap"; // between the places of a contour nothing was measured
+    return isFilled || (cell && Math.hypot(cell.x - left, cell.y - top) <= 2 * NEAR) ? cell : null;
+  }
 
   function pointAt(plot, event) {
     const box = plot.getBoundingClientRect(), left = event.clientX - box.left, top = event.clientY - box.top;
     const { xaxis, yaxis } = plot._fullLayout;
     if (left < xaxis._offset - NEAR || top < yaxis._offset - NEAR || top > yaxis._offset + yaxis._length + NEAR) return null;
+    if (mapOf(plot) >= 0) return left > xaxis._offset + xaxis._length ? null : cellAt(plot, left, top);
     let best = null, least = Infinity;
     for (const point of points(plot)) {
       const far = point.y === null ? Math.abs(point.x - left) / columnWidth(plot) * 2 * NEAR : Math.hypot(point.x - left, point.y - top);
@@ -53,11 +81,19 @@
   function named(point) {
     const row = rowOf(point.key);
     if (row && row.dataset.name) return row.dataset.name;
-    const at = point.plot.data[point.curve].x[point.at], title = (point.plot.dataset.xTitle || "").split(",")[0];
+    const trace = point.plot.data[point.curve];
+    if (point.row !== undefined) return `${trace.y[point.row]}${trace.of ? ", " : " \u2192 "}${trace.x[point.column]}`;
+    const at = trace.x[point.at], title = (point.plot.dataset.xTitle || "").split(",")[0];
     return typeof at === "number" ? `${title} ${at.toLocaleString("en")}` : String(at);
   }
   function told(point) {
-    const trace = point.plot.data[point.curve], y = trace.y[point.at], value = Number.isFinite(y) ? Number(y.toPrecision(4)) : "\u2013";
+    const trace = point.plot.data[point.curve];
+    if (point.row !== undefined) {
+      const { xTitle, yTitle } = point.plot.dataset, [row, column] = [trace.y[point.row], trace.x[point.column]];
+      const value = trace.text ? trace.text[point.row][point.column] : Number(trace.z[point.row][point.column].toPrecision(4));
+      return `${yTitle} ${row}, ${xTitle.charAt(0).toLowerCase()}${xTitle.slice(1)} ${column}: ${[value, trace.unit || ""].join(" ").trim()}`;
+    }
+    const y = trace.y[point.at], value = Number.isFinite(y) ? Number(y.toPrecision(4)) : "\u2013";
     return `${named(point)}; ${trace.name}: ${value}; ${point.plot.dataset.yTitle}`;
   }
   function address(point) {
@@ -79,6 +115,7 @@
     const keys = new Set(pinned.keys());
     if (passing) keys.add(passing.key);
     if (!keys.size) return;
+    if (mapOf(plot) >= 0) { ringCells(plot, layer, keys); return; }
     const { yaxis } = plot._fullLayout, columns = new Set();
     for (const point of points(plot)) {
       if (!keys.has(point.key)) continue;
@@ -91,10 +128,21 @@
       } else add(layer, "circle", { cx: point.x, cy: point.y, r: isHere ? RING + 2 : /, trials$/.test(plot.data[point.curve].name) ? RING - 4 : RING }, isHere);
     }
   }
-  function add(layer, kind, attributes, isHere) {
+  function ringCells(plot, layer, keys) {
+    const { xaxis, yaxis } = plot._fullLayout, trace = plot.data[mapOf(plot)], [width, height] = cellSize(plot);
+    trace.z.forEach((line, row) => line.forEach((_, column) => {
+      if (trace.of ? !keys.has(String(trace.of[row][column])) : !keys.has(`${trace.name} ${row} ${column}`)) return;
+      const cell = cellOf(plot, row, column), isHere = passing && passing.plot === plot && cell && passing.at === cell.at;
+      if (!cell || cell.x < xaxis._offset || cell.x > xaxis._offset + xaxis._length || cell.y < yaxis._offset || cell.y > yaxis._offset + yaxis._length) return;
+      if (trace.type === "contour") add(layer, "circle", { cx: cell.x, cy: cell.y, r: isHere ? RING + 2 : RING }, isHere);
+      else add(layer, "rect", { x: cell.x - width / 2, y: cell.y - height / 2, width, height }, isHere, true);
+    }));
+  }
+  function add(layer, kind, attributes, isHere, isCell) {
     const shape = document.createElementNS(SVG, kind);
     for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
     if (isHere) shape.classList.add("here");
+    if (isCell) shape.classList.add("cell");
     layer.append(shape);
   }
 
@@ -130,16 +178,16 @@
     const words = names.length > 3 ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more` : names.join("; ");
     const now = walks ? told(passing) : `Marked: ${words}`;
     if (said.textContent !== now) said.textContent = now;
-    const [key, its] = pinned.size === 1 ? [...pinned][0] : [], only = walks ? passing : its && { key, configuration: key, to: its.to };
+    const [key, its] = pinned.size === 1 ? [...pinned][0] : [], only = walks ? passing : its && { key, configuration: key, to: its.to, led: its.led };
     const to = only ? address(only) : "";
     link.hidden = !to;
     if (to) link.href = to;
-    link.textContent = only && only.trial ? "The trial" : "Its trials";
+    link.textContent = (only && only.led) || (only && only.trial ? "The trial" : "Its trials");
     clear.hidden = !names.length;
   }
 
-  function pin(key, name, to) {
-    if (pinned.has(key)) pinned.delete(key); else pinned.set(key, { name, to });
+  function pin(key, name, { to, led } = {}) {
+    if (pinned.has(key)) pinned.delete(key); else pinned.set(key, { name, to, led });
     show();
   }
   function pass(point) {
@@ -172,7 +220,7 @@
     if (!plot || e.button || Math.hypot(e.clientX - pressed.x, e.clientY - pressed.y) > 4) return;
     const point = pointAt(plot, e);
     if (!point) return;
-    if (e.shiftKey || pressed.touch) { pin(point.key, named(point), point.to); return; }
+    if (e.shiftKey || pressed.touch) { pin(point.key, named(point), point); return; }
     const to = address(point);
     if (!to) return;
     if (e.ctrlKey || e.metaKey) open(to, "_blank", "noopener"); else location.assign(to);
@@ -183,7 +231,25 @@
   });
 
   /* Keys: left and right along a series, up and down between series, Enter opens, space keeps marked, Escape clears. */
+  function walkCells(plot, key) {
+    const trace = plot.data[mapOf(plot)], { yaxis } = plot._fullLayout, down = yaxis.l2p(1) > yaxis.l2p(0) ? 1 : -1;
+    const [rows, columns] = [trace.y.length, trace.x.length], top = down > 0 ? 0 : rows - 1;
+    const here = passing && passing.plot === plot && passing.row !== undefined ? passing : null;
+    const [over, along] = { ArrowDown: [down, 0], ArrowUp: [-down, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], Home: [0, 1], End: [0, -1] }[key];
+    let [row, column] = here ? [here.row, here.column] : [top, -1];
+    if (here && key === "Home") column = -1;
+    if (here && key === "End") column = columns;
+    // Without a cell to begin with, the first that leads anywhere, line by line; empty ones are passed over.
+    for (let left = rows * columns; left > 0; left--) {
+      if (here) { row += over; column += along; } else if (++column === columns) { column = 0; row += down; }
+      if (row < 0 || column < 0 || row >= rows || column >= columns) break;
+      const cell = cellOf(plot, row, column);
+      if (cell) return cell;
+    }
+    return here;
+  }
   function walk(plot, key) {
+    if (mapOf(plot) >= 0) return walkCells(plot, key);
     const all = points(plot), here = passing && passing.plot === plot && all.find(p => p.curve === passing.curve && p.at === passing.at);
     if (!here) return all.reduce((best, p) => !best || p.x < best.x ? p : best, null);
     const own = all.filter(p => p.curve === here.curve).sort((a, b) => a.x - b.x || a.at - b.at), step = key === "ArrowRight" ? 1 : -1;
@@ -198,26 +264,26 @@
     const plot = e.target instanceof Element && e.target.matches(".plot.js-plotly-plot[tabindex]") ? e.target : null;
     if (e.key === "Escape" && (pinned.size || passing)) clearAll();
     if (!plot) return;
-    if (/^(Arrow|Home$|End$)/.test(e.key)) {
+    if (/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(e.key)) {
       const point = walk(plot, e.key);
       if (point) { pass({ ...point, walks: true }); e.preventDefault(); }
     } else if (passing && passing.plot === plot && e.key === "Enter") {
       const to = address(passing);
       if (to) location.assign(to);
     } else if (passing && passing.plot === plot && e.key === " ") {
-      pin(passing.key, named(passing), passing.to);
+      pin(passing.key, named(passing), passing);
       e.preventDefault();
     }
   });
   document.addEventListener("focusout", e => { if (passing && passing.walks && e.target === passing.plot) pass(null); });
 
   document.addEventListener("rankwire:drawn", e => {
-    const plot = e.target, leads = plot.data.some(trace => trace.of && trace.of.length);
+    const plot = e.target, leads = plot.data.some(leading), parts = mapOf(plot) >= 0 ? "cells" : "points";
     if (leads && !plot.hasAttribute("tabindex")) {
       plot.tabIndex = 0;
       plot.setAttribute("role", "application");
       plot.setAttribute("aria-roledescription", "chart");
-      plot.setAttribute("aria-label", `${plot.getAttribute("aria-label")}. Arrow keys lead through its points, Enter opens one, space keeps it marked in all charts`);
+      plot.setAttribute("aria-label", `${plot.getAttribute("aria-label")}. Arrow keys lead through its ${parts}, Enter opens one, space keeps it marked in all charts`);
       plot.on("plotly_afterplot", show);
     }
     if (leads) show();

@@ -10,6 +10,8 @@ from dashboard.charts.parts import Figure, Scale, axis_title
 
 Cells = Sequence[Sequence[float | None]]
 """Values by row (y) and column (x); None where nothing was measured."""
+Keys = Sequence[Sequence[int]]
+"""Configurations by row and column, 0 where there is none."""
 
 # From here on along a colour scale, cells are so saturated that text reads better in the colour of the surface.
 _DARK = 0.55
@@ -26,14 +28,21 @@ def heat_map(
     y_title: str,
     scale: Scale,
     ends: tuple[float, float],
+    of: Keys = (),
+    configurations: Keys = (),
 ) -> Figure:
-    """Cells coloured by the logarithm of their value between `ends`, which several maps share; rows and columns are settings."""
+    """Cells coloured by the logarithm of their value between `ends`, which several maps share; rows and columns are settings.
+
+    `of`: what each cell is of, as every map and chart of the page names it; `configurations`: whose trials a cell leads to, where
+    those are others.
+    """
     low, high = (log10(end) for end in ends)
     span = high - low or 1.0
     z = [[None if value is None else log10(value) for value in row] for row in cells]
     text = [["" if value is None else numbers.significant(scale(value), 3) for value in row] for row in cells]
     places = [[None if value is None else (value - low) / span for value in row] for row in z]
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} ({scale.unit})"), "colorscale": "--seq"}
+    trace |= {"unit": scale.unit, **_leads(of, configurations)}
     trace |= {
         "zmin": low,
         "zmax": low + span,
@@ -43,7 +52,7 @@ def heat_map(
 
 
 def apart_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str
+    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
 ) -> Figure:
     """How far `cells` lie from `reference`, in percent: blue below it, orange above, zero in the middle."""
     z = [
@@ -54,13 +63,13 @@ def apart_map(
     most = max((abs(v) for row in z for v in row if v is not None), default=0.0)
     most = max(_PERCENT_FLOOR, most)
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
-    trace["hovertemplate"] = "%{x}, %{y}: %{text}<extra></extra>"
+    trace |= {"hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
     return _figure(trace, text, inks, x_title, y_title)
 
 
 def ratio_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str
+    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
 ) -> Figure:
     """`cells` over `reference`: half and double are equally far from 1, which has the colour of the middle."""
     ratios = [
@@ -71,12 +80,14 @@ def ratio_map(
     text = [["" if ratio is None else numbers.times(ratio) for ratio in row] for row in ratios]
     most = max([log10(1 + _PERCENT_FLOOR / 100), *(abs(v) for row in z for v in row if v is not None)])
     trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
-    trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>"}
+    trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
     return _figure(trace, text, inks, x_title, y_title)
 
 
-def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale) -> Figure:
+def contour(
+    x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale, of: Keys = ()
+) -> Figure:
     """Lines of equal value between the measured cells, each with its value; straight between neighbours, no model."""
     z = [[None if value is None else scale(value) for value in row] for row in cells]
     text = [["" if value is None else numbers.significant(value, 3) for value in row] for row in z]
@@ -93,6 +104,8 @@ def contour(x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y
             "labelformat": numbers.HOVER,
         },
         "hovertemplate": f"%{{x}}, %{{y}}: {numbers.with_unit('%{text}', scale.unit)}<extra></extra>",
+        "unit": scale.unit,
+        **_leads(of),
     }
     for only_of_cells in ("xgap", "ygap"):
         del trace[only_of_cells]
@@ -112,6 +125,12 @@ def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence
         "ygap": 2,
         "hoverongaps": False,
     }
+
+
+def _leads(of: Keys, configurations: Keys = ()) -> Figure:
+    """What static/chart-marks.js knows of the cells, row by row as z."""
+    known = {"of": of, "configurations": configurations}
+    return {name: [list(row) for row in rows] for name, rows in known.items() if rows}
 
 
 def _figure(

@@ -45,8 +45,8 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
     }
 
 
-def asked_matrix(pairs: Sequence[Sequence[int]]) -> Figure:
-    """Bytes from rank to rank as the program asked. ``pairs``: [from, to, messages, bytes]."""
+def asked_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
+    """Bytes from rank to rank as the program asked. ``pairs``: [from, to, messages, bytes]; ``leads`` as that of a `traffic_matrix`."""
     sent: dict[int, int] = {}
     for source, target, _, size in pairs:
         for rank in (source, target):
@@ -57,7 +57,7 @@ def asked_matrix(pairs: Sequence[Sequence[int]]) -> Figure:
     for source, target, _, size in pairs:
         if source in place and target in place:
             cells[place[source]][place[target]] = size
-    return traffic_matrix(ranks, cells, of="rank")
+    return traffic_matrix(ranks, cells, of="rank", leads=leads)
 
 
 def _in_steps(shares: Sequence[float], group: int) -> list[float]:

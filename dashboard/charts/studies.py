@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from analysis.evaluation.ladder import Step
 from analysis.numbers import times
 from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Line, Scale, axis_title, hover, spread
@@ -11,26 +13,43 @@ from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure,
 _REFERENCE = "--ref"
 
 
-def envelope_chart(
-    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, factor: float, load: str, measured: int
-) -> Figure:
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """One link: (jobs, wall time over that of one job), and the configuration of each."""
+
+    name: str
+    ratios: Sequence[tuple[float, float]]
+    of: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rungs:
+    """One ladder: its steps, and the configuration of each."""
+
+    name: str
+    steps: Sequence[Step]
+    of: Sequence[int]
+
+
+def envelope_chart(lines: Sequence[Loads], *, factor: float, load: str, measured: int) -> Figure:
     """Wall time against that of one job over the load, per link; the first ``measured`` lines are own ones, the rest published.
 
     The level is the factor of the rule: above it a condition is not acceptable.
     """
     data: list[Figure] = []
-    for index, (name, ratios) in enumerate(lines):
+    for index, line in enumerate(lines):
         own = index < measured
         colour = SERIES[index % MOST_SERIES] if own else _REFERENCE
-        if len(ratios) < 2 or (own and index >= MOST_SERIES):
+        if len(line.ratios) < 2 or (own and index >= MOST_SERIES):
             continue
         data.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": name,
-                "x": [jobs for jobs, _ in ratios],
-                "y": [ratio for _, ratio in ratios],
+                "name": line.name,
+                "x": [jobs for jobs, _ in line.ratios],
+                "y": [ratio for _, ratio in line.ratios],
+                "of": list(line.of),
                 "line": {
                     "color": colour,
                     "width": 2 if own else 1.25,
@@ -41,11 +60,11 @@ def envelope_chart(
                     "size": 8,
                     "symbol": SYMBOLS[index % MOST_SERIES] if own else "diamond-open",
                 },
-                "hovertemplate": f"{hover('y', '')}×<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', '')}×<extra>{line.name}</extra>",
             }
         )
-    xs = sorted({jobs for _, ratios in lines for jobs, _ in ratios})
-    top = max([factor, *(ratio for _, ratios in lines for _, ratio in ratios)])
+    xs = sorted({jobs for line in lines for jobs, _ in line.ratios})
+    top = max([factor, *(ratio for line in lines for _, ratio in line.ratios)])
     return {
         "data": data,
         "layout": {
@@ -66,26 +85,25 @@ def envelope_chart(
     }
 
 
-def ladder_chart(
-    ladders: Sequence[tuple[str, Sequence[tuple[int, float, float]]]], *, quantity: str, unit: str
-) -> Figure:
-    """Value of every step as (number, value, best so far), with the best so far as a stair; the first ladder is the own one."""
-    scale = Scale.of([value for _, steps in ladders for _, value, _ in steps], unit)
+def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figure:
+    """Value of every step, with the best so far as a stair; the first ladder is the own one."""
+    scale = Scale.of([step.value for ladder in ladders for step in ladder.steps], unit)
     data: list[Figure] = []
-    for index, (name, steps) in enumerate(ladders):
+    for index, ladder in enumerate(ladders):
         colour = SERIES[0] if not index else _REFERENCE
-        numbers, values = [number for number, _, _ in steps], [scale(value) for _, value, _ in steps]
+        numbers, values = [step.number for step in ladder.steps], [scale(step.value) for step in ladder.steps]
         data.append(
             {
                 "type": "bar" if not index else "scatter",
-                "name": name,
+                "name": ladder.name,
                 "x": numbers,
                 "y": values,
+                "of": list(ladder.of),
                 "marker": {"color": f"{colour}/0.55"}
                 if not index
                 else {"color": colour, "symbol": "diamond-open", "size": 8},
                 **({} if not index else {"mode": "markers"}),
-                "hovertemplate": f"{hover('y', scale.unit)}<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', scale.unit)}<extra>{ladder.name}</extra>",
             }
         )
         if not index:
@@ -95,12 +113,12 @@ def ladder_chart(
                     "mode": "lines",
                     "name": "Best so far",
                     "x": numbers,
-                    "y": [scale(best) for _, _, best in steps],
+                    "y": [scale(step.best_so_far) for step in ladder.steps],
                     "line": {"color": colour, "width": 2, "shape": "hv"},
                     "hoverinfo": "skip",
                 }
             )
-    ticks = sorted({number for _, steps in ladders for number, _, _ in steps})
+    ticks = sorted({step.number for ladder in ladders for step in ladder.steps})
     return {
         "data": data,
         "layout": {

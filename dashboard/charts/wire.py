@@ -15,6 +15,8 @@ from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_titl
 MOST_FITS = 3
 MOST_ROWS: Final = 128
 """Of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
+JOINED: Final = " to "
+"""Between the first and the last of neighbours that are one row."""
 _COLOURS = ("--s3", "--s2", "--s4")
 
 # P(gap > x) of the fitted distributions, location 0, parameters as analysis names them.
@@ -64,10 +66,11 @@ def neighbours_together(count: int) -> int:
     return max(1, ceil(count / MOST_ROWS))
 
 
-def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str) -> Figure:
+def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str, leads: str = "") -> Figure:
     """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke.
 
-    Neighbours are added up where there are more than MOST_ROWS.
+    Neighbours are added up where there are more than MOST_ROWS. `leads`: the address of what a cell stands for, with a ``*`` for the
+    name of its row and one for that of its column.
     """
     names, sums = _together([str(label) for label in labels], wire_bytes)
     scale = Scale.of([value for row in sums for value in row], "B")
@@ -77,6 +80,7 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
         "xgap": 1,
         "ygap": 1,
         "hovertemplate": f"{of} %{{y}} to %{{x}}: {hover('z', scale.unit)}<extra></extra>",
+        **({"leads": leads, "led": "Its packets", "unit": scale.unit} if leads else {}),
     }
     bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {
@@ -98,4 +102,4 @@ def _together(names: list[str], values: Sequence[Sequence[float]]) -> tuple[list
     first = range(0, len(names), each)
     groups = [names[place : place + each] for place in first]
     sums = np.add.reduceat(np.add.reduceat(np.array(values), first, axis=0), first, axis=1)
-    return [" to ".join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()
+    return [JOINED.join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()

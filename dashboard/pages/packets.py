@@ -8,8 +8,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
 from analysis.capture.dissect import dissect
@@ -18,8 +19,10 @@ from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
 from dashboard.requests.lookup import asked, find_trial
 from dashboard.requests.seats import Busy, Line, Wait
+from dashboard.trial.between import Between
 from dashboard.trial.packets import PacketQuery, protocol
 from experiments.errors import NotPlain, StoreAway, Tampered
+from experiments.files import read_analysis
 from experiments.models import Artifact, Trial
 
 PAGE = 50
@@ -57,6 +60,23 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
         asked_for = query.address()
         response["HX-Replace-Url"] = f"{trial.get_absolute_url()}{asked_for and '?'}{asked_for}#packets"
     return response
+
+
+@require_GET
+def between(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lead from the cell of a matrix (`of` rank or host, `from` its row, `to` its column) to the packets that it stands for."""
+    trial, ends = find_trial(request, pk), (asked(request, "from"), asked(request, "to"))
+    analysis = read_analysis(trial) or {}
+    kind = "rank" if asked(request, "of") == "rank" else "host"
+    found = Between.of(analysis, kind, *ends)
+    if found is None:
+        said = f"No packet from {kind} {ends[0]} to {kind} {ends[1]} is known: they share a host or exchanged nothing on the wire."
+        messages.info(request, said)
+        return redirect(f"{trial.get_absolute_url()}#packets")
+    if found.left_out:
+        left = plural(found.left_out, "connection")
+        messages.info(request, f"{left} with fewer bytes is left out: the filter would be too long.")
+    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=found.filter).address()}#packets")
 
 
 @require_GET

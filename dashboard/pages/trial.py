@@ -52,6 +52,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     trial = find_trial(request, pk)
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
+    has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     context = {
         "place": "experiments",
         "trial": trial,
@@ -63,17 +64,17 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "after": after,
         **_allowed(request.user, trial),
         "artifacts": artifacts,
-        "has_packets": any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts),
+        "has_packets": has_packets,
         "packet_query": PacketQuery.of(request),
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
-        "inside": inside_mpi(trial) if trial.is_over else None,
+        "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
         **_parameters(trial),
         **_output(trial),
         **_environment(trial),
     }
     if trial.state == State.FINISHED:
-        context |= _measured(trial)
+        context |= _measured(trial, has_packets=has_packets)
     elif not trial.is_over:
         context |= {**_running(trial, length_of(trial)), "first": True}
     return render(request, "trial/page.html", context)
@@ -199,12 +200,12 @@ def _parameters(trial: Trial) -> dict[str, Any]:
     return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
 
 
-def _measured(trial: Trial) -> dict[str, Any]:
+def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     published = published_here(trial)
     repetitions = repetitions_of(trial, HEADLINE)
     tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
-    wire, observer = wire_of(trial, values), observer_of(trial)
+    wire, observer = wire_of(trial, values, has_packets=has_packets), observer_of(trial)
     return {
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),

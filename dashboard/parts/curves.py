@@ -46,13 +46,17 @@ def _lines(workload: Workload, rows: Sequence[ConfigurationRow], names: Sequence
     lines = []
     for row in rows:
         times: dict[int, list[float]] = defaultdict(list)
+        trials: dict[int, list[int]] = defaultdict(list)
         for pk in ids[row.pk]:
             for size, time_s in workload.curve(tables[pk]):
                 if size > 0 and time_s > 0:
                     times[size].append(time_s)
+                    trials[size].append(pk)
         if len(times) >= FEWEST_SIZES:
             name = parameters_sentence(row.parameters, names) or "Measured"
-            lines.append(Line(name, sorted(times), [times[size] for size in sorted(times)]))
+            sizes = sorted(times)
+            values, of = [times[size] for size in sizes], [row.pk] * len(sizes)
+            lines.append(Line(name, sizes, values, of=of, ids=[trials[size] for size in sizes]))
     return lines
 
 

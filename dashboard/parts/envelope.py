@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis import numbers
 from analysis.evaluation.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
-from dashboard.charts.studies import envelope_chart
+from dashboard.charts.studies import Loads, envelope_chart
 from dashboard.labels import value_words
 from dashboard.parts.measured import Measured, Source
 from experiments.selectors.designs import CAPACITY, loads_of
@@ -35,7 +35,11 @@ def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any
             for source, each in envelopes
         ],
         "chart": envelope_chart(
-            [(f"{source.name}, {_link(row.capacity)}", row.ratios) for source, each in envelopes for row in each.rows],
+            [
+                Loads(f"{source.name}, {_link(row.capacity)}", row.ratios, _keys(source, test, row))
+                for source, each in envelopes
+                for row in each.rows
+            ],
             factor=factor,
             load=test.load.capitalize(),
             measured=len(envelopes[0][1].rows),
@@ -74,6 +78,15 @@ def _factor(text: str) -> float:
 def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
     loads = loads_of(source.rows, test)
     return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
+
+
+def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
+    """The configuration of every number of jobs over one link; 0 where there is none."""
+    known = {
+        (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
+        for each in source.with_metric(test.wall)
+    }
+    return [known.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
 
 
 def _row(row: EnvelopeRow) -> dict[str, Any]:

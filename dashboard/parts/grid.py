@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import Metric
-from dashboard.charts import MOST_SERIES, Figure, Line, Published, Scale, over_parameter
-from dashboard.charts.maps import Cells, apart_map, contour, heat_map, ratio_map
+from dashboard.charts import MOST_SERIES, Figure, Published, Scale, over_parameter
+from dashboard.charts.maps import Cells, Keys, apart_map, contour, heat_map, ratio_map
 from dashboard.charts.sweep import x_axis
 from dashboard.experiment.axes import XAxis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.parts.measured import Measured, Source, swept
+from dashboard.parts.measured import Measured, Source, line_of, swept
 from dashboard.parts.steps import steps
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
@@ -45,6 +45,15 @@ class Grid:
             if row is not None
         }
         return [[medians.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
+
+    def keys(self, rows: Sequence[ConfigurationRow | None]) -> Keys:
+        """Configurations by y and x, for rows in the order of `self.rows`; 0 where there is none."""
+        known = {
+            (own.parameters[self.y], own.parameters[self.x]): row.pk
+            for own, row in zip(self.rows, rows, strict=True)
+            if row is not None
+        }
+        return [[known.get((y, x), 0) for x in self.values(self.x)] for y in self.values(self.y)]
 
 
 def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
@@ -103,17 +112,17 @@ def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str
 def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     """The maps of one grid: measured (and as contour), published and how far apart, on one colour scale."""
     own = grid.cells(grid.rows, metric.id)
-    references = [
-        (source, grid.cells(_matching(source, grid.rows, metric.id), metric.id)) for source in measured.published
-    ]
-    references = [(source, cells) for source, cells in references if any(v is not None for row in cells for v in row)]
-    everything = [v for cells in (own, *(c for _, c in references)) for row in cells for v in row if v]
+    matching = [(source, _matching(source, grid.rows, metric.id)) for source in measured.published]
+    references = [(source, grid.cells(rows, metric.id), grid.keys(rows)) for source, rows in matching]
+    references = [each for each in references if any(v is not None for row in each[1] for v in row)]
+    everything = [v for cells in (own, *(c for _, c, _ in references)) for row in cells for v in row if v]
     scale = Scale.of(everything, metric.unit)
     look: dict[str, Any] = {
         "x": [_bare(grid.x, value) for value in grid.values(grid.x)],
         "y": [_bare(grid.y, value) for value in grid.values(grid.y)],
         "x_title": parameter_label(grid.x),
         "y_title": parameter_label(grid.y),
+        "of": grid.keys(grid.rows),
     }
     ends = (min(everything), max(everything))
     name = f"{grid.title}, " if grid.title else ""
@@ -127,8 +136,8 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
             },
         )
     ]
-    for source, cells in references:
-        printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends)}
+    for source, cells, keys in references:
+        printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
         panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as printed", printed))
         apart = {
             "Percent": apart_map(**look, cells=own, reference=cells),
@@ -193,7 +202,7 @@ def _lines(
         xs = axis.values(ordered)
         if achieved is not None:
             xs = [axis.scale(achieved[row.pk][x]) if axis.scale else achieved[row.pk][x] for row in ordered]
-        lines.append(Line(name or measured.own.name, xs, [row.values.get(metric.id, []) for row in ordered]))
+        lines.append(line_of(name or measured.own.name, xs, ordered, metric.id))
         for source in measured.published:
             known = [r for r in _matching(source, ordered, metric.id) if r is not None]
             if known:

@@ -68,9 +68,15 @@ def _chart(tree: Tree) -> Figure | None:
     known = [branch for branch in tree.branches if any(branch.values)]
     if any(branch.name == efficiencies.TRANSFER for branch in known):
         known = [branch for branch in known if branch.name != efficiencies.COMMUNICATION]
-    ranks = [row.ranks for row in tree.rows]
-    lines = [Line(branch.label, ranks, branch.values) for branch in known]
+    lines = [_drawn(branch, tree.rows) for branch in known]
     return efficiency(lines[:MOST_SERIES], over="Ranks", guide=(ATTENTION, ""))
+
+
+def _drawn(branch: Branch, rows: Sequence[ConfigurationRow]) -> Line:
+    """A line over the ranks; what is computed of all trials of a size together leads to all of them."""
+    trials = [row.trial_ids.get(branch.name, []) for row in rows]
+    ids = trials if [len(each) for each in trials] == [len(values) for values in branch.values] else ()
+    return Line(branch.label, [row.ranks for row in rows], branch.values, of=[row.pk for row in rows], ids=ids)
 
 
 _STEPS: Final = ("", "deep-1", "deep-2", "deep-3")

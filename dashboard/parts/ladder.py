@@ -8,7 +8,7 @@ from typing import Any
 from analysis import numbers
 from analysis.evaluation.ladder import Gain, Step, Trialled, ladder
 from dashboard.charts import Scale
-from dashboard.charts.studies import ladder_chart
+from dashboard.charts.studies import Rungs, ladder_chart
 from dashboard.labels import parameter_label, value_words
 from dashboard.parts.measured import Measured, Source
 from experiments.metrics import find
@@ -30,7 +30,7 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         "unit": scale.unit,
         "tables": [{"name": source.name, "rows": [_row(step, scale) for step in steps]} for source, steps in ladders],
         "chart": ladder_chart(
-            [(source.name, [(s.number, s.value, s.best_so_far) for s in steps]) for source, steps in ladders],
+            [Rungs(source.name, steps, [row.pk for row in source.with_metric(metric)]) for source, steps in ladders],
             quantity=description.label,
             unit=description.unit,
         ),

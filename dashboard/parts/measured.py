@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.evaluation.economics import ClusterFacts
+from dashboard.charts import Line
+from dashboard.charts.parts import X
 from dashboard.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
@@ -75,6 +77,13 @@ class Measured:
 def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
     """Return the parameters that vary."""
     return swept_parameters(rows)
+
+
+def line_of(name: str, x: Sequence[X], rows: Sequence[ConfigurationRow], metric: str) -> Line:
+    """Return a line of a metric, whose points lead to the trials of their configurations."""
+    values = [row.values.get(metric, []) for row in rows]
+    ids = [row.trial_ids.get(metric, []) for row in rows]
+    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)
 
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:

@@ -10,9 +10,9 @@ from analysis import numbers
 from analysis.evaluation.economics import contention
 from analysis.evaluation.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
 from analysis.scaling import Estimate, Fit, Point, Study
-from dashboard.charts import Fitted, Line
+from dashboard.charts import Fitted
 from dashboard.charts.studies import phases_chart
-from dashboard.parts.measured import Measured, Source, cluster_facts, stated_facts
+from dashboard.parts.measured import Measured, Source, cluster_facts, line_of, stated_facts
 from experiments.metrics import find
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
@@ -235,7 +235,7 @@ def _chart(
     nodes: int,
 ) -> dict[str, Any]:
     lines = [
-        Line(method, [row.median(phases.nodes) or 0.0 for row in rows], [row.values[phases.first] for row in rows])
+        line_of(method, [row.median(phases.nodes) or 0.0 for row in rows], rows, phases.first)
         for method, rows in by_method.items()
     ]
     curves = {method: _curve(method, fit, nodes) for method, fit in first.items() if fit is not None}

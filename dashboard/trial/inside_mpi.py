@@ -8,6 +8,7 @@ from typing import Any, Final
 from analysis import numbers
 from dashboard.charts.ranks import message_sizes, time_per_rank
 from dashboard.charts.ranks_asked import inside_over_time
+from dashboard.trial.between import between_address
 from dashboard.trial.messages import messages_by_pair
 from dashboard.trial.waits import waits_table
 from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
@@ -17,8 +18,8 @@ _MOST_FUNCTIONS: Final = 12
 _FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "left without MPI_Finalize"}
 
 
-def inside_mpi(trial: Trial) -> dict[str, Any] | None:
-    """Return what the page shows of a trial's profile; None without one."""
+def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | None:
+    """Return what the page shows of a trial's profile; None without one. `has_packets`: its capture is kept."""
     kept = read_mpi_profile(trial)
     if kept is None or kept.get("format") != 1:
         return None
@@ -33,7 +34,9 @@ def inside_mpi(trial: Trial) -> dict[str, Any] | None:
         "other_functions": _others(other, window_s),
         "sizes": message_sizes(kept["sizes"]),
         "over_time": inside_over_time(kept["inside"]),
-        "messages": messages_by_pair(kept, read_analysis(trial)),
+        "messages": messages_by_pair(
+            kept, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
+        ),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
         "waits": waits_table(kept),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),

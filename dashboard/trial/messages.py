@@ -13,13 +13,16 @@ _ONE_HOST: Final = "one host"
 _NOT_TOLD: Final = "–"
 
 
-def messages_by_pair(kept: Mapping[str, Any], analysis: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the matrix of a profile's messages and its largest pairs, each with the wire's bytes where its handshakes told the ranks."""
+def messages_by_pair(kept: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = "") -> dict[str, Any]:
+    """Return the matrix of a profile's messages and its largest pairs, each with the wire's bytes where its handshakes told the ranks.
+
+    ``leads``: where the packets from rank to rank are, for the cells of the matrix then.
+    """
     hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
     wire = _wire_bytes(((analysis or {}).get("matrices") or {}).get("ranks") or {})
     pairs = kept["pairs"]
     return {
-        "figure": asked_matrix(pairs),
+        "figure": asked_matrix(pairs, leads=leads if wire else ""),
         "rows": [_row(pair, hosts, wire) for pair in pairs[:_MOST_PAIRS]],
         "others": max(0, len(pairs) - _MOST_PAIRS) + kept["pairs_left_out"],
         "has_wire": bool(wire),

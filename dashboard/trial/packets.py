@@ -13,7 +13,7 @@ from dashboard.requests.lookup import asked
 
 LAST_FRAME: Final = 10**9
 _LAST_S: Final = 1e9
-_LONGEST_FILTER: Final = 1000
+LONGEST_FILTER: Final = 1000
 _UNNAMED: Final = ("data", "fake-field-wrapper")
 
 
@@ -30,7 +30,7 @@ class PacketQuery:
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
         given = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
-        return cls(filter=asked(request, "filter")[:_LONGEST_FILTER], **given)
+        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **given)
 
     def address(self, **other: str) -> str:
         """As the query of an address, without what is empty."""

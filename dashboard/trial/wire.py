@@ -14,14 +14,15 @@ from dashboard.charts import (
     throughput_over_time,
     traffic_matrix,
 )
+from dashboard.trial.between import between_address
 from experiments.files import read_analysis
 from experiments.models import Trial
 
 MOST_FLOWS = 10
 
 
-def wire_of(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
-    """Charts and trust of the stored analysis; nothing where the trial has no capture."""
+def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> dict[str, Any]:
+    """Charts and trust of the stored analysis; nothing where the trial has no capture. `has_packets`: it is still kept."""
     analysis = read_analysis(trial)
     counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
     series = (analysis or {}).get("series") or {}
@@ -41,7 +42,7 @@ def wire_of(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
         "small_share": values.get("small_packet_share"),
         "gaps": interarrival_ccdf(ccdf.get("gap_s") or [], ccdf.get("share_longer") or [], gaps.get("fits") or []),
         "fits": gaps.get("fits") or [],
-        **_matrix(analysis.get("matrices") or {}),
+        **_matrix(analysis.get("matrices") or {}, trial if has_packets else None),
         **_flows(analysis.get("flows") or []),
         "counters": counters,
         "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
@@ -49,11 +50,12 @@ def wire_of(trial: Trial, values: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def _matrix(matrices: Mapping[str, Any]) -> dict[str, Any]:
-    """Rank to rank where the handshakes told the ranks, else host to host."""
+def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
+    """Rank to rank where the handshakes told the ranks, else host to host; its cells lead to the packets of `trial`, where it has any."""
     of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
     chosen = matrices.get(f"{of}s") or {}
-    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of)
+    leads = between_address(trial.pk, of) if trial else ""
+    figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of, leads=leads)
     together = neighbours_together(len(chosen.get("labels") or []))
     return {
         "matrix": figure,

@@ -86,6 +86,11 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     assert [name for name, _ in maps["panels"][0]["views"]] == ["Map", "Contour"]
     assert maps["panels"][0]["views"][0][1]["data"][0]["text"] == [["0.1", "0.3"], ["0.2", "0.4"]]
     assert maps["panels"][1]["views"][0][1]["data"][0]["text"] == [["0.703", "0.971"], ["2", "2.8"]]
+    cells = [figure["data"][0] for panel in maps["panels"] for _, figure in panel["views"]]
+    assert all(trace["of"] == cells[0]["of"] for trace in cells), "a cell is marked in all maps together"
+    published = Experiment.objects.get(slug="pinning-2007-wan").configurations
+    led = [key for row in cells[2]["configurations"] for key in row]
+    assert published.filter(pk__in=led).count() == 4, "cells of published values lead to these"
     (lines,) = shown["lines"]
     views = dict(lines["views"])
     medians = [trace for trace in views["As measured"]["data"] if trace["name"] == "loss 0 %"]
