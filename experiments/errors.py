@@ -4,6 +4,8 @@ RepositoryError
 ├── InvalidSpec        a specification with one or more errors, each at its field
 ├── InvalidSettings    the settings of a cluster are not what its kind takes
 ├── ClusterInUse       a cluster was to be removed that trials name
+├── ProjectInUse       a project was to be deleted that holds something
+├── ProjectInUse       a project was to be removed that holds something
 ├── ReadOnly           a published or imported experiment was to be changed
 ├── CannotExport       nothing of what was chosen can leave, or not as it is wanted
 ├── CannotCompare      what was chosen cannot be laid side by side
@@ -66,6 +68,10 @@ class NotBroughtBack(RepositoryError):
 
 class ClusterInUse(RepositoryError):
     """A cluster was to be removed that trials name."""
+
+
+class ProjectInUse(RepositoryError):
+    """A project was to be removed that holds experiments or reports, or that every installation has."""
 
 
 class LastMaintainer(RepositoryError):

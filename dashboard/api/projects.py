@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
-from experiments.access import may_manage, role_in, visible_projects
+from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
 
@@ -72,6 +72,15 @@ class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One project with its members."""
         return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(responses={204: None, **schema.errors(403, 404, 409)})
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Remove a project that holds no experiment and no report (superusers). Its members, invitations, webhooks and tokens end."""
+        project: Project = self.get_object()
+        if not sees_everything(request.user) or not may_manage(request.user, project):
+            raise PermissionDenied("Only superusers remove projects.")
+        project.remove()
+        return Response(status=204)
 
     @extend_schema(
         parameters=[_NAME],

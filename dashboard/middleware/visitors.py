@@ -16,7 +16,16 @@ OPENED: Final = "shares"
 _OF_EXPERIMENTS: Final = frozenset(
     {
         *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
-        *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-environment", "artifact"),
+        *(
+            "trial",
+            "trial-live",
+            "trial-hosts",
+            "trial-packets",
+            "trial-packet",
+            "trial-between",
+            "trial-environment",
+            "artifact",
+        ),
         "trial-rank-timeline",
     }
 )

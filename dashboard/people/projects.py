@@ -18,10 +18,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from dashboard.people.telling import of_project
 from experiments.access import may_manage, role_in, visible_projects
-from experiments.errors import LastMaintainer
+from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project
 from experiments.models.people.invitation import DAYS
+from experiments.models.people.project import DEFAULT_PROJECT
 
 Role = Membership.Role
 
@@ -104,6 +105,24 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     form.save()
     messages.success(request, f"{form.instance.name} is saved.", extra_tags="ok")
     return redirect("project", project.slug)
+
+
+@require_POST
+def remove(request: HttpRequest, slug: str) -> HttpResponse:
+    """Forget a project that holds nothing, where its name was written to confirm it."""
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    project = _project(request, slug)
+    if request.POST.get("name", "").strip() != project.name:
+        messages.error(request, f"Nothing is removed: write the name, {project.name}, to confirm it.", extra_tags="bad")
+        return redirect("project", slug)
+    try:
+        project.remove()
+    except ProjectInUse as error:
+        messages.error(request, str(error), extra_tags="bad")
+        return redirect("project", slug)
+    messages.success(request, f"{project.name} is removed.", extra_tags="ok")
+    return redirect("projects")
 
 
 def _projects_page(request: HttpRequest, form: NewProjectForm, *, status: int = 200) -> HttpResponse:
@@ -227,5 +246,9 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
             "invitation_form": InvitationForm(prefix="invitation"),
         }
     if request.user.is_superuser and manages:
-        context["settings_form"] = SettingsForm(instance=project, prefix="settings")
+        context |= {
+            "settings_form": SettingsForm(instance=project, prefix="settings"),
+            "is_default": project.slug == DEFAULT_PROJECT,
+            "contents": project.contents,
+        }
     return render(request, "people/project.html", context | shown, status=status)

@@ -26,6 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("projects/", projects.projects, name="projects"),
     path("projects/<slug:slug>/", projects.page, name="project"),
     path("projects/<slug:slug>/settings/", projects.change, name="project-settings"),
+    path("projects/<slug:slug>/remove/", projects.remove, name="project-remove"),
     path("projects/<slug:slug>/changes/", changes.of_project, name="project-changes"),
     path("people/", people.people, name="people"),
     path("people/<int:pk>/", people.person, name="person"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from django.urls import reverse
 
@@ -22,7 +22,7 @@ class Between:
     left_out: int = 0
 
     @classmethod
-    def of(cls, analysis: Mapping[str, Any], kind: str, source: str, target: str) -> Self | None:
+    def of(cls, analysis: Mapping[str, Any], kind: str, source: str, target: str) -> Between | None:
         """Return what the cell of row ``source`` and column ``target`` stands for (``kind``: rank or host); None where nothing is known.
 
         The names are those of the matrix: of one, or of the first and the last of neighbours that are one row.
@@ -35,7 +35,7 @@ class Between:
         if kind == "host":
             return cls(f"{_one_of('src', sources)} && {_one_of('dst', targets)}")
         ways = _ways(analysis.get("flows") or [], matrix.get("jobid"), set(sources), set(targets))
-        return _together(cls, ways) if ways else None
+        return _together(ways) if ways else None
 
 
 def between_address(trial: int, kind: str) -> str:
@@ -77,12 +77,12 @@ def _ways(flows: Sequence[Mapping[str, Any]], jobid: int | None, sources: set[st
     return [words for _, words in sorted(ways, key=lambda way: -way[0])]
 
 
-def _together(kind: type[Between], ways: Sequence[str]) -> Between:
+def _together(ways: Sequence[str]) -> Between:
     if len(ways) == 1:
-        return kind(ways[0])
+        return Between(ways[0])
     kept: list[str] = []
     for way in ways:
         if len(_OR.join([*kept, f"({way})"])) > LONGEST_FILTER:
             break
         kept.append(f"({way})")
-    return kind(_OR.join(kept), len(ways) - len(kept))
+    return Between(_OR.join(kept), len(ways) - len(kept))

@@ -19,6 +19,7 @@ from experiments.errors import (
     KeyOfAnother,
     LastMaintainer,
     NotPlain,
+    ProjectInUse,
     ReadOnly,
     ReportChanged,
     StaleTrial,
@@ -36,7 +37,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return _answer(400, [entry(each) for each in error.errors])
     if isinstance(error, BadBundle):
         return _answer(400, [whole(error)])
-    if isinstance(error, KeyOfAnother | LastMaintainer | NotPlain | ReadOnly | ReportChanged | StaleTrial | Tampered):
+    if isinstance(
+        error,
+        KeyOfAnother | LastMaintainer | NotPlain | ProjectInUse | ReadOnly | ReportChanged | StaleTrial | Tampered,
+    ):
         return _answer(409, [whole(error)])
     if isinstance(error, StoreAway):
         return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})

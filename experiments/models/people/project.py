@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, ClassVar, Final
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models, transaction
 from django.utils.text import slugify
 
-from experiments.errors import LastMaintainer
+from analysis.numbers import plural
+from experiments.errors import LastMaintainer, ProjectInUse
 
 DEFAULT_PROJECT: Final = "default"
 
@@ -48,6 +50,28 @@ class Project(models.Model):
             if is_new:
                 return project
         raise AssertionError("numbers do not end")
+
+    @property
+    def contents(self) -> list[str]:
+        """What keeps the project from being removed, counted: experiments, those that can be brought back, and reports."""
+        deleted = apps.get_model("experiments", "Deleted")._default_manager.filter(project=self)
+        counts = {
+            "experiment": self.experiments.count(),
+            "report": self.reports.count(),
+            "deleted experiment": deleted.count(),
+        }
+        return [plural(count, name) for name, count in counts.items() if count]
+
+    def remove(self) -> None:
+        """Forget it with its members, invitations, webhooks and tokens. Raise ProjectInUse instead of losing what it holds."""
+        if self.slug == DEFAULT_PROJECT:
+            raise ProjectInUse(f"{self.name} cannot be removed: every installation has it.")
+        with transaction.atomic():
+            # Whoever submits to it refers to its row, and waits until this is over.
+            Project.objects.select_for_update().get(pk=self.pk)
+            if held := self.contents:
+                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(held)}.")
+            self.delete()
 
     def admit(self, user: Any, role: str) -> None:
         """Make ``user`` a member with this role; a greater one that there is stays."""

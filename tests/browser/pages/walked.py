@@ -134,6 +134,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
             "shared/<key>/",
             "account/password/set/",
             "configurations/<pk>/trials/",
+            "trials/<pk>/between/",
         }
     ),
     "of allauth, in the frame and with the elements of those that are walked": frozenset(

@@ -107,7 +107,7 @@ ADDRESSES = {
     "/api/v1/published/": {"get"},
     "/api/v1/published/{slug}/": {"get"},
     "/api/v1/projects/": {"get"},
-    "/api/v1/projects/{slug}/": {"get"},
+    "/api/v1/projects/{slug}/": {"delete", "get"},
     "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},
     "/api/v1/reports/": {"get", "post"},
     "/api/v1/reports/{id}/": {"get", "put"},

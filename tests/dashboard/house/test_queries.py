@@ -11,7 +11,6 @@ PAGES = {
     "experiments": 9,
     "clusters": 4,
     "workloads": 4,
-    "pulse": 11,
 }
 
 
@@ -30,6 +29,20 @@ def test_it_answers_a_list_page_with_a_fixed_number_of_queries(
         submit(name=f"Study {number}", tags=["more"])
     with django_assert_num_queries(queries):
         page.get(reverse(name))
+
+
+def test_the_header_costs_one_query_beside_session_and_user(page, submit, run, django_assert_num_queries):
+    """Every open page asks for it every two seconds on the machine that measures."""
+    with django_assert_num_queries(3):
+        page.get(reverse("pulse"))
+    for number in range(3):
+        submit(name=f"Study {number}")
+    run(most=4)
+    Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+    page.get(reverse("pulse"))  # which finds out what all readers share for some seconds
+    with django_assert_num_queries(3):
+        shown = page.get(reverse("pulse")).content.decode()
+    assert "4 of 18 trials" in shown
 
 
 def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries):

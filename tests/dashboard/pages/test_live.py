@@ -3,6 +3,8 @@
 import json
 import re
 
+from django.contrib.auth.models import User
+from django.test import Client
 from django.urls import reverse
 
 from experiments.models import Cluster, Trial
@@ -36,6 +38,23 @@ def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(
     assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, about to end", asked.content.decode())
     seen = re.search(r'name="seen" value="([^"]+)"', asked.content.decode())[1]
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
+
+
+def test_the_header_has_what_began_and_ended_since_at_once_and_each_reader_their_own(page, submit, run):
+    def header(reader):
+        return re.sub(r"<[^>]*>", "", reader.get(reverse("pulse"), headers=HTMX).content.decode())
+
+    submit(name="First", repetitions=1)
+    assert "0 of 3 trials" in header(page)
+    submit(name="Second", repetitions=1)
+    assert "0 of 6 trials" in header(page), "not those of some seconds ago"
+    run(most=1)
+    assert "1 of 6 trials" in header(page)
+    stranger = Client()
+    stranger.force_login(User.objects.create_user("stranger"))
+    assert "trials" not in header(stranger)
+    run()
+    assert "trials" not in header(page)
 
 
 def test_it_tells_which_awaited_experiments_have_ended_and_which_are_gone(page, submit, run):
