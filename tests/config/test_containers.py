@@ -105,6 +105,18 @@ def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None
     assert not is_healthy()
 
 
+def test_the_filter_of_system_calls_is_where_the_worker_looks_for_it() -> None:
+    """What it lets through is tried by a test-bed that runs behind it (tests/workers/testbed)."""
+    (path,) = [
+        option.partition("=")[2] for option in services()["worker"]["security_opt"] if option.startswith("seccomp=")
+    ]
+    profile = json.loads((ROOT / path).read_text())
+    assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
+    refused = [name for rule in profile["syscalls"] for name in rule["names"]]
+    assert len(refused) == len(set(refused))
+    assert {rule["action"] for rule in profile["syscalls"]} == {"SCMP_ACT_ERRNO"}
+
+
 def test_it_sets_only_settings_that_exist() -> None:
     for name, service in services().items():
         if service.get("image") == "rankwire":

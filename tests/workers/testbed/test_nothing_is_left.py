@@ -19,12 +19,13 @@ import zstandard
 
 import workers
 from tests.workers.clusters.trials import PlainLink, output_of
-from tests.workers.testbed import worker_program
+from tests.workers.testbed import confined, worker_program
 from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Session
 
 ROOT = Path(workers.__file__).parent.parent
+PROFILE = ROOT / "config" / "containers" / "worker-seccomp.json"
 NOBODY = 65534
 GONE = 0
 KINDS = ["testbed", "local"]
@@ -237,7 +238,9 @@ LIBRARIES = (
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")
-def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually: Callable[..., object]) -> None:
+def test_an_ordinary_user_has_the_same_test_bed_in_the_container(
+    open_directory: Path, eventually: Callable[..., object]
+) -> None:
     copy = open_directory / "copy"
     for room in ("workers", "experiments", "analysis"):  # launchers pair with the kinds of cluster
         shutil.copytree(ROOT / room, copy / room, ignore=shutil.ignore_patterns("__pycache__"))
@@ -248,9 +251,16 @@ def test_an_ordinary_user_has_the_same_test_bed(open_directory: Path, eventually
     target = copy / Path(worker_program.__file__).relative_to(ROOT)
     target.parent.mkdir(parents=True)
     shutil.copy(worker_program.__file__, target)
-    prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    for file in (Path(confined.__file__), PROFILE):
+        shutil.copy(file, open_directory)
+    # As the published container of the worker has it.
+    prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--bounding-set=-all")
+    prefix += ("/usr/bin/python3", str(open_directory / "confined.py"), str(open_directory / PROFILE.name))
     with running_worker("testbed", open_directory, prefix, "/usr/bin/python3") as worker:
         assert {"mpirun", "recorder", "sleep"} <= worker.names()
         assert {member.uids().real for member in worker.family if lives(member)} == {NOBODY}
+        assert {"NoNewPrivs:\t1", "Seccomp:\t2"} <= set(
+            Path(f"/proc/{worker.process.pid}/status").read_text().splitlines()
+        )
         worker.process.kill()
         assert_nothing_is_left(worker, open_directory, eventually)
