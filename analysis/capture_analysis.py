@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +23,7 @@ from analysis.traffic.concurrency import Alongside, ahead, side_by_side
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.matrices import MatrixAccumulator
+from analysis.traffic.placed_ranks import PlacedRanks
 from analysis.traffic.ports import PortAccumulator
 from analysis.traffic.rates import ScopeRates
 from analysis.traffic.roce import RoceAccumulator
@@ -106,13 +107,15 @@ def analyse(
     progress: Progress | None = None,
     bootstrap: int = 0,
     link_rate_bps: float | None = None,
+    host_ranks: Mapping[str, Sequence[int]] | None = None,
 ) -> CaptureAnalysis:
     """Every metric of the catalogue that the capture ``path`` holds; a pipe, or standard input ("-"), is copied first.
 
     ``mpi_ports`` (inclusive) is the launcher's TCP port range; ``drops`` the capture tool's report; ``mtu`` that of the
     links in bytes; ``rank_map`` {(address, port): rank} where no BTL handshake was captured; ``progress`` is called
     with (bytes read, bytes of the file); ``bootstrap`` asks for p-values of the fits from that many replicates;
-    ``link_rate_bps`` is the rate of every host's link.
+    ``link_rate_bps`` is the rate of every host's link; ``host_ranks`` {address: its ranks} gives connections of MPI libraries
+    that do not say who speaks the ranks of hosts with one.
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
 
@@ -126,7 +129,7 @@ def analyse(
     if reading.matrices.hosts > _MANY_HOSTS or reading.tcp.has_set_aside:
         freed_memory.give_back()
     (everything, only_mpi), connected = side_by_side(
-        functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map)
+        functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map, host_ranks or {})
     )
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
     whole, rates = everything
@@ -231,15 +234,18 @@ class _Reading:
             lambda: None if self._member is None else self.arrivals.result(MPI, bootstrap),
         )
 
-    def connected(self, rank_map: Mapping[tuple[str, int], int] | None) -> _Connected:
+    def connected(
+        self, rank_map: Mapping[tuple[str, int], int] | None, host_ranks: Mapping[str, Sequence[int]]
+    ) -> _Connected:
         flow_set, member = self.tcp.result(), self._member
+        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)
         return _Connected(
             count=flow_set.connections,
             limits=flow_set.limits,
             everything=flow_set.metrics(),
             mpi=({}, {}) if member is None else flow_set.metrics(member),
             flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=rank_map),
+            matrices=self.matrices.result(flow_set, rank_map=rank_map, placed=placed),
         )
 
 

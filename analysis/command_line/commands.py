@@ -158,9 +158,9 @@ def matrix(options: argparse.Namespace) -> None:
     for label, row in zip(labels, chosen[options.quantity], strict=True):
         lines.append([label, *(render.cell(value, unit) for value in row)])
     print(render.table(lines, right=frozenset(range(1, len(labels) + 1))))
-    for name in ("source", "note"):
+    for name in ("source", "by_host_alone", "note"):
         if chosen.get(name):
-            print(f"{name}: {chosen[name]}")
+            print(f"{name.replace('_', ' ')}: {chosen[name]}")
 
 
 def series(options: argparse.Namespace) -> None:

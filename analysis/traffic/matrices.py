@@ -17,6 +17,7 @@ from analysis.kernels import pairs
 from analysis.numbers import amount, grouped
 from analysis.packets import PacketTable
 from analysis.traffic.flows import FlowSet
+from analysis.traffic.placed_ranks import PlacedRanks
 
 LARGEST_MATRIX: Final = 256
 """Rows of a matrix handed out; beyond it those with least traffic are left out, and counted."""
@@ -33,6 +34,8 @@ SHARED_MEMORY_NOTE: Final = (
 )
 _LINK_LOCAL_GROUPS: Final = (ipaddress.ip_network("224.0.0.0/24"), ipaddress.ip_network("ff02::/16"))
 _VOLUMES: Final = ("packets", "wire_bytes", "payload_bytes")
+_SOURCES: Final = ("btl_handshake", "launcher_map", "one_rank_per_host")
+_HEARD, _TOLD, _PLACED = range(len(_SOURCES))
 _AT_ONCE: Final = 1 << 16
 """Pairs that are looked at together."""
 _NO_SKIP: Final = np.zeros(0, np.bool_)
@@ -65,15 +68,20 @@ class MatrixAccumulator:
             self._make_room()
 
     def result(
-        self, flows: FlowSet, *, rank_map: Mapping[tuple[str, int], int] | None = None, jobid: int | None = None
+        self,
+        flows: FlowSet,
+        *,
+        rank_map: Mapping[tuple[str, int], int] | None = None,
+        jobid: int | None = None,
+        placed: PlacedRanks | None = None,
     ) -> dict[str, Any]:
         """``{"hosts": matrix, "ranks": matrix}``, each JSON-ready: labels, and one list of rows per quantity.
 
         ``rank_map`` {(address, port): rank} serves connections without a captured BTL handshake; ``jobid`` chooses one of
-        several MPI jobs (default: the one with most handshakes). Packets to link-local multicast groups (neighbour
-        discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
+        several MPI jobs (default: the one with most handshakes); ``placed`` says which ranks follow from the host alone. Packets
+        to link-local multicast groups (neighbour discovery) are left out of the host matrix and counted as ``neighbourhood_packets``.
         """
-        return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid)}
+        return {"hosts": self._host_matrix(flows), "ranks": rank_matrix(flows, rank_map or {}, jobid, placed)}
 
     @property
     def hosts(self) -> int:
@@ -151,11 +159,18 @@ def _heaviest(seen: npt.NDArray[np.bool_], weight: Integers) -> Any:
     return chosen
 
 
-def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: int | None = None) -> dict[str, Any]:
+def rank_matrix(
+    flows: FlowSet,
+    rank_map: Mapping[tuple[str, int], int],
+    jobid: int | None = None,
+    placed: PlacedRanks | None = None,
+) -> dict[str, Any]:
     """Rank x rank from the connections of one MPI job; ``source`` tells where the ranks come from.
 
-    ``source`` is "btl_handshake", "launcher_map", "mixed", or None when no rank is known.
+    ``source`` is "btl_handshake", "launcher_map", "one_rank_per_host", "mixed", or None when no rank is known. ``by_host_alone``
+    says why connections of an MPI library that names no ranks are missing here; None where none is.
     """
+    placed = placed or PlacedRanks.in_flows(flows, None, {})
     records = flows.records
     jobs, counts = np.unique(records["jobid"][records["jobid"] >= 0], return_counts=True)
     if jobid is None and len(jobs):
@@ -163,33 +178,34 @@ def rank_matrix(flows: FlowSet, rank_map: Mapping[tuple[str, int], int], jobid: 
     ours = np.flatnonzero((records["jobid"] == (-1 if jobid is None else jobid)) | (records["jobid"] < 0))
     ranks = np.stack([records["rank_a"][ours], records["rank_b"][ours]], axis=1)
     ranks = np.where(ranks < LARGEST_RANK, ranks, -1)
-    heard = ranks >= 0
+    sources = np.where(placed.ends[ours], _PLACED, np.where(ranks >= 0, _HEARD, _TOLD))
+    nothing_heard = not (sources == _HEARD).any()
     if rank_map:
         for column, end in enumerate(("a", "b")):
-            for row in np.flatnonzero(~heard[:, column]):
+            for row in np.flatnonzero(ranks[:, column] < 0):
                 address = (flows.hosts[records[f"host_{end}"][ours[row]]], int(records[f"port_{end}"][ours[row]]))
                 ranks[row, column] = rank_map.get(address, -1)
     complete = (ranks >= 0).all(axis=1)
-    mpi = (ranks >= 0).any(axis=1)
+    mpi = (ranks >= 0).any(axis=1) | (placed.of_mpi[ours] & nothing_heard)
+    nameless = np.zeros(len(records), np.bool_)
+    nameless[ours] = mpi & ~complete & nothing_heard
     labels = np.unique(ranks[complete])
     matrix = _Matrix(len(labels))
     source, target = np.searchsorted(labels, ranks[complete]).T if complete.any() else np.zeros((2, 0), np.int64)
     matrix.add_connections(source, target, records[ours[complete]])
     return matrix.as_dict(range(len(labels)), [int(rank) for rank in labels]) | {
-        "source": _source(heard[complete]),
+        "source": _source(sources[complete]),
         "jobid": jobid,
         "jobs": len(jobs),
         "connections_without_ranks": int(np.count_nonzero(mpi & ~complete)),
+        "by_host_alone": placed.why_by_host(flows, nameless),
         "note": SHARED_MEMORY_NOTE,
     }
 
 
-def _source(heard: npt.NDArray[np.bool_]) -> str | None:
-    if not heard.size:
-        return None
-    if heard.all():
-        return "btl_handshake"
-    return "mixed" if heard.any() else "launcher_map"
+def _source(sources: Integers) -> str | None:
+    kinds = np.unique(sources).tolist()
+    return "mixed" if len(kinds) > 1 else _SOURCES[kinds[0]] if kinds else None
 
 
 def _is_neighbourhood(address: str) -> bool:

@@ -14,18 +14,20 @@ _NOT_TOLD: Final = "–"
 
 
 def messages_by_pair(kept: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = "") -> dict[str, Any]:
-    """Return the matrix of a profile's messages and its largest pairs, each with the wire's bytes where its handshakes told the ranks.
+    """Return the matrix of a profile's messages and its largest pairs, with the bytes on the wire where its ranks are known.
 
     ``leads``: where the packets from rank to rank are, for the cells of the matrix then.
     """
     hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
-    wire = _wire_bytes(((analysis or {}).get("matrices") or {}).get("ranks") or {})
+    told = ((analysis or {}).get("matrices") or {}).get("ranks") or {}
+    wire = _wire_bytes(told)
     pairs = kept["pairs"]
     return {
         "figure": asked_matrix(pairs, leads=leads if wire else ""),
         "rows": [_row(pair, hosts, wire) for pair in pairs[:_MOST_PAIRS]],
         "others": max(0, len(pairs) - _MOST_PAIRS) + kept["pairs_left_out"],
         "has_wire": bool(wire),
+        "by_host_alone": told.get("by_host_alone") or "",
     }
 
 

@@ -51,8 +51,13 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
 
 
 def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
-    """Rank to rank where the handshakes told the ranks, else host to host; its cells lead to the packets of `trial`, where it has any."""
-    of = "rank" if (matrices.get("ranks") or {}).get("labels") else "host"
+    """Rank to rank where handshakes or hosts told the ranks of all connections, else host to host, with the reason.
+
+    Its cells lead to the packets of `trial`, where it has any.
+    """
+    ranks = matrices.get("ranks") or {}
+    by_host_alone = ranks.get("by_host_alone") or ""
+    of = "rank" if ranks.get("labels") and not by_host_alone else "host"
     chosen = matrices.get(f"{of}s") or {}
     leads = between_address(trial.pk, of) if trial else ""
     figure = traffic_matrix(chosen.get("labels") or [], chosen.get("wire_bytes") or [], of=of, leads=leads)
@@ -60,6 +65,7 @@ def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
     return {
         "matrix": figure,
         "matrix_of": of,
+        "matrix_by_host": by_host_alone,
         "matrix_omitted": chosen.get("omitted") or 0,
         "matrix_together": together if together > 1 else 0,
     }

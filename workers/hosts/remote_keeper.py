@@ -75,6 +75,8 @@ class RemoteKeeper(Keeper):
     def __init__(self, host: str, connection: Sequence[str]) -> None:
         """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
         self.host = host
+        self.name = ""
+        """What the host calls itself; known when it is connected."""
         self.home: Mapping[str, str] = {}
         self.python = ""
         complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
@@ -109,7 +111,7 @@ class RemoteKeeper(Keeper):
             told, _ = self.ask("hello", scratch=str(scratch))
         except OSError as error:
             raise ClusterUnavailable(f"{self.host}: {error.strerror} ({scratch}).") from error
-        self.home, self.python = told["variables"], told["python"]
+        self.name, self.home, self.python = told["host"], told["variables"], told["python"]
         return told
 
     def _await_greeting(self) -> None:

@@ -129,6 +129,11 @@ class Session(ABC):
         return {}
 
     @property
+    def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
+        """The IP addresses of every host, by the name that its ranks know it by; a host is left out where they are not known."""
+        return {}
+
+    @property
     def blind_spot(self) -> str:
         """Traffic between the hosts that the first of the `recorded_hosts` does not see, as a reason; empty for none."""
         return ""

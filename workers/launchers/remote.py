@@ -21,6 +21,7 @@ from workers.capture.dumpcap import Capture
 from workers.capture.options import DEFAULT_CAPTURE, CaptureOptions
 from workers.capture.remote import RemoteCapture
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, ProfileUnavailable
+from workers.hosts.addresses import addresses_by_name, addresses_of
 from workers.hosts.environment import describe, unlike
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
@@ -33,7 +34,6 @@ from workers.launchers.confinement import MOST_TEXT_BYTES, Confinement, as_text
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 from workers.launchers.remote_job import RemoteJob
 
-_ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
 SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
@@ -156,10 +156,11 @@ class RemoteSession(Session):
 
     @functools.cached_property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        told = {
-            host: self.keepers[host].output(["ip", "-o", "address", "show"]) for host in self.recorded_hosts if host
-        }
-        return {host: frozenset(_ADDRESS.findall(text)) for host, text in told.items()}
+        return {host: addresses_of(self.keepers[host]) for host in self.recorded_hosts if host}
+
+    @functools.cached_property
+    def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
+        return addresses_by_name(self.keepers.values())
 
     @property
     def usual_launch(self) -> Launch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from analysis.numbers import plural
@@ -47,6 +48,10 @@ class TestbedSession(MachineSession):
     def recorded_hosts(self) -> tuple[str | None, ...]:
         """The near bridge sees its site and what crosses; hosts of the far site that speak to each other need another one."""
         return (None, FAR_SITE) if self._far_hosts > 1 else (None,)
+
+    @property
+    def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
+        return {host: frozenset([address]) for host, address in self.plan.addresses.items()}
 
     @property
     def blind_spot(self) -> str:

@@ -42,7 +42,7 @@ from workers.trial.launch_end import END_LIMIT_S, LaunchEnd
 from workers.trial.live_history import LiveHistory
 from workers.trial.live_traffic import LiveTraffic
 from workers.trial.mpi_family import World, why_singletons, world_of
-from workers.trial.rank_usage import RankUsage, read_rank_usage
+from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usage
 
 TERM_GRACE_S: Final = 5.0
 
@@ -66,6 +66,8 @@ class Measured:
     """The host whose recording is analysed alone, where hosts are recorded one by one."""
     not_recorded: tuple[str, ...] = ()
     """Hosts that could not be recorded, though others see all that they say to those."""
+    host_ranks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Which ranks ran at each IP address, where that is known."""
     known_ports: bool = True
     """Whether packets of MPI can be told by their ports."""
     link_reasons: tuple[str, ...] = ()
@@ -134,6 +136,7 @@ class TrialRun:
         job = session.prepared(asked)
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
         self._require_one_world(session, environment, job.program[0])
+        addresses = session.addresses_by_name if self.hosts > 1 else {}
         with ExitStack() as stack:
             recordings, no_capture, unseen = self._start_captures(session, stack)
             capture = next(iter(recordings.values()), None)
@@ -169,6 +172,7 @@ class TrialRun:
             joined=recorded.joined,
             seen_from=next((host for host in recordings if host), ""),
             not_recorded=unseen,
+            host_ranks=ranks_by_address(usages, addresses, self.ranks),
             known_ports=session.knows_ports,
             link_reasons=(*link_reasons, *recorded.reasons, *(unseen if recorded.joined is None else ())),
             world=world,

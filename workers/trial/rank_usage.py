@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -84,6 +85,26 @@ def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)
     return {host: ", ".join(_runs(ranks)) for host, ranks in by_host.items()}
+
+
+def ranks_by_address(
+    usages: Sequence[RankUsage], addresses: Mapping[str, frozenset[str]], ranks: int
+) -> dict[str, list[int]]:
+    """The ranks at every address of the hosts. Addresses that several hosts have (loopback, bridges of containers) are nobody's;
+    with a report missing nobody knows how many ranks a host had."""
+    if len(usages) < ranks:
+        return {}
+    holders = Counter(address for known in addresses.values() for address in known)
+    by_host: dict[str, list[int]] = {}
+    for usage in sorted(usages, key=lambda usage: usage.rank):
+        by_host.setdefault(usage.host, []).append(usage.rank)
+    return {
+        address: by_host[host]
+        for host, known in addresses.items()
+        if host in by_host
+        for address in known
+        if holders[address] == 1
+    }
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[str]:

@@ -152,6 +152,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
             drops=analysis.DropCounters(report.captured, report.received, report.dropped),
             mtu=mtu_of(run.launcher_kind, run.link, measured.environment),
             link_rate_bps=_rate_of_every_host(run.launcher_kind, run.link),
+            host_ranks=measured.host_ranks,
         )
     except analysis.CaptureError as error:
         raise TrialFailed(f"The capture {measured.capture_file.name} is kept but cannot be read: {error}.") from None

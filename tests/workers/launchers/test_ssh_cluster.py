@@ -16,7 +16,7 @@ from workers.capture.options import CaptureOptions
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
 from workers.launchers.remote import RemoteSession
-from workers.trial.rank_usage import read_rank_usage
+from workers.trial.rank_usage import ranks_by_address, read_rank_usage
 
 HELLO = (
     "from mpi4py import MPI; c = MPI.COMM_WORLD; n = c.allreduce(1); "
@@ -86,13 +86,20 @@ def test_it_runs_mpich_too(ssh_hosts: SshHosts, make_job: Callable[..., Job]) ->
         status, out, err = run(session, job)
         assert status == 0, err
         assert sorted(out.splitlines()) == ["rank 0 of 2 on n1", "rank 1 of 2 on n2"]
-        assert [usage.host for usage in read_rank_usage(job.report_dir)] == ["n1", "n2"]
+        usages = read_rank_usage(job.report_dir)
+        assert [usage.host for usage in usages] == ["n1", "n2"]
+        placed = ranks_by_address(usages, session.addresses_by_name, 2)
+        assert {address: ranks for address, ranks in placed.items() if "." in address} == {
+            "10.77.0.1": [0],
+            "10.77.0.2": [1],
+        }
         assert session.environment()["mpi"].startswith("Hydra ")
 
 
 def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
+        assert session.addresses_by_name == session.addresses
         captures = [session.capture(CaptureOptions(host=host)) for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0

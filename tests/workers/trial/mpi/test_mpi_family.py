@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from experiments.files import read_analysis
 from experiments.models import State, Trial
 from tests.workers.clusters.mpi_programs import hidden_in_script, mpi_program, sum_over_mpich
 from workers.launchers import mpi_choice
@@ -88,6 +89,9 @@ def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., l
     assert trial.conditions["world"].startswith("4 ranks in one world, as asked (libmpich"), trial.conditions["world"]
     assert trial.conditions["ranks_on"] == {"n1": "0-1", "n2": "2-3"}
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
+    ranks = read_analysis(trial)["matrices"]["ranks"]
+    assert (ranks["labels"], ranks["connections_without_ranks"] > 0) == ([], True)
+    assert ranks["by_host_alone"].endswith("and several ranks ran on 10.77.0.1, 10.77.0.2")
     (other,) = run_all(
         workload="command", parameters={"program": [str(mpi_program(open_path, "libmpi.so.40"))]}, **asked
     )
