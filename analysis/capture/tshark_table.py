@@ -19,8 +19,9 @@ from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import nanoseconds, running
 from analysis.kernels.greetings import (
     BTL_BYTES,
-    LIBFABRIC_BYTES,
     LIBFABRIC_FIXED_BYTES,
+    LIBFABRIC_HEADER_BYTES,
+    LIBFABRIC_MOST_DATA,
     MOST_JOBS,
     MOST_RANKS,
     OLD_BYTES,
@@ -76,7 +77,7 @@ _CHUNK: Final = 20_000
 _ROCE_PORT: Final = "4791"
 _BTL_MAGIC: Final = b"OPAL-TCP-BTL"
 _UCX_MAGIC: Final = 0xCAFEBABE12345678.to_bytes(8, "little")
-_LIBFABRIC_REQUEST: Final = bytes([3, 0, 0, 8]) + bytes(20)
+_LIBFABRIC_REQUEST: Final = bytes([3, 0])
 _ORDERS: Final[tuple[Literal["little", "big"], ...]] = ("little", "big")
 _TYPES: Final[dict[str, Any]] = {
     "time_ns": np.int64, "orig_len": np.uint32, "cap_len": np.uint32, "kind": np.uint8, "src": np.uint16, "dst": np.uint16,
@@ -280,11 +281,12 @@ def _last(values: str) -> str:
 
 def _greeting(payload: str, length: int) -> tuple[int, int] | None:
     """What the native decoder makes of the first ``length`` bytes that a side says (kernels.greetings)."""
-    said = bytes.fromhex(payload.rpartition(",")[2][: 2 * LIBFABRIC_BYTES])
+    said = bytes.fromhex(payload.rpartition(",")[2][: 2 * LIBFABRIC_FIXED_BYTES])
     if len(said) < OLD_BYTES:
         return None
     little, rank = int.from_bytes(said[:4], "little"), min(int.from_bytes(said[4:8], order) for order in _ORDERS)
-    requests = length == LIBFABRIC_BYTES and len(said) >= LIBFABRIC_FIXED_BYTES and said[:24] == _LIBFABRIC_REQUEST
+    data = length - LIBFABRIC_HEADER_BYTES
+    requests = said == _LIBFABRIC_REQUEST + (data & 0xFFFF).to_bytes(2) + bytes(20) and 8 <= data <= LIBFABRIC_MOST_DATA
     if said[:8] == _UCX_MAGIC or requests:
         return WITHOUT_RANK, 0
     if said[8:20] == _BTL_MAGIC and len(said) >= BTL_BYTES:

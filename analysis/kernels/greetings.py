@@ -3,7 +3,8 @@
 Open MPI since 3   jobid, rank, "OPAL-TCP-BTL" (METRICS.md section 6); 24 bytes from either side
 Open MPI 1.8 to 2  jobid, rank; 8 bytes from either side, so known only by the other side's answer (``packets.Handshakes``)
 UCX                the magic number of its TCP transport, 0xCAFEBABE12345678, before what its connection manager says
-libfabric          a request of its TCP provider: version 3, type 0, 8 bytes of data, and 20 bytes that are not used yet
+libfabric          a request of its TCP provider: version 3, type 0, how much data follows the header (MPICH 8 bytes, Intel MPI 24), and
+                   20 bytes that are not used yet
 
 Numbers are in the byte order of the sender; a build for mixed byte orders of Open MPI turns them. Ranks are small, so the smaller
 reading is the rank; a jobid is no more than an identity and stays as it was read.
@@ -12,23 +13,32 @@ reading is the rank; a jobid is no more than an identity and stays as it was rea
 from __future__ import annotations
 
 from analysis.kernels import jit
-from analysis.kernels.raw import u8, u32, u32_little
+from analysis.kernels.raw import u16, u32, u32_little
 from analysis.packets import NO_GREETING, ONE_SIDED, WITHOUT_RANK
 
 BTL_BYTES = 24
 OLD_BYTES = 8
 UCX_BYTES = 8
-LIBFABRIC_BYTES = 40
+LIBFABRIC_HEADER_BYTES = 32
 LIBFABRIC_FIXED_BYTES = 24
 """How much of libfabric's request is the same on every connection."""
+LIBFABRIC_MOST_DATA = 256
 
 _OPAL, _TCP_, _BTL_ = 0x4F50414C, 0x2D544350, 0x2D42544C
 """'OPAL', '-TCP', '-BTL' in network byte order."""
 _UCX_LOW, _UCX_HIGH = 0x78563412, 0xBEBAFECA
-_LIBFABRIC = 0x03000008
+_LIBFABRIC = 0x0300
+"""Version and type, before 16 bits that count the data."""
 MOST_JOBS = 64
 """Jobs of one mpirun: the lower half of an old jobid counts them from 1, the upper one is a hash."""
 MOST_RANKS = 1 << 16
+
+
+@jit
+def _libfabric_bytes(first: int) -> int:
+    """How long a request of libfabric is by its first word; 0 where it is none."""
+    data = first & 0xFFFF
+    return LIBFABRIC_HEADER_BYTES + data if first >> 16 == _LIBFABRIC and 8 <= data <= LIBFABRIC_MOST_DATA else 0
 
 
 @jit
@@ -45,7 +55,7 @@ def greeting(at: int, end: int, length: int) -> tuple[int, int]:
     if length >= BTL_BYTES and at + BTL_BYTES <= end and u32(at + 8, end) == _OPAL:
         if u32(at + 12, end) == _TCP_ and u32(at + 16, end) == _BTL_:
             return u32_little(at, end), min(second, u32_little(at + 4, end))
-    elif first == _LIBFABRIC and length == LIBFABRIC_BYTES and at + LIBFABRIC_FIXED_BYTES <= end:
+    elif length == _libfabric_bytes(first) and at + LIBFABRIC_FIXED_BYTES <= end:
         unused = second | u32(at + 8, end) | u32(at + 12, end) | u32(at + 16, end) | u32(at + 20, end)
         if unused == 0:
             return WITHOUT_RANK, 0
@@ -62,8 +72,8 @@ def greeting(at: int, end: int, length: int) -> tuple[int, int]:
 def greeting_bytes(at: int, end: int) -> int:
     """Bytes of a greeting that name no address; 0 where there is none. Of UCX's and libfabric's the rest names hosts and ports."""
     length = end - at
-    if length >= LIBFABRIC_FIXED_BYTES and u32(at, end) == _LIBFABRIC:
-        length = LIBFABRIC_BYTES  # perhaps cut
+    if length >= LIBFABRIC_FIXED_BYTES:
+        length = _libfabric_bytes(u32(at, end)) or length  # perhaps cut
     jobid, _ = greeting(at, end, length)
     if jobid == NO_GREETING:
         return 0
@@ -71,4 +81,4 @@ def greeting_bytes(at: int, end: int) -> int:
         return OLD_BYTES
     if jobid != WITHOUT_RANK:
         return BTL_BYTES
-    return LIBFABRIC_FIXED_BYTES if u8(at, end) == _LIBFABRIC >> 24 else UCX_BYTES
+    return LIBFABRIC_FIXED_BYTES if u16(at, end) == _LIBFABRIC else UCX_BYTES

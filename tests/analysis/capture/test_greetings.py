@@ -14,7 +14,7 @@ from tests.analysis.capture_files import Frame, pcap
 from tests.analysis.frames import ethernet, ipv4, tcp
 
 RECORDED = Path(__file__).parent.parent / "data"
-"""MPICH 4.0.2 over UCX 1.13 and MPICH 4.3.2 over libfabric's TCP provider: two ranks that send each other four messages."""
+"""MPICH 4.0.2 over UCX 1.13, MPICH 4.3.2 and Intel MPI 2021.19 over libfabric (TCP): two ranks that send each other four messages."""
 JOB, OTHER_JOB = 0x5A5A0001, 0x77770002
 A, B = ("10.0.0.1", 40_000), ("10.0.0.2", 20_000)
 DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
@@ -41,7 +41,9 @@ def written(path: Path, frames: list[bytes]) -> Path:
 
 
 @DECODERS
-@pytest.mark.parametrize(("name", "of_mpi"), [("mpich-ucx.pcap", 41), ("mpich-libfabric.pcap", 48)])
+@pytest.mark.parametrize(
+    ("name", "of_mpi"), [("mpich-ucx.pcap", 41), ("mpich-libfabric.pcap", 48), ("intel-mpi.pcap", 36)]
+)
 def test_connections_of_other_libraries_are_mpi_without_ranks(name: str, of_mpi: int, decoder: str) -> None:
     measured = analysis.analyse(RECORDED / name, decoder=decoder)  # type: ignore[arg-type]
     assert measured.mpi.metrics["packets"] == of_mpi  # what is missing is ARP
@@ -99,7 +101,25 @@ def test_so_many_answers_are_waited_for_and_no_more(tmp_path: Path) -> None:
     assert known.matrices["ranks"]["labels"] == [3, 7]
 
 
-@pytest.mark.parametrize("name", ["mpich-ucx.pcap", "mpich-libfabric.pcap"])
+@pytest.mark.parametrize(
+    ("first", "of_mpi"),
+    [
+        (bytes([3, 0, 0, 24]) + bytes(52), True),
+        (bytes([3, 0, 0, 24]) + bytes(51), False),  # shorter than it says
+        (bytes([3, 0, 0, 24, 0, 0, 0, 1]) + bytes(48), False),
+        (bytes([3, 1, 0, 24]) + bytes(52), False),  # an answer first
+        (bytes([3, 0, 0, 56]) + bytes(52), False),  # TPKT counts itself
+        (bytes([3, 0, 2, 0]) + bytes(540), False),
+        (bytes([3, 0, 0, 0]) + bytes(28), False),
+    ],
+)
+@DECODERS
+def test_a_request_of_libfabric_says_how_long_it_is(tmp_path: Path, first: bytes, of_mpi: bool, decoder: str) -> None:
+    measured = analysis.analyse(written(tmp_path / "asks.pcap", said(first, b"answer")), decoder=decoder)  # type: ignore[arg-type]
+    assert measured.mpi.metrics.get("packets", 0) == (3 if of_mpi else 0)
+
+
+@pytest.mark.parametrize("name", ["mpich-ucx.pcap", "mpich-libfabric.pcap", "intel-mpi.pcap"])
 def test_a_capture_reduced_to_its_headers_keeps_them(tmp_path: Path, name: str) -> None:
     before = analysis.analyse(RECORDED / name)
     for source, target in (

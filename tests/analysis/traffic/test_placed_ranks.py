@@ -14,7 +14,7 @@ from tests.analysis.frames import ethernet, ipv4, tcp
 
 RECORDED = Path(__file__).parent.parent / "data"
 FIRST, SECOND = "10.217.0.1", "10.217.0.2"
-MPICH = pytest.mark.parametrize("name", ["mpich-ucx.pcap", "mpich-libfabric.pcap"])
+MPICH = pytest.mark.parametrize("name", ["mpich-ucx.pcap", "mpich-libfabric.pcap", "intel-mpi.pcap"])
 
 
 def measured(name: str, host_ranks: Mapping[str, Sequence[int]]) -> analysis.CaptureAnalysis:
