@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -15,9 +16,15 @@ _SEEN_TO: Final = timedelta(minutes=15)
 """How exactly it is known when somebody was last here: pages that ask every few seconds do not write as often."""
 
 
+@cache
+def time_zones() -> frozenset[str]:
+    """The names that the time zone database knows, read once: it is hundreds of files, and every page asks."""
+    return frozenset(available_timezones())
+
+
 def require_time_zone(name: str) -> None:
     """Raise ValidationError unless the time zone database knows ``name``."""
-    if name not in available_timezones():
+    if name not in time_zones():
         raise ValidationError(f"There is no time zone {name!r}.")
 
 
@@ -63,4 +70,4 @@ class Preferences(models.Model):
     @property
     def zone(self) -> ZoneInfo | None:
         """The zone that times are told in; None for the installation's own."""
-        return ZoneInfo(self.time_zone) if self.time_zone in available_timezones() else None
+        return ZoneInfo(self.time_zone) if self.time_zone in time_zones() else None
