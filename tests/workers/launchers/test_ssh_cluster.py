@@ -30,10 +30,6 @@ def session(ssh_hosts: SshHosts) -> Iterator[Session]:
         yield session
 
 
-def scratch_directories() -> set[str]:
-    return {path.name for path in Path("/tmp").glob("rankwire-*")}  # noqa: S108 - the default of the setting
-
-
 def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     session: Session, make_job: Callable[..., Job]
 ) -> None:
@@ -111,11 +107,12 @@ def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_jo
 
 
 def test_it_ends_the_ranks_of_every_host(session: Session, make_job: Callable[..., Job]) -> None:
-    job = make_job(session, "sh", "-c", "touch up; exec sleep 987")
+    length = f"987.{os.getpid()}"
+    job = make_job(session, "sh", "-c", f"touch up; exec sleep {length}")
     process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
     assert process.wait(1.0) is None
     assert process.terminate(2.0) != 0
-    assert not sleepers("987")
+    assert not sleepers(length)
 
 
 def sleepers(length: str) -> list[str]:
@@ -124,17 +121,19 @@ def sleepers(length: str) -> list[str]:
 
 
 def test_it_leaves_nothing_on_the_hosts(
-    ssh_hosts: SshHosts, make_job: Callable[..., Job], eventually: Callable[..., object]
+    ssh_hosts: SshHosts, make_job: Callable[..., Job], eventually: Callable[..., object], tmp_path: Path
 ) -> None:
-    before = scratch_directories()
-    with launchers.get("ssh", ssh_hosts.settings()).open(host_count=2, link=PlainLink()) as session:
-        job = make_job(session, "sleep", "986")
+    scratch, length = tmp_path / "scratch", f"986.{os.getpid()}"  # other suites run on this machine
+    scratch.mkdir()
+    settings = ssh_hosts.settings(scratch=str(scratch))
+    with launchers.get("ssh", settings).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sleep", length)
         session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-        eventually(lambda: len(sleepers("986")) == 2)
-        assert len(scratch_directories() - before) == 1
+        eventually(lambda: len(sleepers(length)) == 2)
+        assert len(list(scratch.iterdir())) == 1
         os.kill(session.keepers["n1"].pid, 9)  # the connection, as when the worker dies
-    eventually(lambda: not sleepers("986"))
-    eventually(lambda: scratch_directories() == before, explain=scratch_directories)
+    eventually(lambda: not sleepers(length))
+    eventually(lambda: not list(scratch.iterdir()), explain=lambda: list(scratch.iterdir()))
 
 
 def test_it_says_that_a_host_went_away(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
