@@ -64,25 +64,30 @@ class Services:
 
 
 ONE_BY_ONE = (
-    "tests/workers/",
     "tests/script/test_quick_studies.py",
-    "tests/browser/test_new.py",
-    "tests/browser/journeys/",
-    "tests/clients/test_with_a_worker.py",
+    "tests/workers/capture/",
+    "tests/workers/faults/",
+    "tests/workers/hosts/",
+    "tests/workers/machines/",
+    "tests/workers/profile/",
+    "tests/workers/testbed/",
+    "tests/workers/trial/mpi/test_inside_mpi.py",
+    "tests/workers/trial/mpi/test_replay.py",
+    "tests/workers/trial/mpi/test_waits.py",
+    "tests/workers/trial/test_disturbances.py",
+    "tests/workers/trial/test_finished.py",
+    "tests/workers/trial/test_limits.py",
+    "tests/workers/trial/test_link.py",
+    "tests/workers/trial/test_live_traffic.py",
+    "tests/workers/trial/test_rank_usage.py",
+    "tests/workers/trial/test_study_workloads.py",
 )
-"""Tests that run MPI programs on networks of their own, and judge what they measured."""
+"""Tests that judge a measured time or rate, or do harm: one at a time. With the other tests of workers and their trials,
+which come between those of the other processes, they would end long after all others."""
 
 
-BESIDE_OTHERS = (
-    "tests/workers/notices/",
-    "tests/workers/test_",
-    "tests/workers/trial/test_failures.py",
-    "tests/workers/trial/test_held_experiments.py",
-    "tests/workers/trial/test_hostile_programs.py",
-    "tests/workers/trial/test_registered_programs.py",
-    "tests/workers/trial/test_written.py",
-)
-"""Tests of workers that judge no measured time or rate: with them, those of the machine would take longer than all others."""
+TOGETHER = ("tests/browser/journeys/",)
+"""Directories whose files share what is dear to make."""
 
 
 ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
@@ -102,6 +107,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=_turn)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A test that its time limit ended may leave a transaction open, in which all later tests would fail."""
+    for connection in connections.all(initialized_only=True):
+        if connection.in_atomic_block:
+            connection.in_atomic_block, connection.savepoint_ids, connection.atomic_blocks = False, [], []
+            connection.needs_rollback = connection.closed_in_transaction = False
+            connection.close()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Files are handed out in the order of `_turn`, not by how many tests they have: those of a browser are few and long."""
@@ -109,7 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _takes_the_machine(nodeid: str) -> bool:
-    return nodeid.startswith(ONE_BY_ONE) and not nodeid.startswith(BESIDE_OTHERS)
+    return nodeid.startswith(ONE_BY_ONE)
 
 
 def _turn(item: pytest.Item) -> int:
@@ -129,7 +144,9 @@ class OneForTheMachine(LoadScopeScheduling):
     so that what a file shares among its tests is made once."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "machine" if _takes_the_machine(nodeid) else nodeid.partition("::")[0]
+        if _takes_the_machine(nodeid):
+            return "machine"
+        return next((place for place in TOGETHER if nodeid.startswith(place)), nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)
