@@ -160,7 +160,7 @@ class Diagnosis:
 
     report: Report
     trials: int
-    """Counted values of the time."""
+    """Counted trials: print often has no time, but a rate or a gain."""
     kind: str
     """Strong or weak scaling."""
     axis: str
@@ -199,7 +199,7 @@ def diagnose(study: Study, *, largest_size: Callable[[Study], float]) -> Diagnos
 
     return Diagnosis(
         report=find(study, choice_of),
-        trials=sum(len(p.array(study.time_metric)) for p in study.points),
+        trials=sum(max(map(len, p.values.values()), default=0) for p in study.points),
         kind=study.kind,
         axis=study.axis,
         slices=tuple(_slice(part, budget, largest_size(part), choice_of) for part in slices[:_MOST_SLICES]),

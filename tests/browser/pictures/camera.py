@@ -27,6 +27,9 @@ _ROLL: Final = """async () => {
 }"""
 _DRAWN: Final = """() => [...document.querySelectorAll(".plot")].every(e => !e.getClientRects().length || e.querySelector(".main-svg"))
     && !document.querySelector(".htmx-request")"""
+# Charts out of sight follow when the browser is idle.
+_TURNED: Final = """scheme => [...document.querySelectorAll(".plot[data-drawn]")]
+    .every(e => !e.getClientRects().length || e.dataset.drawn === scheme)"""
 _PAINTED: Final = (
     "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 300))))"
 )
@@ -130,4 +133,5 @@ def turn(page: Page, scheme: Any) -> None:
     """Light or dark, with the charts painted anew."""
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
+    page.wait_for_function(_TURNED, arg=scheme)
     page.evaluate(_PAINTED)

@@ -6,6 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
 from analysis.mpi.timeline import Timeline
 from analysis.numbers import rounded
@@ -17,8 +20,9 @@ from dashboard.charts.ranks import ranks_over_time
 from dashboard.templatetags.rankwire import figure
 from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS
 from dashboard.trial.rank_timeline import MOST_CELLS, MOST_RANKS
-from experiments.models import Experiment
+from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer
+from experiments.spec import parse
 
 MOST_BYTES = 200_000
 MOST_TRIALS = 10_000
@@ -121,10 +125,43 @@ def test_the_explorer_at_its_most_is_small_and_every_point_still_leads() -> None
         assert sum(map(bool, (own for trace in ours for own in trace["addresses"]))) == series * count
 
 
+def figures_of(page: Client, experiment: Experiment) -> dict[str, int]:
+    """Bytes of every figure of an experiment: of its page with all tabs, and of the parts that the page fetches."""
+    addresses = (experiment.get_absolute_url(), reverse("experiment-parts", args=[experiment.slug]))
+    found = [each for address in addresses for each in FIGURE.findall(page.get(address).content.decode())]
+    return {name: len(text.strip().encode()) for name, text in found}
+
+
 def test_every_figure_of_the_published_studies_is_small(page) -> None:
     seen = 0
     for study in Experiment.objects.filter(published=True):
-        for name, text in FIGURE.findall(page.get(study.get_absolute_url()).content.decode()):
-            assert len(text.strip().encode()) < MOST_BYTES, (study.slug, name)
-            seen += 1
-    assert seen > 10
+        sizes = figures_of(page, study)
+        assert {name: size for name, size in sizes.items() if size >= MOST_BYTES} == {}, study.slug
+        seen += len(sizes)
+    assert seen > 20
+
+
+def test_every_figure_of_a_large_experiment_is_small(page, library) -> None:
+    """Twelve hundred trials of sixty points: five delays and three losses on four numbers of hosts, with all that a page draws of them."""
+    sweep = {
+        "hosts": [1, 2, 4, 8],
+        "link.delay": [f"{delay} ms" for delay in range(5)],
+        "link.loss": [f"{loss} %" for loss in range(3)],
+    }
+    specification = {"name": "Largest", "workload": "water", "sweep": sweep, "repetitions": 20, "warmups": 0}
+    experiment = Experiment.submit(parse(specification), project=library)
+    assert experiment.trials.count() == 1200
+    now = timezone.now()
+    experiment.trials.update(state="finished", trust="good", preparing_at=now, ended_at=now)
+    scatter = np.random.default_rng(19)
+    metrics = ("elapsed_s", "cpu_mean_rank_s", "packets", "wire_bytes", "throughput_Bps")
+    Measurement.objects.bulk_create(
+        (
+            Measurement(trial_id=trial, metric=metric, value=value)
+            for trial in experiment.trials.values_list("pk", flat=True)
+            for metric, value in zip(metrics, (1 + scatter.random(len(metrics))).tolist(), strict=True)
+        )
+    )
+    sizes = figures_of(page, experiment)
+    assert {"time", "map-1-1-1", "lines-1-1"} <= sizes.keys()
+    assert {name: size for name, size in sizes.items() if size >= MOST_BYTES} == {}
