@@ -34,6 +34,7 @@ MOST_LARGER: Final = 4096
 """Different sizes beyond 64 KiB that are counted one by one: damage, or malice, makes millions."""
 _GROUP_BITS: Final = 11
 _NO_PACKETS: Final = "no packets"
+_NO_BYTES: Final = "the packets have no bytes"
 
 
 class RateAccumulator:
@@ -287,7 +288,9 @@ class ScopeRates:
                 missing[identifier] = "the capture is shorter than the window"
             else:
                 metrics[identifier] = 8 * peak_bytes / (width_ns / 1e9)
-        if "peak_10ms_bps" in metrics:
+        if not wire_bytes:
+            missing["burstiness"] = _NO_BYTES
+        elif "peak_10ms_bps" in metrics:
             metrics["burstiness"] = metrics["peak_10ms_bps"] / metrics["throughput_bps"]
         else:
             missing["burstiness"] = missing["peak_10ms_bps"]

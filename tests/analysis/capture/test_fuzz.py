@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import analysis
 
 SCRIPT = Path(__file__).parents[2] / "fuzz_capture.py"
 
@@ -36,3 +39,22 @@ def test_mutants_give_a_result_or_one_error(
     assert counts["result"] > 10
     assert counts["degraded"] > 50
     assert counts["refused"] > 10
+
+
+def test_frames_without_a_byte_have_no_burstiness(tmp_path: Path) -> None:
+    """Found by a mutant: a rate of nothing to divide by."""
+    stamps = b"".join(struct.pack("<IIII", second, 0, 0, 0) for second in range(3))
+    path = tmp_path / "nothing.pcap"
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1) + stamps)
+    measured = analysis.analyse(path)
+    assert (measured.metrics["packets"], measured.metrics["throughput_bps"]) == (3, 0)
+    assert measured.not_available["burstiness"] == "the packets have no bytes"
+
+
+def test_mutants_have_the_packets_that_capinfos_counts(tmp_path: Path) -> None:
+    argv = [sys.executable, str(SCRIPT), "--capinfos", "--count", "100", "--seed", "3", "--keep", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=140)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["equal"] > 10
+    assert told["wrong silently"] == []
