@@ -194,6 +194,11 @@ def project_for(user: Any, workload: str, parameters: Mapping[str, Any] | None =
     return next(iter(projects_for(user, workload, parameters)), None)
 
 
+def may_see_people(user: Any) -> bool:
+    """Return whether ``user`` sees who has an account: superusers, with a token that is held back in nothing."""
+    return bool(user.is_superuser) and not _is_held_back(user)
+
+
 def may_manage(user: Any, project: Project) -> bool:
     """Return whether ``user`` may give and take roles in a project, invite people to it and see who changed what."""
     return project.slug != PUBLISHED_PROJECT and role_in(user, project) == Role.MAINTAINER

@@ -22,6 +22,7 @@ from dashboard.api.experiments.rows import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.metrics import MetricsView
+from dashboard.api.people import PersonViewSet
 from dashboard.api.predictions import NetworksView, PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
@@ -52,6 +53,7 @@ router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")
 router.register("trials", TrialViewSet, basename="trial")
+router.register("people", PersonViewSet, basename="person")
 router.register("predictions", PredictionViewSet, basename="prediction")
 router.register("published", PublishedViewSet, basename="published")
 router.register("events", EventViewSet, basename="event")

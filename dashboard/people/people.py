@@ -130,14 +130,14 @@ def people(request: HttpRequest) -> HttpResponse:
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     """One account."""
     _require_superuser(request)
-    return _person(request, get_object_or_404(_accounts(), pk=pk))
+    return _person(request, get_object_or_404(account_rows(), pk=pk))
 
 
 @require_POST
 def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     """Do one of `CHANGES`, or say why it cannot be."""
     _require_superuser(request)
-    user = get_object_or_404(_accounts(), pk=pk)
+    user = get_object_or_404(account_rows(), pk=pk)
     if change not in _possible(user):
         raise Http404("This cannot be done to the account as it is.")
     try:
@@ -154,7 +154,7 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
 def password_link(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link with which the owner of an account chooses a password, where no mail can bring one."""
     _require_superuser(request)
-    user = get_object_or_404(_accounts(), pk=pk, is_active=True)
+    user = get_object_or_404(account_rows(), pk=pk, is_active=True)
     link = _password_link(request, user)
     note(user, "password", "link made")
     return _once(_person(request, user, link=link))
@@ -165,7 +165,8 @@ def _require_superuser(request: HttpRequest) -> None:
         raise PermissionDenied
 
 
-def _accounts() -> QuerySet[Any]:
+def account_rows() -> QuerySet[Any]:
+    """All accounts by name, with what is told of each."""
     roles = Membership.objects.select_related("project").order_by("project__name")
     return (
         User._default_manager.select_related("preferences")
@@ -175,11 +176,16 @@ def _accounts() -> QuerySet[Any]:
     )
 
 
-def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **shown: Any) -> HttpResponse:
-    words, kind = asked(request, "q"), asked(request, "kind")
-    rows = _accounts().filter(KINDS.get(kind, KINDS[""])[1])
+def called(rows: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Those of accounts whose name or e-mail has all these words."""
     for word in words.split():
         rows = rows.filter(Q(username__icontains=word) | Q(email__icontains=word))
+    return rows
+
+
+def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **shown: Any) -> HttpResponse:
+    words, kind = asked(request, "q"), asked(request, "kind")
+    rows = called(account_rows(), words).filter(KINDS.get(kind, KINDS[""])[1])
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     locks = locked(user.get_username() for user in page)
     for user in page:

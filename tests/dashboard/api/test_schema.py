@@ -106,6 +106,9 @@ ADDRESSES = {
     "/api/v1/predictions/{id}/check/": {"post"},
     "/api/v1/published/": {"get"},
     "/api/v1/published/{slug}/": {"get"},
+    "/api/v1/people/": {"get"},
+    "/api/v1/people/me/": {"get"},
+    "/api/v1/people/{name}/": {"get"},
     "/api/v1/projects/": {"get"},
     "/api/v1/projects/{slug}/": {"delete", "get"},
     "/api/v1/projects/{slug}/members/{name}/": {"delete", "put"},
@@ -211,6 +214,7 @@ def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
     }
     others = {
         "/api/v1/trials/{id}/artifacts/{name}/": "stdout.txt",
+        "/api/v1/people/{name}/": "ada",
         "/api/v1/projects/{slug}/members/{name}/": "ada",
     }
     for path, operations in narrowed["paths"].items():

@@ -79,7 +79,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "shared/": {"key": "wrong"},
         "shares/": {"pk": link.pk},
         "reports/": {"pk": report.pk, "number": 1},
-        "people/": {"pk": person.pk, "change": "close"},
+        "people/": {"pk": person.pk, "change": "close", "name": "okafor"},
         "projects/": {"slug": "default", "pk": member.pk, "name": "okafor"},
         "account/password/reset/": {"uidb36": "1", "key": "wrong"},
         "account/second-factor/webauthn/keys/": {"pk": 1},
