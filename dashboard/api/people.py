@@ -36,7 +36,7 @@ class RoleSerializer(serializers.ModelSerializer[Membership]):
 
 
 class PersonSerializer(serializers.ModelSerializer[Any]):
-    """An account; `email` may be empty. `open` is false for a closed one, with which nobody signs in; `seen_at` is when a page of it was open last."""
+    """An account; `email` may be empty. Nobody signs in where `open` is false; `seen_at` is when a page of it was open last."""
 
     name = serializers.CharField(source="username", read_only=True)
     email = serializers.CharField(read_only=True)

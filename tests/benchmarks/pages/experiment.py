@@ -1,4 +1,4 @@
-"""What the page of an experiment of 120 trials costs, from a cold cache: python -m tests.benchmarks.experiment_page [--rounds 5]
+"""What the page of an experiment of 120 trials costs, from a cold cache: python -m tests.benchmarks.pages.experiment [--rounds 5]
 
 Experiments of 24 configurations x 5 repetitions, stored by the methods that a worker uses, each trial with some eighty metrics and the
 stored analysis of a capture. Every round empties the cache and asks for the page and then for the diagnosis that it loads, as a

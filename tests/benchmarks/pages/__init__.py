@@ -1,0 +1,1 @@
+"""What pages cost, and what they cost the trials beside them."""
