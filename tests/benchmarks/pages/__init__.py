@@ -1,1 +1,0 @@
-"""What pages cost, and what they cost the trials beside them."""
