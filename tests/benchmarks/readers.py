@@ -56,6 +56,7 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--hosts", type=int, default=1, help="of a trial; each keeps a core busy")
+    parser.add_argument("--niceness", type=int, default=0, help="of the web server")
     options = parser.parse_args()
     with laboratory():
         from django.core.management import call_command
@@ -63,7 +64,7 @@ def main() -> int:
         call_command("seed_repository", trials=options.trials, verbosity=0)
         pages, cookies = addresses(), sessions(options.people)
         measure_one(options.hosts)  # compiles the kernels
-        with web_server() as port:
+        with web_server(options.niceness) as port:
             for kind, page in pages:  # whatever a process loads at a first use
                 ask(port, cookies[0], kind, page)
             begun, answers = readers(port, pages, cookies, options.seconds)
@@ -110,11 +111,11 @@ def sessions(people: int) -> list[str]:
 
 
 @contextmanager
-def web_server() -> Iterator[int]:
+def web_server(niceness: int) -> Iterator[int]:
     """Its port, once it answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port, number = listener.getsockname()[1], listener.fileno()
-        argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn"]
+        argv = ["nice", "-n", str(niceness), sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn"]
         argv += ["config.wsgi:application", "--bind", f"fd://{number}", "--access-logfile", os.devnull]
         # Style sheets as they lie in the sources.
         process = subprocess.Popen(argv, cwd=ROOT, pass_fds=[number], env={**os.environ, "RANKWIRE_DEBUG": "1"})

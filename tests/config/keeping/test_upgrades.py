@@ -1,7 +1,7 @@
 """Databases that earlier versions made come along: what was measured, what is said of it, who signs in.
 
 ``tests/data/databases`` holds dumps of real ones, each named by its last migration: four trials of water on one and two virtual hosts, an
-API token, and an admin whose password is "of that time". How they were made: docs/decisions/0018-keeping.md.
+API token, and an admin whose password is "of that time". How they were made: docs/decisions/0018-backups.md.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from config.keeping.dump import Programs
 from tests.config.keeping.conftest import Elsewhere
 
 DATABASES = Path(__file__).parents[2] / "data" / "databases"
+NAMES = sorted(dump.stem for dump in DATABASES.glob("*.dump"))
 LOOK = """
 import json
 from django.conf import settings
@@ -37,8 +38,12 @@ print(json.dumps({
 """
 
 
+def test_the_stored_ones_are_found() -> None:
+    assert {"0001", "0009"} <= set(NAMES)
+
+
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("name", ["0001", "0009"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_database_of_then_is_read_today(name: str, elsewhere: Elsewhere) -> None:
     Programs(database(elsewhere.url), 0).load(DATABASES / f"{name}.dump", elsewhere.database)
     values = "SELECT trial_id, scope, metric, value FROM experiments_measurement ORDER BY 1, 2, 3"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.conf import settings
 
+from config.environment import Environment
+from config.store import artifacts
 from experiments.library import load_defaults
 from experiments.models import Experiment
 from experiments.spec import parse
-from tests.conftest import Services
+from tests.conftest import SESSION, Services
+from tests.s3_server import S3Server
 from tests.worker_process import CeleryWorker
+from tests.workers.faults.cables import Cables
 from tests.workers.faults.laboratory import Laboratory
 from tests.workers.faults.stepped_clock import SteppedClock
 
+_NUMBERS = itertools.count()
 SEED = int(os.environ.get("RANKWIRE_FAULT_SEED", "1"))
 # Measuring the link takes four seconds of each new fabric, and every fault costs a fabric.
 WATER = {
@@ -36,23 +43,51 @@ def clock(tmp_path: Path) -> SteppedClock:
     return SteppedClock(tmp_path / "clock")
 
 
+@pytest.fixture(scope="session")
+def compiled_kernels() -> None:
+    """A first analysis compiles for longer than a trial of these tests takes: every fault would come while it does."""
+    subprocess.run([sys.executable, "-m", "analysis.warm_up"], check=True, timeout=300)
+
+
+@pytest.fixture
+def own_store() -> Iterator[S3Server]:
+    """A bucket that can be away."""
+    server = S3Server(SESSION / f"s3-of-faults-{next(_NUMBERS)}", environment=os.environ)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def var(own_store: S3Server, settings: Any) -> Iterator[Path]:
+    """An installation of the test's own: a small disk, and a bucket for the files of trials."""
+    place = SESSION / "laboratory"
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=448m", "tmpfs", str(place)], check=True, timeout=10)
+    (place / "trials").mkdir()
+    settings.VAR = place
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment(own_store.variables), place)}
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+
+
 @pytest.fixture
 def laboratory(
+    compiled_kernels: None,
     transactional_db: None,
     empty_redis: object,
     services: Services,
+    own_store: S3Server,
     start_celery_worker: Callable[..., CeleryWorker],
     clock: SteppedClock,
+    var: Path,
+    tmp_path: Path,
 ) -> Iterator[Laboratory]:
-    place = Path(settings.VAR, "trials")
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", str(place)], check=True, timeout=10)
-    try:
-        lab = Laboratory(services, start_celery_worker, clock, random.Random(SEED), place)
-        yield lab
-        lab.worker.kill()
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+    cables = Cables(services, own_store)
+    lab = Laboratory(services, own_store, start_celery_worker, clock, random.Random(SEED), cables, tmp_path / "backups")
+    yield lab
+    lab.worker.kill()
+    cables.close()
 
 
 @pytest.fixture

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections
+from django.db import DatabaseError, close_old_connections, connections
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -20,13 +24,18 @@ from config.celery import app as celery_app
 from experiments.files import trial_directory
 from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.conftest import Services
+from tests.s3_server import S3Server
 from tests.worker_process import CeleryWorker
 from tests.workers.faults import scene
+from tests.workers.faults.cables import Cables, database_of
 from tests.workers.faults.stepped_clock import STEPS, SteppedClock, reap_with_clock
 from workers import queue, reaper
 
 DEADLINE_S = 60.0
 LONGEST_HOLD_S = 1.5
+LONGEST_PARTITION_S = 5.0
+SMALL_STEPS = (timedelta(minutes=10), timedelta(minutes=-10))
+"""Of a worker's clock: a bucket refuses what is signed a quarter of an hour from its own time, and then the trial waits for it."""
 OVER = (State.FINISHED, State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
 
 
@@ -35,12 +44,14 @@ class Laboratory:
     """One worker at a time, as the supervisor has it: a dead one is replaced."""
 
     services: Services
+    store: S3Server
     start_worker: Callable[..., CeleryWorker]
     clock: SteppedClock
     """The workers'; it stays where a fault has set it until the next one sets it."""
     random: random.Random
-    place: Path
-    """Where the trials' directories are, on a small file system of their own."""
+    cables: Cables
+    """Between the worker and what it reaches over the network."""
+    backups: Path
     worker: CeleryWorker = field(init=False)
     done: list[str] = field(default_factory=list)
     """The faults so far, with the seconds since the first worker's start."""
@@ -62,10 +73,19 @@ class Laboratory:
             "reaper's clock": self.reap_with_stepped_clock,
             "redis": lambda: self.restart(self.services.redis),
             "postgres": lambda: self.restart(self.services.postgres),
+            "store": self.take_store_away,
+            "partition": self.cut_off,
+            "restore": self.put_backup_back,
         }
 
     def replace_worker(self) -> None:
-        variables = {**self.clock.variables, **scene.DUMPS_ITS_STACK}
+        variables = {
+            **self.clock.variables,
+            **scene.DUMPS_ITS_STACK,
+            **self.store.variables,
+            **self.cables.variables,
+            "RANKWIRE_VAR": str(settings.VAR),
+        }
         self.worker = self.start_worker(concurrency=2, variables=variables)
 
     def tick(self, experiment: Experiment) -> None:
@@ -150,7 +170,7 @@ class Laboratory:
         """No room where trials are kept, for a moment in the life of a trial."""
         if not self.directories():
             return False
-        filler = self.place / "filler"
+        filler = settings.VAR / "filler"
         with filler.open("wb") as stream, contextlib.suppress(OSError):
             while True:
                 stream.write(bytes(1 << 20))
@@ -174,16 +194,78 @@ class Laboratory:
         """The clock of the worker is set in the middle of a trial, and it goes on with it."""
         if not Trial.objects.active().exists():
             return False
-        self.clock.set(self.random.choice([step for step in STEPS if step != self.clock.off]))
+        self.clock.set(self.random.choice([step for step in SMALL_STEPS if step != self.clock.off]))
         return True
 
     def reap_with_stepped_clock(self) -> bool:
         """A reaper whose clock was set looks at the running trials."""
         if not Trial.objects.active().exists():
             return False
-        clock = SteppedClock(self.place.with_name("reaper_clock"), self.random.choice(STEPS))
+        clock = SteppedClock(self.backups.with_name("reaper_clock"), self.random.choice(STEPS))
         reap_with_clock(clock, self.services)
         return True
+
+    def take_store_away(self) -> bool:
+        """The server of the bucket dies and comes back, or takes requests and answers none."""
+        if not Trial.objects.active().exists():
+            return False
+        if self.random.random() < 0.5:
+            self.store.kill()
+            self.hold()
+            self.store.start()
+        else:
+            self.store.pause()
+            self.hold()
+            self.store.go_on()
+        return True
+
+    def cut_off(self) -> bool:
+        """Nothing goes between the worker and its database, its broker and its store, for so long that it may be taken for dead."""
+        if not Trial.objects.active().exists():
+            return False
+        self.cables.cut()
+        end = time.monotonic() + self.random.uniform(0.0, LONGEST_PARTITION_S)
+        while time.monotonic() < end:
+            time.sleep(0.5)  # the rounds of the reaper go on
+            reaper.reap()
+        self.cables.mend()
+        return True
+
+    def put_backup_back(self) -> bool:
+        """A backup is made while a trial runs and put back after the worker was killed, which runs again then."""
+        if not Trial.objects.active().exists():
+            return False
+        self._manage("backup", str(self.backups))
+        refused = self._manage("restore", str(self.backups), "--replace", may_fail=True)
+        assert "a worker runs" in refused, refused
+        self.worker.kill()
+        deadline = time.monotonic() + DEADLINE_S
+        while "the backup was put back" not in (said := self._put_back()):
+            assert "others use the database" in said, said  # the server has not noticed yet that the worker is dead
+            assert time.monotonic() < deadline, said
+        shutil.rmtree(self.backups)
+        self.replace_worker()
+        return True
+
+    def _put_back(self) -> str:
+        connections.close_all()
+        return self._manage("restore", str(self.backups), "--replace", may_fail=True)
+
+    def _manage(self, *arguments: str, may_fail: bool = False) -> str:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RANKWIRE_")}
+        environment |= self.store.variables
+        environment |= {
+            "DATABASE_URL": database_of(self.services),
+            "REDIS_URL": self.services.redis.url,
+            "RANKWIRE_VAR": str(settings.VAR),
+            "RANKWIRE_SECRET_KEY": settings.SECRET_KEY,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
+        argv = [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
+        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        said = done.stdout + done.stderr
+        assert may_fail or done.returncode == 0, said
+        return said
 
     def directories(self) -> list[Path]:
         """Where the running trials write."""
@@ -223,6 +305,8 @@ class Laboratory:
             assert bool(rows) == (trial.state == State.FINISHED), f"{trial} is {trial.state} with {len(rows)} rows"
             if trial.state in (State.FAILED, State.LOST):
                 assert trial.message, f"{trial} does not say why"
+            for artifact in trial.artifacts.filter(removed_at=None):
+                assert artifact.content() is not None  # which compares it with its hash
         assert not Lease.objects.exists()
         self.wait_until(lambda: not self.strays(), f"nothing is left running: {self.strays()}", experiment)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connections
 
-from tests.conftest import Services
+from tests.conftest import SESSION, Services
 
 SOURCE = Path(__file__).with_suffix(".c")
 OFFSET = struct.Struct("=q")
@@ -33,7 +33,7 @@ print("lost", reaper.reap())
 @functools.cache
 def library() -> Path:
     """The compiled library, made once per session."""
-    built = Path(settings.VAR, "stepped_clock.so")
+    built = SESSION / "stepped_clock.so"
     built.parent.mkdir(parents=True, exist_ok=True)
     argv = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(built), str(SOURCE), "-ldl"]
     subprocess.run(argv, check=True, timeout=30)
