@@ -14,6 +14,7 @@ import pytest
 import zstandard
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from rocrate.rocrate import ROCrate
 
 from analysis.capture.stream import stream
 from experiments.errors import CannotExport, InvalidSpec, ReadOnly
@@ -55,6 +56,26 @@ def test_an_experiment_keeps_its_identity(measured: Experiment, bundle: Callable
         b"hello 0\n",
         b"hello 1\n",
     ]
+
+
+def test_another_program_reads_what_it_is_and_each_run(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    with zipfile.ZipFile(bundle()) as archive:
+        archive.extractall(tmp_path / "crate")
+    crate = ROCrate(tmp_path / "crate")
+    assert "https://w3id.org/ro/crate/1.3" in str(crate.metadata["conformsTo"])
+    assert "wfrun/process" in str(crate.root_dataset["conformsTo"].id)
+    runs = crate.get_by_type("CreateAction")
+    assert len(runs) == 4
+    for run in runs:
+        assert run["instrument"].type == "SoftwareApplication"
+        assert [each.id for each in run["object"]]
+        for file in run["result"]:
+            content = (tmp_path / "crate" / file.id).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == file["sha256"]
+    crate.write(tmp_path / "again")
+    again = ROCrate(tmp_path / "again")
+    ids = [sorted(each.id for each in one.get_entities()) for one in (crate, again)]
+    assert ids[0] == ids[1]
 
 
 def test_importing_again_doubles_nothing(bundle: Callable[..., Path]) -> None:
