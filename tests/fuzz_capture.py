@@ -34,7 +34,7 @@ from tests.analysis.capture.encapsulations import KINDS
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
-HANG_S = 10
+HANG_S = 30
 AT_ONCE = 100
 """Files that capinfos is asked about together."""
 COMPILING_S = 120

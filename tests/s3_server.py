@@ -49,7 +49,7 @@ class S3Server:
         self.process = start(
             argv, log=log, death_signal=signal.SIGKILL, cwd=self.directory, environment=self.environment
         )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not self._answers():
             assert self.process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, f"no answer at {self.address}:\n{log.read_text()}"

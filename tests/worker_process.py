@@ -34,7 +34,7 @@ class CeleryWorker:
         argv += ["--beat"] if beat else []
         argv = [*self.inside, *argv]
         self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 100
         patience_s = 0.2
         while not self._replies_to_ping(patience_s):
             patience_s = min(1.2 * patience_s, 2.0)  # a machine with other load answers later than a free one
@@ -72,7 +72,7 @@ class CeleryWorker:
         if self.alive:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        _, left = psutil.wait_procs(family, timeout=10)
+        _, left = psutil.wait_procs(family, timeout=30)
         assert not left, f"outlived their worker: {left}"
 
     def _replies_to_ping(self, patience_s: float) -> bool:

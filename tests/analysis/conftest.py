@@ -39,7 +39,7 @@ def mpi_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mpi_pcap(mpi_capture: Path) -> Path:
     """The same packets as a classic savefile with nanoseconds."""
     target = mpi_capture.with_suffix(".pcap")
-    subprocess.run(["editcap", "-F", "nsecpcap", str(mpi_capture), str(target)], check=True, timeout=30)
+    subprocess.run(["editcap", "-F", "nsecpcap", str(mpi_capture), str(target)], check=True, timeout=90)
     return target
 
 

@@ -68,8 +68,8 @@ def page(browser: Browser, live_server, person: User, client, complaints: list[s
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page = context.new_page()
-    page.set_default_timeout(15_000)
-    expect.set_options(timeout=15_000)  # as patient as the actions: machines that build are busy
+    page.set_default_timeout(30_000)
+    expect.set_options(timeout=30_000)  # as patient as the actions: machines that build are busy
 
     def note(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

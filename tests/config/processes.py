@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 
-def wait_for(condition: Callable[[], bool], *, timeout_s: float = 20.0) -> None:
+def wait_for(condition: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
     """Return as soon as `condition` holds; fail when it does not within the deadline."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -93,7 +93,7 @@ def test_it_leaves_no_server_behind_when_the_keeper_is_killed_and_recovers(use: 
     execute(user.answer()["database_url"], "CREATE TABLE survivor AS SELECT 7 AS number")
     servers = process_of(var, "config.services.keeper").children(recursive=True)
     process_of(var, "config.services.keeper").kill()
-    _, left = psutil.wait_procs(servers, timeout=20)
+    _, left = psutil.wait_procs(servers, timeout=60)
     assert left == []
     user.end()
     assert query(use().answer()["database_url"], "SELECT number FROM survivor") == 7

@@ -59,5 +59,5 @@ def test_every_module_loads_where_no_database_answers(tmp_path: Path) -> None:
     nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1/0"}
     command = [sys.executable, str(ROOT / "manage.py"), "check"]
     environment = {**os.environ, **nowhere, "RANKWIRE_VAR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=55)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=150)
     assert done.returncode == 0, done.stderr

@@ -29,7 +29,7 @@ def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     here = UNIT.read_text().replace(PLACE, str(ROOT)).replace("User=rankwire", f"User={getpass.getuser()}")
     (tmp_path / UNIT.name).write_text(here)
     command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / UNIT.name)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=150)
     said = [line for line in answer.stderr.splitlines() if UNIT.name in line]
     assert (answer.returncode, said) == (0, []), answer.stderr
 

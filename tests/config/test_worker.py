@@ -19,7 +19,7 @@ def test_it_takes_its_pool_along_when_it_is_killed(celery_worker: CeleryWorker) 
     pool = psutil.Process(celery_worker.pid).children(recursive=True)
     assert len(pool) >= 2
     psutil.Process(celery_worker.pid).kill()
-    _, left = psutil.wait_procs(pool, timeout=10)
+    _, left = psutil.wait_procs(pool, timeout=30)
     assert left == []
 
 

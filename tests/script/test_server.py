@@ -34,11 +34,11 @@ def sign_in(base: str, password: str) -> str:
     """The page that follows after signing in as admin."""
     jar = CookieJar()
     browser = build_opener(HTTPCookieProcessor(jar))
-    page = browser.open(f"{base}/", timeout=30).read().decode()
+    page = browser.open(f"{base}/", timeout=90).read().decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token, page
     form = {"username": "admin", "password": password, "csrfmiddlewaretoken": token[1], "next": "/"}
-    return browser.open(f"{base}/sign-in/", urlencode(form).encode(), timeout=30).read().decode()  # type: ignore[no-any-return]
+    return browser.open(f"{base}/sign-in/", urlencode(form).encode(), timeout=90).read().decode()  # type: ignore[no-any-return]
 
 
 def test_it_lets_the_admin_sign_in_and_keeps_everything_between_starts(start: Callable[..., Script], var: Path) -> None:
@@ -70,7 +70,7 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
     pool = worker.children(recursive=True)
     worker.kill()
     server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
-    _, left = psutil.wait_procs(pool, timeout=20)
+    _, left = psutil.wait_procs(pool, timeout=60)
     assert left == []
     wait_for(lambda: process_of(var, "celery -A config worker --beat").pid != worker.pid)
     server.end(signal.SIGKILL)
@@ -88,7 +88,7 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
     wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "worker --beat")))
-    assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=30).read().decode()
+    assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=90).read().decode()
 
 
 def test_it_says_in_one_line_that_the_port_is_taken(start: Callable[..., Script], var: Path) -> None:

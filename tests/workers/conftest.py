@@ -57,7 +57,7 @@ def make_job(tmp_path: Path) -> Callable[..., Job]:
 def eventually() -> Callable[..., Any]:
     """Wait until a condition holds, at most so many seconds; the last value is returned or the test fails."""
 
-    def wait(condition: Callable[[], Any], limit_s: float = 20.0, explain: Callable[[], Any] | None = None) -> Any:
+    def wait(condition: Callable[[], Any], limit_s: float = 60.0, explain: Callable[[], Any] | None = None) -> Any:
         deadline = time.monotonic() + limit_s
         while not (value := condition()):
             assert time.monotonic() < deadline, f"still {explain() if explain else value} after {limit_s} s"

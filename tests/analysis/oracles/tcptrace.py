@@ -12,7 +12,7 @@ _LINE = re.compile(r"\s+(?P<name>\S.*?):\s+(?P<ab>\S+)(?: \S+)?\s+(?P=name):\s+(
 def tcptrace(path: Path) -> list[dict[str, tuple[str, str]]]:
     """One dictionary per connection, in order of first packets: {label: (a->b, b->a)}, and "host": (a, b)."""
     command = ["tcptrace", "-n", "-l", "-W", "-r", str(path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace", timeout=50)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace", timeout=150)
     connections = []
     for block in re.split(r"^TCP connection \d+:$", done.stdout, flags=re.MULTILINE)[1:]:
         hosts = re.findall(r"^\s+host \w+:\s+(\S+)", block, flags=re.MULTILINE)

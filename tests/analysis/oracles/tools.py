@@ -10,7 +10,7 @@ def capinfos(path: Path) -> dict[str, str]:
     """Machine-readable facts of capinfos: -T (table), -m (comma), full precision."""
     done = subprocess.run(
         ["capinfos", "-TmQ", "-c", "-d", "-u", "-a", "-e", "-S", str(path)],
-        check=True, capture_output=True, text=True, timeout=30,
+        check=True, capture_output=True, text=True, timeout=90,
     )  # fmt: skip
     header, values = (line.replace('"', "").split(",") for line in done.stdout.strip().splitlines())
     return dict(zip(header, values, strict=True))
@@ -24,5 +24,5 @@ def tshark_fields(path: Path, *fields: str, display_filter: str = "") -> list[li
         argv += ["-e", field]
     if display_filter:
         argv += ["-Y", display_filter]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=150)
     return [line.split("\t") for line in done.stdout.splitlines()]

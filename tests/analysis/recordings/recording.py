@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-DEADLINE_S = 40.0
+DEADLINE_S = 100.0
 
 
 def record(output: Path, command: list[str], *, snap_length: int = 128) -> Path:

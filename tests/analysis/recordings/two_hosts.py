@@ -18,7 +18,7 @@ if __package__:
 else:  # as a script, or imported by one: this directory is where modules come from
     import recording
 
-DEADLINE_S = 40.0
+DEADLINE_S = 100.0
 HOSTS = {"n1": "10.9.0.1", "n2": "10.9.0.2"}
 PORTS = {"n1": "v1", "n2": "v2"}
 

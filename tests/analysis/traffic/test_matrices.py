@@ -169,7 +169,7 @@ def test_headers_alone_with_the_launchers_map_give_the_same_rank_matrix(mpi_pcap
             rank_map[row["host_a"], row["port_a"]] = row["rank_a"]
             rank_map[row["host_b"], row["port_b"]] = row["rank_b"]
     headers = tmp_path / "headers.pcap"
-    subprocess.run(["editcap", "-F", "nsecpcap", "-s", "66", str(mpi_pcap), str(headers)], check=True, timeout=30)
+    subprocess.run(["editcap", "-F", "nsecpcap", "-s", "66", str(mpi_pcap), str(headers)], check=True, timeout=90)
     cut = captured(headers, rank_map=rank_map)["ranks"]
     assert cut["source"] == "launcher_map"
     assert captured(headers)["ranks"]["source"] is None

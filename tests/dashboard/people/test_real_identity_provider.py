@@ -47,7 +47,7 @@ def tell(provider: str, **claims: Any) -> None:
     """What the provider says of its person from now on."""
     body = json.dumps({"preferred_username": "newton", **claims}).encode()
     request = Request(f"{provider}/users/{PERSON}", body, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
-    assert build_opener().open(request, timeout=10).status == 204
+    assert build_opener().open(request, timeout=60).status == 204
 
 
 def sign_in(client: Client, provider: str) -> Any:
@@ -55,7 +55,7 @@ def sign_in(client: Client, provider: str) -> Any:
     away = client.post("/account/oidc/oidc/login/")["Location"]
     assert away.startswith(f"{provider}/oauth2/authorize")
     assert "code_challenge_method=S256" in away
-    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=10).headers["Location"]
+    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=60).headers["Location"]
     return client.get(f"{urlsplit(back).path}?{urlsplit(back).query}")
 
 
@@ -76,7 +76,7 @@ def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:
     tell(provider)
     first, other = Client(), Client()
     away = first.post("/account/oidc/oidc/login/")["Location"]
-    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=10).headers["Location"]
+    back = build_opener(Stay()).open(away, f"sub={PERSON}".encode(), timeout=60).headers["Location"]
     callback = f"{urlsplit(back).path}?{urlsplit(back).query}"
     other.get(callback)
     assert other.get("/account/").status_code == 302

@@ -73,7 +73,7 @@ def test_its_rows_are_those_of_tshark(page, trial):
     columns = 'gui.column.format:"Protocol","%p","Info","%i"'
     capture = trial.artifacts.get(kind="capture").file
     argv = ["tshark", "-n", "-r", str(capture), "-c", "50", "-T", "tabs", "-o", columns]
-    printed = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=50).stdout.splitlines()
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=150).stdout.splitlines()
     html = ask(page, trial).content.decode()
     cells = re.findall(r"<td>(.*?)</td>.*?<td class=\"opt mono\">(.*?)</td>", html, re.DOTALL)
     assert [tuple(line.split("\t")) for line in printed] == [tuple(map(unescape, cell)) for cell in cells]

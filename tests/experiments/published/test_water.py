@@ -91,7 +91,7 @@ def test_it_really_runs_and_is_read(tmp_path: Path) -> None:
     for name, text in Water().files(parameters, ranks=1).items():
         (tmp_path / name).write_text(text)
     ran = subprocess.run(
-        Water().command(parameters, ranks=1), cwd=tmp_path, capture_output=True, text=True, timeout=50, check=True
+        Water().command(parameters, ranks=1), cwd=tmp_path, capture_output=True, text=True, timeout=150, check=True
     )
     parsed = Water().parse(ran.stdout, {})
     assert "64 molecules" in ran.stdout or "192 atoms" in ran.stdout

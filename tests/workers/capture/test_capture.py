@@ -185,7 +185,7 @@ def test_it_records_as_dumpcap_does(testbed: Session, tmp_path: Path) -> None:
 def contents(path: Path) -> list[str]:
     """Length on the wire and kept bytes of every echo, by tshark."""
     argv = ["tshark", "-r", str(unpacked(path)), "-T", "json", "-x", "-J", "frame"]
-    packets = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
+    packets = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=90).stdout)
     layers = [
         packet["_source"]["layers"]
         for packet in packets

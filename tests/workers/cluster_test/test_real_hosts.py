@@ -86,7 +86,7 @@ def test_a_name_that_nobody_knows_is_told_and_the_others_are_tested(ssh_hosts: S
 
 
 def test_a_refused_key_is_told_with_the_command_that_mends_it(ssh_hosts: SshHosts, tmp_path: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=20)
+    subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     steps = found("ssh", ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert "it refuses the key of this user" in steps["Reach"].seen
     assert steps["Reach"].commands[0] == f"ssh-copy-id -i {tmp_path / 'wrong'} root@n1"

@@ -17,7 +17,7 @@ from tests.workers.clusters.trials import output_of, start_tool
 from workers.launchers import Session
 
 RELAY = Path(__file__).parent / "relay.py"
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 GRID_ENGINE_PORTS = {"SGE_QMASTER_PORT": "6444", "SGE_EXECD_PORT": "6445"}
 SLURM_CONF = """\
 ClusterName=rankwire
@@ -82,7 +82,7 @@ class SshHosts:
 
     def _make_key(self, name: str) -> Path:
         path = self.directory / name
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=20)
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True, timeout=60)
         return path
 
     def _write_client_files(self) -> None:

@@ -33,7 +33,7 @@ class PlainLink:
     emulator: str = "auto"
 
 
-def run(session: Session, job: Job, limit_s: float = 40.0) -> tuple[int | None, str, str]:
+def run(session: Session, job: Job, limit_s: float = 90.0) -> tuple[int | None, str, str]:
     """Run a job to its end: status, standard output, standard error."""
     out, err = job.workdir / "stdout.txt", job.workdir / "stderr.txt"
     process = session.launch(job, stdout=out, stderr=err)
@@ -68,7 +68,7 @@ def output_of(session: Session, *argv: str, host: str | None = None) -> str:
 def capinfos(path: Path) -> tuple[int, int]:
     """Packets and bytes on the wire of a compressed capture, as Wireshark's capinfos counts them."""
     text = subprocess.run(
-        ["capinfos", "-M", "-c", "-d", str(unpacked(path))], capture_output=True, text=True, check=True, timeout=30
+        ["capinfos", "-M", "-c", "-d", str(unpacked(path))], capture_output=True, text=True, check=True, timeout=90
     ).stdout
     values = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return int(values["Number of packets"]), int(values["Data size"].split()[0])
@@ -81,7 +81,7 @@ def frame_lengths(path: Path) -> list[int]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=90,
     ).stdout
     return [int(line) for line in text.split()]
 

@@ -36,7 +36,7 @@ def library() -> Path:
     built = SESSION / "stepped_clock.so"
     built.parent.mkdir(parents=True, exist_ok=True)
     argv = ["gcc", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(built), str(SOURCE), "-ldl"]
-    subprocess.run(argv, check=True, timeout=30)
+    subprocess.run(argv, check=True, timeout=90)
     return built
 
 
@@ -77,7 +77,7 @@ def reap_with_clock(clock: SteppedClock, services: Services, program: str = REAP
         cwd=settings.BASE_DIR,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         check=False,
     )
     assert result.returncode == 0, result.stderr

@@ -14,7 +14,7 @@ from experiments.models import Experiment, Lease, State, Trial
 from workers import tasks
 from workers.trial import pipeline
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     """A file system of 256 KiB, where trials are kept for this test."""
     place = tmp_path / "var"
     place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=10)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)], check=True, timeout=60)
     monkeypatch.setattr(settings, "VAR", place)
     yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=10)
+    subprocess.run(["umount", "--lazy", str(place)], check=True, timeout=60)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def run_one(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[
 
 
 def remount(place: Path, options: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True, timeout=10)
+    subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True, timeout=60)
 
 
 def require_failed(trial: Trial, words: str) -> None:

@@ -43,8 +43,8 @@ def test_it_names_the_script_that_an_interpreter_runs_and_its_commit(tmp_path: P
     script.write_text("print(1)")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (["init", "-q"], ["add", "bench.py"], ["commit", "-q", "-m", "Measure"]):
-        subprocess.run([*git, *words], check=True, timeout=20)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=20).stdout
+        subprocess.run([*git, *words], check=True, timeout=60)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=60).stdout
     with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
         facts = session.environment(Path("python3"), ["-u", str(script), "/etc/hosts"])["program"]
         plain = session.environment(Path("cat"), [str(script)])["program"]

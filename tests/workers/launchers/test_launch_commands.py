@@ -202,7 +202,7 @@ def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: l
     for script in (agent, srun):
         script.chmod(0o755)
     told = subprocess.run(
-        [str(agent), *words], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True, timeout=10
+        [str(agent), *words], env={"PATH": f"{tmp_path}:/bin"}, capture_output=True, text=True, check=True, timeout=60
     ).stdout.splitlines()
     assert "--nodelist=n2" in told
     assert told[-3:] == ["sh", "-c", "proxy --id 1"]

@@ -66,14 +66,14 @@ os.{call} = then_asked
 sys.argv = [{str(WRAPPER)!r}, {str(tmp_path)!r}, "true"]
 runpy.run_path({str(WRAPPER)!r}, run_name="__main__")
 """
-    done = subprocess.run([PYTHON, "-c", with_signal], timeout=20, capture_output=True, text=True, check=False)
+    done = subprocess.run([PYTHON, "-c", with_signal], timeout=60, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert report(tmp_path, 0)["exit_status"] == 0
 
 
 def test_a_missing_program_is_said_and_leaves_no_report(tmp_path: Path) -> None:
     wrapper = start(tmp_path, "no-such-program")
-    _, stderr = wrapper.communicate(timeout=20)
+    _, stderr = wrapper.communicate(timeout=60)
     assert (wrapper.returncode, stderr) == (127, "no-such-program: No such file or directory\n")
     assert list(tmp_path.iterdir()) == []
 

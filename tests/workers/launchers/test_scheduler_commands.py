@@ -163,7 +163,7 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
         (tmp_path / name).chmod(0o755)
     answer = subprocess.run(
         [str(tmp_path / "agent"), *given], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path,
-        capture_output=True, text=True, check=False, timeout=10,
+        capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (answer.stdout, answer.stderr) == ("it's 2\n", "")
     told = (tmp_path / "told").read_text()
@@ -325,7 +325,7 @@ def test_what_slurm_says_of_the_time_left_is_read() -> None:
 def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually: Callable[..., object]) -> None:
     """It ends with the keeper, unless another keeper may follow."""
     script = launcher_of("lsf").script(tmp_path, lasting=lasting)
-    host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     keeper = subprocess.Popen(["sleep", "60"])
     (tmp_path / f"keeper-{host}.pid").write_text(f"{keeper.pid}\n")
     batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True)

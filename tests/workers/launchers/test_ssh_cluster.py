@@ -116,7 +116,7 @@ def test_it_ends_the_ranks_of_every_host(session: Session, make_job: Callable[..
 
 
 def sleepers(length: str) -> list[str]:
-    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=10).stdout
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True, timeout=60).stdout
     return [line for line in listing.splitlines() if line == f"sleep {length}"]
 
 
@@ -161,7 +161,7 @@ def test_it_names_a_host_whose_name_nobody_knows(ssh_hosts: SshHosts) -> None:
 
 
 def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=20)
+    subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
 

@@ -32,7 +32,7 @@ def test_it_needs_no_newer_c_library_than_2_17() -> None:
 
 
 def names_of(kind: str) -> set[str]:
-    listed = subprocess.run(["nm", "-D", kind, library()], capture_output=True, text=True, timeout=30, check=True)
+    listed = subprocess.run(["nm", "-D", kind, library()], capture_output=True, text=True, timeout=90, check=True)
     return {line.split()[-1] for line in listed.stdout.splitlines()}
 
 

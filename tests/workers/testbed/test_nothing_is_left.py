@@ -169,7 +169,7 @@ def test_a_worker_that_dies_while_the_fabric_is_built(eventually: Callable[..., 
     for delay in (0.005, 0.02, 0.05, 0.1):
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "RANKWIRE_TEST_MARKER": str(tmp_path)}
         status = subprocess.run(
-            [sys.executable, "-c", program.format(delay=delay)], env=environment, timeout=30, check=False
+            [sys.executable, "-c", program.format(delay=delay)], env=environment, timeout=90, check=False
         )
         assert status.returncode == -signal.SIGKILL
         eventually(lambda: not marked(marker))

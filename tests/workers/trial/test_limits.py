@@ -98,7 +98,7 @@ def test_the_middle_of_an_endless_output_takes_no_disk(
 
     thin_out = measure.thin_out
     monkeypatch.setattr(measure, "thin_out", look)
-    trial = ended(f"{GOOD}\nimport time\nfor _ in range(200): print('x' * (1 << 20), flush=True)\ntime.sleep(2)")
+    trial = ended(f"{GOOD}\nimport time\nfor _ in range(60): print('x' * (1 << 20), flush=True)\ntime.sleep(2)")
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert taken[-2] < 8 << 20
     kept = trial.artifacts.get(name="stdout.txt").file

@@ -15,7 +15,7 @@ from experiments.models import Experiment, Lease, Measurement, State, Trial
 from tests.worker_process import CeleryWorker
 from workers import queue, reaper
 
-DEADLINE_S = 40.0
+DEADLINE_S = 100.0
 LONG_WATER = {
     "workload": "water",
     "parameters": {"molecules": 64, "steps": 1_000_000},
