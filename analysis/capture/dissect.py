@@ -1,7 +1,6 @@
 """Every field of a few packets, for a reader who wants to look: tshark's dissection tree, read through pyshark.
 
-The second decoder (``stream_with_tshark``, ``read_with_tshark``) and the test of display filters have their public names here
-too.
+The second decoder is ``analysis.capture.tshark_table``: pages that show packets do without its kernels, which take 55 MB.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from lxml import etree, objectify  # type: ignore[import-untyped]
 from pyshark.tshark.output_parser.tshark_xml import DEL_BAD_XML_CHARS, packet_from_xml_packet
 
 from analysis.capture.tshark import check_filter, nanoseconds, running, selection
-from analysis.capture.tshark_table import read_with_tshark, stream_with_tshark
 from analysis.errors import DecoderError
 from analysis.packets import NO_TIME
 
-__all__ = ["check_filter", "dissect", "read_with_tshark", "stream_with_tshark"]
+__all__ = ["check_filter", "dissect"]
 
 LARGEST_PACKET: Final = 64_000_000
 """Bytes of one packet's tree; beyond it something is wrong with the packet or with tshark."""

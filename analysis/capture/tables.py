@@ -54,9 +54,7 @@ def tables_of(
 
 
 def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[PacketTable]:
-    from analysis.capture.dissect import (
-        stream_with_tshark,  # pyshark takes longer to import than most captures to analyse
-    )
+    from analysis.capture.tshark_table import stream_with_tshark  # most captures need none of it
 
     table: PacketTable | None = None
     packets = 0

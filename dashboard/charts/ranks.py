@@ -100,6 +100,7 @@ def ranks_over_time(found: Timeline, zero_ns: int) -> Figure:
         "y": [str(rank) for rank in found.ranks],
         "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
         "customdata": percent.tolist(),
+        "meta": [f"{name} (%)" for name, _ in _STATES],
         "colorscale": [
             [edge / count, colour] for place, (_, colour) in enumerate(_STATES) for edge in (place, place + 1)
         ],

@@ -16,12 +16,15 @@ Row = Sequence[Any]
 
 
 def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
-    """Return the names of the columns and the rows: series, both axes, lowest, highest and n; of a map its places and values."""
+    """Return the names of the columns and the rows: series, both axes, lowest, highest and n; of a map its places and values,
+    which ``meta`` names where they are more than the colour.
+    """
     x, y = (_title(figure, axis) for axis in ("x", "y"))
     traces = [each for each in figure["data"] if each.get("hoverinfo") != "skip" and each.get("visible") is not False]
     surfaces = [each for each in traces if each.get("type") in _SURFACES]
     if surfaces:
-        return [x, y, surfaces[0].get("name") or "value"], [row for each in surfaces for row in _surface(each)]
+        values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
+        return [x, y, *values], [row for each in surfaces for row in _surface(each)]
     return ["series", x, y, "lowest", "highest", "n"], [row for each in traces for row in _line(each)]
 
 
@@ -40,8 +43,13 @@ def _title(figure: Figure, axis: str) -> str:
 
 
 def _surface(trace: Figure) -> Iterator[Row]:
-    for y, values in zip(trace["y"], trace["z"], strict=True):
-        yield from ([x, y, value] for x, value in zip(trace["x"], values, strict=True))
+    more = trace.get("meta") is not None
+    for place, (y, values) in enumerate(zip(trace["y"], trace["z"], strict=True)):
+        for column, (x, value) in enumerate(zip(trace["x"], values, strict=True)):
+            if not more:
+                yield [x, y, value]
+            elif value is not None:
+                yield [x, y, *trace["customdata"][place][column]]
 
 
 def _line(trace: Figure) -> Iterator[Row]:

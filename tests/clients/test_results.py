@@ -49,6 +49,26 @@ def test_its_trials_are_a_frame(client: Client, experiment: Experiment) -> None:
     assert client.frame(experiment=experiment.slug, every=True).height == 4
 
 
+def test_the_tables_behind_charts_are_written(
+    client: Client, experiment: Experiment, tmp_path: Path, capsys: Any
+) -> None:
+    assert main(["chart", experiment.slug]) == 0
+    listed = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+    assert {"time"} <= set(listed)
+    assert main(["chart", experiment.slug, "time", "-o", str(tmp_path / "time.csv")]) == 0
+    assert main(["chart", experiment.slug, "time"]) == 0
+    printed = capsys.readouterr().out
+    assert (tmp_path / "time.csv").read_bytes().decode() == printed
+    assert printed.startswith("series,")
+    assert len(printed.splitlines()) > 1
+    waiting = experiment.trials.filter(state="queued").earliest("pk")
+    assert [each["name"] for each in client.charts(waiting.pk)] == ["live-rate", "live-ranks"]
+    assert main(["chart", f"t:{waiting.pk}", "live-rate"]) == 0
+    assert main(["chart", experiment.slug, "heat"]) == 2
+    assert "has no chart 'heat'" in capsys.readouterr().err
+    assert main(["chart", "t:many"]) == 2
+
+
 def test_the_command_writes_a_file(client: Client, experiment: Experiment, tmp_path: Path) -> None:
     target = tmp_path / "table"
     readers = {"csv": polars.read_csv, "jsonl": polars.read_ndjson, "parquet": polars.read_parquet}

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
 from rest_framework.decorators import action
-from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dashboard.api import chart_tables
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.experiments.result import experiment_result
 from dashboard.api.experiments.shapes import (
-    ChartSerializer,
-    ChartTableSerializer,
     DiagnosisSerializer,
     FindingsSerializer,
     ResultSerializer,
 )
 from dashboard.api.protocol import fields, schema
-from dashboard.api.protocol.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.protocol.filtering import StrictFilterBackend
 from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
 from dashboard.api.serializers import (
     CancelledSerializer,
@@ -38,7 +36,7 @@ from dashboard.api.serializers import (
 )
 from dashboard.api.specifications import project_of, specification_of
 from dashboard.background import changes
-from dashboard.experiment.chart_tables import Charts
+from dashboard.experiment.chart_tables import charts_of
 from dashboard.filters import ExperimentFilter
 from dashboard.parts.efficiencies import efficiency_trees
 from dashboard.parts.measured import Measured
@@ -197,41 +195,19 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return Response({"tables": [tree.to_dict() for tree in trees]})
 
     @extend_schema(
-        operation_id="experiments_charts_list", responses={200: ChartSerializer(many=True), **schema.errors(404)}
+        operation_id="experiments_charts_list",
+        responses={200: chart_tables.ChartSerializer(many=True), **schema.errors(404)},
     )
     @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def charts(self, request: Request, slug: str) -> Response:
         """The charts of the experiment's page: the names under which their tables are asked for."""
-        return Response(Charts(self.get_object()).listed())
+        return Response(charts_of(self.get_object()).listed())
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("name", str, "path", description="As `charts/` tells it."),
-            OpenApiParameter("view", str, description="One of the chart's views; the first when left out."),
-            OpenApiParameter("form", str, enum=["json", "csv"], description="`json` when left out."),
-        ],
-        responses={
-            (200, "application/json"): ChartTableSerializer,
-            (200, "text/csv"): OpenApiTypes.STR,
-            **schema.errors(400, 404),
-        },
-    )
-    @action(detail=True, methods=["get"], url_path=r"charts/(?P<name>[-a-zA-Z0-9_]+)", filter_backends=[])
-    def chart(self, request: Request, slug: str, name: str) -> Any:
+    @extend_schema(parameters=[*chart_tables.PARAMETERS], responses=chart_tables.RESPONSES)
+    @action(detail=True, methods=["get"], url_path=chart_tables.NAME, filter_backends=[])
+    def chart(self, request: Request, slug: str, name: str) -> HttpResponse:
         """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
-        refuse_unknown(request, {"view", "form"})
-        form = request.query_params.get("form", "json")
-        if form not in ("json", "csv"):
-            raise ValidationError({"form": ["must be json or csv"]})
-        experiment = self.get_object()
-        try:
-            table = Charts(experiment).table(name, request.query_params.get("view"))
-        except LookupError as error:
-            raise NotFound(f"{str(error.args[0])[0].upper()}{str(error.args[0])[1:]}.") from None
-        if form == "json":
-            return Response(asdict(table))
-        headers = {"Content-Disposition": f'attachment; filename="{experiment.slug}-{name}.csv"'}
-        return HttpResponse(table.csv(), content_type="text/csv; charset=utf-8", headers=headers)
+        return chart_tables.table_answer(request, charts_of(self.get_object()), name)
 
     @extend_schema(responses={200: ResultSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])

@@ -170,27 +170,3 @@ class ResultSerializer(serializers.Serializer[Any]):
     experiment = ExperimentDetailSerializer()
     predictions = serializers.ListField(child=serializers.DictField())
     trials = ResultTrialSerializer(many=True)
-
-
-class ChartSerializer(serializers.Serializer[Any]):
-    """A chart of an experiment's page."""
-
-    name = serializers.CharField()
-    title = serializers.CharField()
-    section = serializers.CharField()
-    views = serializers.ListField(child=serializers.CharField(), help_text="Empty where there is one only.")
-
-
-@extend_schema_field({"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}})
-class RowsField(serializers.ListField):
-    """Cells in the order of the columns; null where there is nothing."""
-
-
-class ChartTableSerializer(serializers.Serializer[Any]):
-    """The table behind a chart."""
-
-    name = serializers.CharField()
-    title = serializers.CharField()
-    view = serializers.CharField(allow_null=True)
-    columns = serializers.ListField(child=serializers.CharField())
-    rows = RowsField()

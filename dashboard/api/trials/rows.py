@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from dashboard.api.protocol import etag, fields, schema
 from dashboard.api.protocol.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
+from dashboard.api.trials.charts import ChartActions
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
 from dashboard.requests import ranges
@@ -79,7 +80,13 @@ class FileRenderer(JSONRenderer):
     format = "bin"
 
 
-class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
+class TrialViewSet(
+    ChartActions,
+    PartActions,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    viewsets.GenericViewSet[Trial],
+):
     """Trials of the experiments that the caller may see."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")

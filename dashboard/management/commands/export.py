@@ -1,5 +1,5 @@
 """Write what the explorer finds to a file: trials with everything measured, single measurements, or medians of configurations; or the
-table behind a chart of an experiment.
+table behind a chart of an experiment or a trial.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from django.core.management.base import BaseCommand, CommandError
 from django.http import QueryDict
 
 from dashboard.background.exports import FORMATS, Export
-from dashboard.experiment.chart_tables import Charts
+from dashboard.charts.tables import ChartTables
+from dashboard.experiment import chart_tables as experiment_charts
 from dashboard.requests.explore import NAMES, ROWS
+from dashboard.trial import chart_tables as trial_charts
 from experiments.errors import CannotExplore
-from experiments.models import Experiment
+from experiments.models import Experiment, Trial
 from experiments.pure import plain_files
 
 _ENDINGS: Final = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
@@ -34,7 +36,11 @@ class Command(BaseCommand):
         parser.add_argument("--rows", choices=ROWS, default="trials", help="what stands in a row (default: trials)")
         parser.add_argument("--every", action="store_true", help="also trials that enter no statistics")
         parser.add_argument("--form", choices=list(FORMATS), help="whatever the file is called")
-        parser.add_argument("--chart", metavar="SLUG:NAME[:VIEW]", help="the table behind a chart, as CSV")
+        parser.add_argument(
+            "--chart",
+            metavar="SLUG:NAME[:VIEW]",
+            help="the table behind a chart, as CSV; of a trial with t:NUMBER in place of SLUG",
+        )
 
     def handle(self, *args: Any, file: str, filters: list[str], **options: Any) -> None:
         if options["chart"]:
@@ -66,15 +72,11 @@ class Command(BaseCommand):
         self.stdout.write(f"{file}: {table.total} {'configurations' if options['rows'] == ROWS[0] else 'trials'}")
 
     def _write_chart(self, file: str, wanted: str, filters: list[str]) -> None:
-        slug, _, rest = wanted.partition(":")
-        name, _, view = rest.partition(":")
-        experiment = Experiment.objects.filter(slug=slug).first()
-        if experiment is None or filters:
-            raise CommandError(
-                f"there is no experiment {slug!r}" if filters == [] else "a chart has no filters", returncode=2
-            )
+        if filters:
+            raise CommandError("a chart has no filters", returncode=2)
+        charts, name, view = _chart_of(wanted)
         try:
-            text = Charts(experiment).table(name, view or None).csv()
+            text = charts.table(name, view or None).csv()
         except LookupError as error:
             raise CommandError(str(error.args[0]), returncode=2) from None
         if file == "-":
@@ -82,7 +84,25 @@ class Command(BaseCommand):
             return
         with plain_files.private():
             Path(file).write_text(text, encoding="utf-8", newline="")
-        self.stdout.write(f"{file}: the chart {name} of {experiment.name}")
+        self.stdout.write(f"{file}: the chart {name} of {charts.of}")
+
+
+def _chart_of(wanted: str) -> tuple[ChartTables, str, str]:
+    """Return the charts among which one is asked for, its name, and its view. Raise CommandError."""
+    slug, _, rest = wanted.partition(":")
+    if slug == "t":
+        number, _, rest = rest.partition(":")
+        trial = Trial.objects.filter(pk=number).first() if number.isascii() and number.isdecimal() else None
+        if trial is None:
+            raise CommandError(f"there is no trial {number!r}", returncode=2)
+        charts = trial_charts.charts_of(trial)
+    else:
+        experiment = Experiment.objects.filter(slug=slug).first()
+        if experiment is None:
+            raise CommandError(f"there is no experiment {slug!r}", returncode=2)
+        charts = experiment_charts.charts_of(experiment)
+    name, _, view = rest.partition(":")
+    return charts, name, view
 
 
 def _operator() -> Any:

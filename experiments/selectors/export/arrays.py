@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
-from django.db.models import QuerySet
 
 from experiments.metrics import in_order
-from experiments.models import Measurement, Trial, TrialValues, ValueNames
+from experiments.models import Measurement, ValueNames
+from experiments.selectors.export.chosen import Chosen, Keys
 
 Numbers = npt.NDArray[np.float64]
 _VALUES: Final = """
@@ -26,9 +26,8 @@ _HEAD_BYTES, _ELEMENT_BYTES, _LENGTH_BYTES = 20, 12, 4
 class Arrays:
     """The measurements of a set of trials; ``measured`` are (scope, metric) of what any of them has, in the order that readers expect."""
 
-    def __init__(self, trials: QuerySet[Trial]) -> None:
-        own = TrialValues.objects.filter(trial__in=trials.order_by().values("pk"))
-        self._names = dict(ValueNames.objects.filter(pk__in=own.values("names")).values_list("pk", "names"))
+    def __init__(self, chosen: Chosen) -> None:
+        self._names = dict(ValueNames.objects.filter(pk__in=chosen.names).values_list("pk", "names"))
         there = {
             (scope, metric) for names in self._names.values() for scope, _, metric in (n.partition(" ") for n in names)
         }
@@ -38,7 +37,7 @@ class Arrays:
         ]
         self._places = {f"{scope} {metric}": place for place, (scope, metric) in enumerate(self.measured)}
 
-    def of(self, trials: npt.NDArray[np.int64]) -> Numbers:
+    def of(self, trials: Keys) -> Numbers:
         """Return a row for each of ``measured`` with the values of these trials (in rising order), NaN where there is none."""
         table = np.full((len(self.measured), len(trials)), np.nan)
         with connection.cursor() as cursor:

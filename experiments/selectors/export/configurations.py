@@ -128,7 +128,7 @@ def as_parquet(pieces: Iterator[list[Row]], header: Sequence[str]) -> Iterator[b
         for piece in pieces:
             writer.write_table(pa.Table.from_pylist([_typed(row) for row in piece], schema=schema))
             yield sink.taken()
-    yield sink.taken()
+    yield from sink.parts()
 
 
 def _type(name: str) -> Any:

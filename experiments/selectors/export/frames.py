@@ -14,6 +14,8 @@ from experiments.selectors.export.columns import Column
 from experiments.selectors.export.sink import Sink
 
 _FORMULA: Final = r"^[=+\-@\t\r]"
+_GROUP_CELLS: Final = 500_000
+"""Of a row group, at least."""
 
 Frames = Iterator[pl.DataFrame]
 
@@ -58,19 +60,29 @@ def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_parquet(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
-    """Yield a Parquet file, one row group per frame; label, unit and definition of a column are its metadata."""
+    """Yield a Parquet file, a piece for each frame; label, unit and definition of a column are its metadata.
+
+    Several frames are one row group: the writer keeps what it has to tell of every group until the end. Numbers seldom repeat, and
+    have no dictionary.
+    """
     oldest = pl.CompatLevel.oldest()
     plain = pl.DataFrame(schema={column.name: column.kind for column in columns}).to_arrow(compat_level=oldest).schema
     told = [
         field.with_metadata({"label": column.label, "unit": column.unit, "definition": column.definition})
         for field, column in zip(plain, columns, strict=True)
     ]
-    sink = Sink()
-    with pyarrow.parquet.ParquetWriter(sink, pa.schema(told)) as writer:
+    sink, waiting = Sink(), list[pa.Table]()
+    repeated = [column.name for column in columns if column.kind != pl.Float64()]
+    with pyarrow.parquet.ParquetWriter(sink, pa.schema(told), use_dictionary=repeated) as writer:
         for frame in frames:
-            writer.write_table(frame.to_arrow(compat_level=oldest).cast(writer.schema))
+            waiting.append(frame.to_arrow(compat_level=oldest).cast(writer.schema))
+            if sum(table.num_rows for table in waiting) * len(columns) >= _GROUP_CELLS:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting.clear()
             yield sink.taken()
-    yield sink.taken()
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+    yield from sink.parts()
 
 
 FORMATS: Final[dict[str, tuple[str, Callable[[Frames, Sequence[Column]], Iterator[bytes]]]]] = {

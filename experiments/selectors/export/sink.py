@@ -27,5 +27,9 @@ class Sink(io.RawIOBase):
         return len(part)
 
     def taken(self) -> bytes:
+        return b"".join(self.parts())
+
+    def parts(self) -> list[bytes]:
+        """What was written, without another copy of it: the end of a Parquet file tells of every part of it, and is long."""
         parts, self._parts = self._parts, []
-        return b"".join(parts)
+        return parts

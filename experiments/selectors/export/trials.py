@@ -7,7 +7,6 @@ other. The ORM, row by row, is sixty times slower.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -19,13 +18,16 @@ from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State, counted
 from experiments.selectors.certificates import QUANTITIES
 from experiments.selectors.export.arrays import Arrays, Numbers
+from experiments.selectors.export.chosen import Chosen
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.spec import budget
 
 PIECE: Final = 1000
 LONG_PIECE: Final = 100
-"""Trials in memory at once; of those, where each measurement is a row, so many in a frame. One is a multiple of the other."""
+"""Trials in memory at once; of those, where each measurement is a row, so many in a frame."""
+_LONG_PIECES: Final = 5
+"""Frames that are read together there."""
 _TIME: Final = pl.Datetime("us", "UTC")
 _TEXT, _WHOLE, _NUMBER, _YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _MPI: Final = "@mpi"
@@ -108,8 +110,9 @@ class TrialTable:
     """
 
     def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
-        self._trials, self._long = trials.order_by("pk"), long
-        self._facts, self._arrays = Facts(trials), Arrays(trials)
+        chosen = Chosen.of(trials)
+        self._trials, self._long = chosen.trials, long
+        self._facts, self._arrays = Facts(chosen), Arrays(chosen)
         measured = (_metric(*each) for each in self._arrays.measured)
         parameters = self._facts.parameters
         self.columns: tuple[Column, ...] = (
@@ -119,10 +122,10 @@ class TrialTable:
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of so many trials at a time. Raise TooLarge where a request has used up its processor time."""
         schema = {column.name: column.kind for column in self.columns}
-        everything = self._trials.values_list("pk", flat=True).iterator(chunk_size=PIECE)
-        while keys := list(islice(everything, PIECE)):
+        step = _LONG_PIECES * LONG_PIECE if self._long else PIECE
+        for first in range(0, len(self._trials), step):
             budget.check()
-            trials = self._facts.of(keys)
+            trials = self._facts.of(self._trials[first : first + step])
             values = self._arrays.of(trials["trial"].to_numpy())
             for rows in self._rows(trials, values):
                 yield rows.select(pl.col(name).cast(kind) for name, kind in schema.items())

@@ -10,7 +10,7 @@ from scapy.all import GRE, ICMP, IP, TCP, UDP, Ether, IPerror, IPv6, IPv6ExtHdrF
 
 import analysis
 from analysis import packets as bits
-from analysis.capture.dissect import read_with_tshark, stream_with_tshark
+from analysis.capture.tshark_table import read_with_tshark, stream_with_tshark
 from analysis.packets import PacketTable
 from tests.analysis import capture_files as files
 from tests.analysis.frames import ethernet, ipv4, tcp

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture.dissect import read_with_tshark
+from analysis.capture.tshark_table import read_with_tshark
 from analysis.capture.virtual_networks import named_network
 from analysis.packets import TCP, UDP, PacketTable
 from tests.analysis import capture_files as files

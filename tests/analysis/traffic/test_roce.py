@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import analysis
-from analysis.capture.dissect import read_with_tshark
+from analysis.capture.tshark_table import read_with_tshark
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp

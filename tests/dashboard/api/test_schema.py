@@ -93,6 +93,8 @@ ADDRESSES = {
     "/api/v1/validate/": {"post"},
     "/api/v1/trials/{id}/wire/": {"get"},
     "/api/v1/trials/{id}/series/": {"get"},
+    "/api/v1/trials/{id}/charts/": {"get"},
+    "/api/v1/trials/{id}/charts/{name}/": {"get"},
     "/api/v1/trials/{id}/histograms/": {"get"},
     "/api/v1/trials/{id}/flows/": {"get"},
     "/api/v1/trials/{id}/matrices/": {"get"},

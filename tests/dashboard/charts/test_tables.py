@@ -1,9 +1,11 @@
-"""The table behind a chart: by REST and command line what *Save* writes in the browser (tests/browser/test_chart_files.py)."""
+"""The table behind every chart: by REST and command line what *Save* writes in the browser (tests/browser/test_chart_files.py)."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,20 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
+from zstandard import compress
 
+import analysis
+from analysis.mpi.calls import to_bytes
 from dashboard.charts.table import as_csv, table_of
-from experiments.models import Experiment, Project
+from experiments.files import ANALYSIS_NAME, MPI_CALLS_NAME
+from experiments.models import Artifact, Experiment, Project, Trial
+from tests.analysis.mpi.scenes import Scene
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.studies_measured import LADDER, READERS, STAGING, measured, read, solve, stage
+from tests.dashboard.trial.profiles import with_profile
+from tests.dashboard.trial.samples import row
+from tests.experiments import factories
 
 
 @pytest.fixture
@@ -50,6 +62,77 @@ def test_csv_by_rest_is_what_the_command_line_writes(experiment: Experiment, per
     assert (rows[0][0], len(rows) > 1) == ("series", True)
 
 
+def figures_in(page: Client, address: str) -> set[str]:
+    """The figures of a page or fragment, by the names of their charts: views have a number each."""
+    text = page.get(address).content.decode()
+    return {
+        re.sub(r"(hosts|live-rate|map-\d+-\d+|lines-\d+)-\d+$", r"\1", each)
+        for each in re.findall(r'id="figure-([^"]+)"', text)
+    }
+
+
+def test_every_chart_of_the_result_parts_has_one(page: Client, person: User, library: Project) -> None:
+    api = client_of(person)
+    own = [measured(library, READERS, read), measured(library, LADDER, solve), measured(library, STAGING, stage)]
+    published = Experiment.objects.get(slug="pinning-2007-wan")
+    seen = set()
+    for each in (*own, published):
+        charts = f"/api/v1/experiments/{each.slug}/charts/"
+        drawn = figures_in(page, f"/experiments/{each.slug}/parts/")
+        assert drawn <= {chart["name"] for chart in api.get(charts).json()}, each.slug
+        for name in drawn:
+            assert api.get(f"{charts}{name}/").json()["rows"], name
+        seen |= drawn
+    assert {"envelope", "ladder", "phases", "map-1-1", "lines-1"} <= seen
+    told = api.get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
+    assert told["columns"][0] == "series"
+    assert any(row[1:3] == [10, 10] for row in told["rows"]), "ten jobs took ten times as long as one"
+
+
+@pytest.fixture
+def trial(experiment: Experiment) -> Trial:
+    """A trial with a capture, samples of its hosts, and a profile and a trace of its ranks."""
+    trial: Trial = experiment.trials.filter(state="finished", kind="measured").earliest("pk")
+    with_profile(trial, json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"])
+    calls = Scene().call(0, "Send", 0, 30, peer=1).call(0, "Barrier", 90, 100).call(1, "Recv", 0, 100, peer=0)
+    factories.stored_file(trial, MPI_CALLS_NAME, to_bytes(calls.calls), Artifact.Kind.OTHER).save()
+    analysed = compress(json.dumps(analysis.analyse("tests/analysis/data/open-mpi-5.pcap").to_dict()).encode())
+    factories.stored_file(trial, ANALYSIS_NAME, analysed, Artifact.Kind.ANALYSIS).save()
+    samples = json.dumps([row(t, host) for t in (1.0, 2.0, 2.5) for host in ("n1", "n2")])
+    factories.stored_file(trial, "samples.json", samples.encode(), Artifact.Kind.SAMPLES).save()
+    return trial
+
+
+def test_every_chart_of_a_trial_has_one(page: Client, person: User, trial: Trial, tmp_path: Path) -> None:
+    api, charts = client_of(person), f"/api/v1/trials/{trial.pk}/charts/"
+    own = trial.get_absolute_url()
+    drawn = set().union(*(figures_in(page, f"{own}{part}") for part in ("", "hosts/", "ranks/")))
+    listed = {chart["name"]: chart for chart in api.get(charts).json()}
+    assert drawn == set(listed)
+    assert {"throughput", "sizes", "gaps", "matrix", "hosts", "per-rank", "rank-timeline"} <= drawn
+    for name in drawn:
+        table = api.get(f"{charts}{name}/").json()
+        assert table["rows"], name
+        assert all(len(each) == len(table["columns"]) for each in table["rows"]), name
+    sent = api.get(f"{charts}hosts/?view=Sent").json()
+    assert (sent["view"], {each[0] for each in sent["rows"]}) == ("Sent", {"n1", "n2"})
+    ranks = api.get(f"{charts}rank-timeline/").json()
+    assert ranks["columns"][2:] == ["Computing (%)", "In MPI (%)", "Waiting (%)"]
+    assert all(99 <= sum(each[2:]) <= 101 for each in ranks["rows"])
+    link = re.search(r'href="([^"]+rank-timeline[^"]+csv)"', page.get(f"{own}ranks/").content.decode())
+    assert link is not None
+    assert page.get(link[1])["Content-Type"].startswith("text/csv")
+    call_command("export", str(tmp_path / "a.csv"), chart=f"t:{trial.pk}:hosts:Sent", stdout=io.StringIO())
+    assert (tmp_path / "a.csv").read_bytes() == api.get(f"{charts}hosts/?view=Sent&form=csv").content
+
+
+def test_a_trial_that_waits_has_what_it_shows(submit: Callable[..., Experiment], page: Client, person: User) -> None:
+    trial = submit().trials.earliest("pk")
+    api = client_of(person)
+    names = {chart["name"] for chart in api.get(f"/api/v1/trials/{trial.pk}/charts/").json()}
+    assert names == figures_in(page, trial.get_absolute_url()) == {"live-rate", "live-ranks"}
+
+
 def test_what_there_is_not_is_told(experiment: Experiment, person: User, tmp_path: Path) -> None:
     api, charts = client_of(person), f"/api/v1/experiments/{experiment.slug}/charts/"
     missing = api.get(f"{charts}heat/")
@@ -57,7 +140,7 @@ def test_what_there_is_not_is_told(experiment: Experiment, person: User, tmp_pat
     assert api.get(f"{charts}packets/?view=none").status_code == 404
     assert api.get(f"{charts}packets/?form=xlsx").json()["errors"][0]["path"] == "form"
     assert api.get(f"{charts}packets/?from=csv").status_code == 400
-    for wrong in (f"{experiment.slug}:heat", "nobody:packets"):
+    for wrong in (f"{experiment.slug}:heat", "nobody:packets", "t:0:sizes", "t:x:sizes"):
         with pytest.raises(CommandError):
             call_command("export", str(tmp_path / "a.csv"), chart=wrong)
     Experiment.objects.filter(pk=experiment.pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))

@@ -153,6 +153,19 @@ class Client:
         with TemporaryDirectory(prefix="rankwire-") as directory:
             return read(self.table(Path(directory) / "table.parquet", form="parquet", rows=rows, **filters))
 
+    def charts(self, of: str | int) -> list[dict[str, Any]]:
+        """Return name, title, section and views of each chart of an experiment (its slug) or a trial (its number)."""
+        listed: Any = self._ask("GET", f"{_place(of)}/charts/")
+        return list(listed)
+
+    def chart(self, of: str | int, name: str, path: str | Path, *, view: str | None = None) -> Path:
+        """Store the table behind a chart, as CSV, and return its path: of the view that it opens with, or of another.
+
+        Raises OSError, Refused, NotReached.
+        """
+        params = {"form": "csv", **({"view": view} if view else {})}
+        return self._save(Path(path), "GET", f"{_place(of)}/charts/{_part(name)}/", params=params)
+
     def download(self, trial: int, name: str, path: str | Path) -> Path:
         """Store a file of a trial, such as its capture, and return its path.
 
@@ -309,8 +322,13 @@ def is_over(experiment: Mapping[str, Any]) -> bool:
 UNFINISHED = ("waiting", "running")
 
 
+def _place(of: str | int) -> str:
+    """Where the parts of an experiment or of a trial are asked for."""
+    return f"trials/{of}" if isinstance(of, int) else f"experiments/{_part(of)}"
+
+
 def _part(slug: str) -> str:
     """Return a slug as one part of an address. Raises ValueError for what cannot be one."""
     if not slug or not all(letter.isalnum() or letter in "-_" for letter in slug):
-        raise ValueError(f"{slug!r} is not the short name (slug) of an experiment")
+        raise ValueError(f"{slug!r} is not a short name (slug)")
     return slug

@@ -90,6 +90,22 @@ def _results(client: Client, asked: argparse.Namespace) -> int:
     return OK
 
 
+def _chart(client: Client, asked: argparse.Namespace) -> int:
+    """Write the table behind a chart to its file or to standard output; without a name, say which charts there are."""
+    of = int(asked.of[2:]) if asked.of.startswith("t:") else asked.of
+    if not asked.name:
+        for chart in client.charts(of):
+            views = f" ({', '.join(chart['views'])})" if chart["views"] else ""
+            print(f"{chart['name']}: {chart['title']}{views}")
+    elif asked.output:
+        client.chart(of, asked.name, asked.output, view=asked.view)
+    else:
+        with TemporaryDirectory(prefix="rankwire-") as directory:
+            table = client.chart(of, asked.name, Path(directory) / "chart.csv", view=asked.view)
+            sys.stdout.write(table.read_bytes().decode())
+    return OK
+
+
 def _download(client: Client, asked: argparse.Namespace) -> int:
     """Store the files of a trial that are named, otherwise all that are kept."""
     kept = [each["name"] for each in client.trial(asked.trial)["artifacts"] if each["removed_at"] is None]
@@ -121,7 +137,7 @@ def _import(client: Client, asked: argparse.Namespace) -> int:
     return OK
 
 
-_FILES = {"results": _results, "download": _download, "bundle": _bundle, "import": _import}
+_FILES = {"results": _results, "chart": _chart, "download": _download, "bundle": _bundle, "import": _import}
 """What brings or sends files."""
 
 
@@ -184,6 +200,11 @@ def _parser() -> argparse.ArgumentParser:
     results.add_argument("--rows", choices=["trials", "configurations", "measurements"], default="trials")
     results.add_argument("--every", action="store_true", help="also trials that enter no statistics")
     results.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
+    chart = commands.add_parser("chart", help="the table behind a chart of its page, as CSV")
+    chart.add_argument("of", metavar="SLUG", help="of the experiment; t:NUMBER for a trial")
+    chart.add_argument("name", nargs="?", metavar="NAME", help="otherwise the charts that there are")
+    chart.add_argument("--view", help="one of the chart's views; otherwise that with which it opens")
+    chart.add_argument("-o", "--output", metavar="FILE", help="otherwise standard output")
     download = commands.add_parser("download", help="files of a trial, checked against their hashes")
     download.add_argument("trial", type=int, metavar="TRIAL", help="its number")
     download.add_argument("names", nargs="*", metavar="NAME", help="otherwise all")
