@@ -33,6 +33,7 @@ class ChartTables:
 
     def __init__(self, of: str, *sources: Source) -> None:
         self.of, self._sources = of, sources
+        self._read: list[Sequence[Section]] = []
 
     def listed(self) -> list[dict[str, object]]:
         """Return name, title, section and views of each."""
@@ -51,8 +52,10 @@ class ChartTables:
         return ChartTable(name, chart.title, shown, *table_of(figure))
 
     def _charts(self) -> Iterator[tuple[str, Chart]]:
-        for source in self._sources:
-            for section in source():
+        for place, source in enumerate(self._sources):
+            if place == len(self._read):
+                self._read.append(source())
+            for section in self._read[place]:
                 yield from ((section.title, chart) for chart in section.charts)
 
 

@@ -24,7 +24,7 @@ def charts_of(trial: Trial) -> ChartTables:
 def _sections(trial: Trial) -> Sequence[Section]:
     if not trial.is_over:
         return [Section("live", "So far", live_charts(trial.progress))]
-    wire = wire_of(trial, _means(trial)) if trial.state == State.FINISHED else {"analysis": False}
+    wire = wire_of(trial, _means(trial), has_packets=False) if trial.state == State.FINISHED else {"analysis": False}
     inside = inside_mpi(trial)
     return [
         Section("wire", "On the wire", _of_wire(wire) if wire["analysis"] else ()),

@@ -19,6 +19,8 @@ from zstandard import compress
 import analysis
 from analysis.mpi.calls import to_bytes
 from dashboard.charts.table import as_csv, table_of
+from dashboard.experiment.chart_tables import charts_of as experiment_charts
+from dashboard.trial.chart_tables import charts_of as trial_charts
 from experiments.files import ANALYSIS_NAME, MPI_CALLS_NAME
 from experiments.models import Artifact, Experiment, Project, Trial
 from tests.analysis.mpi.scenes import Scene
@@ -72,19 +74,16 @@ def figures_in(page: Client, address: str) -> set[str]:
 
 
 def test_every_chart_of_the_result_parts_has_one(page: Client, person: User, library: Project) -> None:
-    api = client_of(person)
     own = [measured(library, READERS, read), measured(library, LADDER, solve), measured(library, STAGING, stage)]
-    published = Experiment.objects.get(slug="pinning-2007-wan")
     seen = set()
-    for each in (*own, published):
-        charts = f"/api/v1/experiments/{each.slug}/charts/"
+    for each in (*own, Experiment.objects.get(slug="pinning-2007-wan")):
+        charts = experiment_charts(each)
         drawn = figures_in(page, f"/experiments/{each.slug}/parts/")
-        assert drawn <= {chart["name"] for chart in api.get(charts).json()}, each.slug
-        for name in drawn:
-            assert api.get(f"{charts}{name}/").json()["rows"], name
+        assert drawn <= {chart["name"] for chart in charts.listed()}, each.slug
+        assert all(charts.table(name).rows for name in drawn), each.slug
         seen |= drawn
     assert {"envelope", "ladder", "phases", "map-1-1", "lines-1"} <= seen
-    told = api.get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
+    told = client_of(person).get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
     assert told["columns"][0] == "series"
     assert any(row[1:3] == [10, 10] for row in told["rows"]), "ten jobs took ten times as long as one"
 
@@ -110,10 +109,11 @@ def test_every_chart_of_a_trial_has_one(page: Client, person: User, trial: Trial
     listed = {chart["name"]: chart for chart in api.get(charts).json()}
     assert drawn == set(listed)
     assert {"throughput", "sizes", "gaps", "matrix", "hosts", "per-rank", "rank-timeline"} <= drawn
+    tables = trial_charts(trial)
     for name in drawn:
-        table = api.get(f"{charts}{name}/").json()
-        assert table["rows"], name
-        assert all(len(each) == len(table["columns"]) for each in table["rows"]), name
+        table = tables.table(name)
+        assert table.rows, name
+        assert all(len(each) == len(table.columns) for each in table.rows), name
     sent = api.get(f"{charts}hosts/?view=Sent").json()
     assert (sent["view"], {each[0] for each in sent["rows"]}) == ("Sent", {"n1", "n2"})
     ranks = api.get(f"{charts}rank-timeline/").json()
