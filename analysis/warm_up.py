@@ -66,7 +66,8 @@ def _pcap(frames: list[bytes]) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 128, 1)]
     for number, frame in enumerate(frames):
         stamp_ns = number % 100 * 10_000_000 + number % 7 * 1000  # gaps that differ, or nothing is fitted to them
-        parts.append(struct.pack("<IIII", number // 100, stamp_ns, len(frame), len(frame)) + frame)
+        second = number // 100 + 4 * (number == len(frames) - 1)  # a gap that does not fit 31 bits
+        parts.append(struct.pack("<IIII", second, stamp_ns, len(frame), len(frame)) + frame)
     return b"".join(parts)
 
 

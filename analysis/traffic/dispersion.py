@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
+from analysis.kernels import rhythm
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
@@ -19,6 +20,8 @@ _MOST_BINS_FOR_LAGS: Final = 1 << 17
 _FEWEST_BINS_FOR_LAGS: Final = 64
 _LEAST_CORRELATION: Final = 0.1
 """Correlations below this are no rhythm that a reader would see, however many bins make them significant."""
+_NEARLY_STRONGEST: Final = 0.75
+"""Of maxima with this share of the strongest the shortest lag is the period."""
 _FEWEST_SCALES: Final = 5
 
 
@@ -111,12 +114,9 @@ def _smoothed(r: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]
     """The autocorrelation of sums over ``width`` bins, sliding: r under a triangle of that half width, for the same lags."""
     if width == 1:
         return r
-    both = np.concatenate([r[width:0:-1], r, np.repeat(r[-1], width)])  # r(-k) = r(k)
-    for _ in range(2):
-        sums = np.concatenate([[0.0], np.cumsum(both)])
-        both = sums[width:] - sums[:-width]
-    smooth = both[1 : len(r) + 1]
-    return smooth / smooth[0] if smooth[0] > 0 else np.zeros_like(r)
+    smooth = np.empty_like(r)
+    rhythm.smooth(r, width, np.empty(len(r) + 2 * width + 1), smooth)
+    return smooth
 
 
 def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Peak | None:
@@ -124,17 +124,13 @@ def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Pea
 
     ``bins`` is the number of independent values, ``width`` the lags that smoothing made alike. A peak must exceed
     sqrt(2 ln(40 lags)) standard errors 1/sqrt(n) (the largest of that many normal values stays below, 95 %),
-    in height and over the lowest r before it. Of maxima with at least three quarters of the strongest the shortest lag is the period. It
+    in height and over the lowest r before it. Of maxima nearly as high as the strongest the shortest lag is the period. It
     repeats when r at twice the lag is high, too.
     """
     threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
-    inner = r[1:-1]
-    peaks = np.flatnonzero((inner > r[:-2]) & (inner >= r[2:])) + 1
-    lowest = np.minimum.accumulate(r)
-    peaks = peaks[(r[peaks] > threshold) & (r[peaks] - lowest[peaks] > threshold) & (peaks > width)]
-    if not len(peaks):
+    lag = rhythm.strongest_peak(r, threshold, width, _NEARLY_STRONGEST)
+    if lag < 0:
         return None
-    lag = int(peaks[r[peaks] >= 0.75 * r[peaks].max()][0])
     around = r[2 * lag - lag // 4 - 1 : 2 * lag + lag // 4 + 2]
     left, top, right = (float(value) for value in r[lag - 1 : lag + 2])
     bend = left - 2 * top + right

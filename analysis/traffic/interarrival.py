@@ -12,6 +12,7 @@ import numpy.typing as npt
 from analysis.kernels import gaps as kernel
 from analysis.numbers import amount
 from analysis.traffic import dispersion, fits
+from analysis.traffic.gap_order import GapOrder
 
 Gaps = npt.NDArray[np.int64]
 
@@ -65,15 +66,9 @@ class GapStore:
     def mean_square(self) -> float:
         return float(self._square_sum[0]) / self.count
 
-    def ordered(self) -> npt.NDArray[Any]:
-        """All gaps ascending. Only while ``exact``."""
-        narrow = np.concatenate([np.zeros(0, np.int32), *(self._kept or [])])
-        kernel.sort_narrow(narrow, np.empty_like(narrow))
-        if not self._wide:
-            return narrow
-        wide = np.sort(np.concatenate(self._wide))
-        negative = int(np.searchsorted(wide, 0))
-        return np.concatenate([wide[:negative], narrow, wide[negative:]])
+    def in_order(self) -> GapOrder:
+        """All gaps. Only while ``exact``."""
+        return GapOrder([*(self._kept or []), *self._wide], self._histogram, int(self._signs[kernel.ZERO]))
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
@@ -110,7 +105,7 @@ class InterarrivalResult:
         self._gaps = gaps
         self._duration_ns = duration_ns
         self._counts, self._bin_ns = counts, bin_ns
-        self._ordered = gaps.ordered() if gaps.exact else None
+        self._order = gaps.in_order() if gaps.exact else None
         self._grouped = gaps.grouped()
         self.metrics: dict[str, float] = {}
         self.not_available: dict[str, str] = {}
@@ -133,8 +128,8 @@ class InterarrivalResult:
         return self
 
     def _quantile(self, share: float) -> float:
-        if self._ordered is not None:
-            return sorted_quantile(self._ordered, share)
+        if self._order is not None:
+            return self._order.quantile(share)
         values, counts = self._grouped
         place = (self._gaps.count - 1) * share - self._gaps.below_positive()
         if place < 0:
@@ -175,13 +170,12 @@ class InterarrivalResult:
             self.not_available["interarrival_fit"] = str(error)
             self.details["fits"] = []
             return
-        if self._ordered is None:
+        if self._order is None:
             self.details["fits"] = fits.fit_all(sample, functools.partial(fits.ks_distance_grouped, sample))
             return
-        positive = self._ordered[self._gaps.below_positive() :]
-        rows = fits.fit_all(sample, functools.partial(fits.Ranks(positive).distance, scale=1e-9))
+        rows = fits.fit_all(sample, functools.partial(self._order.distance, scale=1e-9))
         if bootstrap:
-            p_values = fits.bootstrap_p_values(positive / 1e9, bootstrap)
+            p_values = fits.bootstrap_p_values(self._order.positive() / 1e9, bootstrap)
             for row in rows:
                 row["p_value"] = p_values[row["distribution"]]
         self.details["fits"] = rows
