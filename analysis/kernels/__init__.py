@@ -106,9 +106,21 @@ def without_numba() -> bool:
 
 def jit(function: Function) -> Function:
     """Compile on first call, keep the machine code on disk, run without the interpreter lock."""
+    return _compiled(function, inlined=False)
+
+
+def inlined(function: Function) -> Function:
+    """As ``jit``, for what is a part of one loop: LLVM makes no call of it, however long it is.
+
+    A call hands a dozen numbers over through memory and looks at a status afterwards.
+    """
+    return _compiled(function, inlined=True)
+
+
+def _compiled(function: Function, *, inlined: bool) -> Function:
     if _ready is not None:
         return cast(Function, _ready.kernel(function))
     from numba import njit  # reads NUMBA_CACHE_DIR when it is imported
 
-    _dispatchers.append(njit(cache=True, nogil=True, error_model="numpy")(function))
+    _dispatchers.append(njit(cache=True, nogil=True, error_model="numpy", forceinline=inlined)(function))
     return cast(Function, _dispatchers[-1])

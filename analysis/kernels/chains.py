@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
@@ -63,12 +63,12 @@ _HALF = 1 << 31
 _MASK = (1 << 32) - 1
 
 
-@jit
+@inlined
 def explained_ns(chain: Any) -> int:
     return signed(chain.latency_ns + chain.volume_ns + chain.retransmission_ns)
 
 
-@jit
+@inlined
 def _copy(source: Any, target: Any) -> None:
     target.latency_ns = source.latency_ns
     target.volume_ns = source.volume_ns
@@ -78,7 +78,7 @@ def _copy(source: Any, target: Any) -> None:
     target.owed_ns = source.owed_ns
 
 
-@jit
+@inlined
 def _carry(chain: Any, needs_ns: int, burst_ns: int, now: int) -> None:
     """A packet more, as far as the time since the one before holds it; what it does not hold is owed, ``burst_ns`` at most."""
     due_ns = needs_ns + chain.owed_ns
@@ -113,7 +113,7 @@ def _adopt(source: Any, target: Any, heard: bool, wait_ns: int, worth_ns: float,
         _wait(source, target, heard, wait_ns, now)
 
 
-@jit
+@inlined
 def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
     """Move what has reached host ``s`` by ``now`` from its ring to its chain ``heard``."""
     wait_ns = _NEARLY * host.turn_ns
@@ -128,7 +128,7 @@ def _hear(host: Any, pending: int, room: int, s: int, now: int) -> None:
         host.count -= 1
 
 
-@jit
+@inlined
 def _arrive(host: Any, pending: int, room: int, d: int, chain: Any, needs_ns: int, now: int) -> None:
     """A packet with ``chain`` goes to host ``d``: behind what its port received before, or as it comes."""
     into = host.into
@@ -146,7 +146,7 @@ def _arrive(host: Any, pending: int, room: int, d: int, chain: Any, needs_ns: in
     newest.time_ns = now
 
 
-@jit
+@inlined
 def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: float) -> bool:
     """Below the highest byte and no sooner than the sender can have learnt of a loss: sooner is reordering.
 
@@ -158,7 +158,7 @@ def _is_sent_again(way: Any, end: int, payload: int, now: int, round_trip_ns: fl
     return bool(beyond <= 0 and not (payload <= 1 and beyond == 0))
 
 
-@jit
+@inlined
 def _send(host: Any, way: Any, chain: Any, needs_ns: int, burst_ns: int, again: bool, now: int) -> None:
     """The chain of a data packet: the longest of those that it can have waited for, and its own bytes."""
     _copy(host.sent, chain)
@@ -180,7 +180,7 @@ def _send(host: Any, way: Any, chain: Any, needs_ns: int, burst_ns: int, again: 
     way.last_ns = now
 
 
-@jit
+@inlined
 def _acknowledge(host: Any, peer: Any, now: int) -> None:
     """Keep the first pure ACK behind the peer's last data: it may be what the peer waits for."""
     waits = peer.last_ns != _NEVER and (peer.ack_ns == _NEVER or peer.ack_ns < peer.last_ns)

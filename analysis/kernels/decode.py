@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.encapsulation import (
     DEPTH,
     ETHERTYPE_IPV4,
@@ -202,7 +202,7 @@ def syn_options(at: int, end: int) -> tuple[int, int]:
     return scale, mss
 
 
-@jit
+@inlined
 def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np.uint64:
     """Everything of the TCP header but its checksum; time stamps tell a true retransmission from a frame seen twice."""
     value = mix(value, u64(l4, end))
@@ -214,7 +214,7 @@ def tcp_fingerprint(value: np.uint64, l4: int, options_end: int, end: int) -> np
     return value
 
 
-@jit
+@inlined
 def usual_content(frame: int, end: int, link: int, wire: int) -> int:
     """Bytes behind the IP header of what nearly all packets are: an unbroken TCP segment over IPv4 and Ethernet. 0 for others."""
     ip = frame + 14

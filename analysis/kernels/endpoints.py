@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.packets import NO_HOST
@@ -63,7 +63,7 @@ _8 = np.uint64(8)
 _255 = np.uint64(255)
 
 
-@jit
+@inlined
 def mix(value: np.uint64, word: np.uint64) -> np.uint64:
     mixed = (value ^ word) * _HASH
     return mixed ^ (mixed >> _29)
@@ -99,7 +99,7 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
     return signed(known.hosts - 1)
 
 
-@jit
+@inlined
 def recent_of(addresses: np.uint64, ports: int, tables: int) -> Any:
     """The only place where packets with these addresses and ports are remembered."""
     place = signed(((addresses ^ (np.uint64(ports) * _HASH)) * _HASH) >> _52)

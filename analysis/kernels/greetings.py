@@ -12,7 +12,7 @@ reading is the rank; a jobid is no more than an identity and stays as it was rea
 
 from __future__ import annotations
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.raw import u16, u32, u32_little
 from analysis.packets import NO_GREETING, ONE_SIDED, WITHOUT_RANK
 
@@ -41,7 +41,7 @@ def _libfabric_bytes(first: int) -> int:
     return LIBFABRIC_HEADER_BYTES + data if first >> 16 == _LIBFABRIC and 8 <= data <= LIBFABRIC_MOST_DATA else 0
 
 
-@jit
+@inlined
 def greeting(at: int, end: int, length: int) -> tuple[int, int]:
     """(jobid, rank) said by the first bytes of ``length`` bytes of payload; jobid NO_GREETING where they are nothing of the kind.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.raw import signed
 from analysis.kernels.tcp_state import (
     HANDSHAKE_DONE,
@@ -108,7 +108,7 @@ def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: b
     connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED
 
 
-@jit
+@inlined
 def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
     """Windows as advertised: scaled by the SYN's option when both SYNs carried one, unscaled in the SYN itself."""
     if flags & SYN:
@@ -127,7 +127,7 @@ def read_window(side: Any, peer: Any, flags: int, window: int) -> None:
         side.zero_window_events += 1
 
 
-@jit
+@inlined
 def scaled_window(side: Any, peer: Any, window: int) -> int:
     """Bytes of the raw field ``window`` of a segment that is no SYN; UNKNOWN where a SYN is missing."""
     if window <= 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.tcp_state import NO_NODE, NODE, SHORT_GAPS, SHORT_OUTSTANDING
@@ -17,7 +17,7 @@ from analysis.packets import NO_TIME
 node_at = record_at(NODE)
 
 
-@jit
+@inlined
 def take_node(store: Any) -> int:
     """Index of a node for the caller to fill, or NO_NODE."""
     index = store.free_node
@@ -32,7 +32,7 @@ def take_node(store: Any) -> int:
     return signed(index)
 
 
-@jit
+@inlined
 def give_node(store: Any, index: int) -> None:
     node_at(store.nodes, store.node_room, index).next = store.free_node
     store.free_node = index
@@ -87,7 +87,7 @@ def forget_lowest_gap(side: Any, store: Any) -> None:
     side.gaps_forgotten += 1
 
 
-@jit
+@inlined
 def see_bytes(side: Any, store: Any, start: int, end: int, time_ns: int) -> int:
     """Add [start, end) to the bytes seen of this side; returns how many of them had been seen before.
 
@@ -202,7 +202,7 @@ def gap_below(side: Any, store: Any, low: int, high: int) -> bool:
     return False
 
 
-@jit
+@inlined
 def _insert(side: Any, store: Any, before: int, start: int, end: int, time_ns: int, repeated: int) -> int:
     """New outstanding range after node ``before`` (NO_NODE: in front); returns its index, or NO_NODE without room."""
     index = take_node(store)
@@ -226,7 +226,7 @@ def _insert(side: Any, store: Any, before: int, start: int, end: int, time_ns: i
     return index
 
 
-@jit
+@inlined
 def drop_oldest(side: Any, store: Any) -> None:
     index = side.oldest
     side.oldest = node_at(store.nodes, store.node_room, index).next
@@ -236,7 +236,7 @@ def drop_oldest(side: Any, store: Any) -> None:
     give_node(store, index)
 
 
-@jit
+@inlined
 def send_bytes(side: Any, store: Any, start: int, end: int, fresh: int, time_ns: int) -> None:
     """Remember when [start, end) was sent. Bytes below ``fresh`` were sent before, or fill a gap and may have been."""
     if side.acked_known:
@@ -289,7 +289,7 @@ def _resend(side: Any, store: Any, start: int, end: int, time_ns: int) -> None:
         index = node.next
 
 
-@jit
+@inlined
 def acknowledge_bytes(side: Any, store: Any, upto: int) -> int:
     """Retire everything below ``upto``; returns when the newest byte of it that was never repeated was sent, or NO_TIME.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.opening import end_handshake, open_connection, read_syn, read_window, starts_anew
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
@@ -41,13 +41,13 @@ SIDE_BY_SIDE_NS = 1_000_000
 sample_at = record_at(SAMPLE)
 
 
-@jit
+@inlined
 def unwrap(number: int, base: int, near: int) -> int:
     """Offset from ``base`` of the 32-bit sequence number, in the copy of the sequence space closest to offset ``near``."""
     return near + ((number - base - near + _HALF) & _MASK) - _HALF
 
 
-@jit
+@inlined
 def log_sample(store: Any, series: int, ordinal: int, value: int) -> None:
     draw = (ordinal * _GOLDEN) & _MASK
     if draw < store.draw_limit:
@@ -82,7 +82,7 @@ def _repeats_ack(side: Any, peer: Any, flags: int, payload: int, window: int) ->
             side.triple_duplicate_acks += 1
 
 
-@jit
+@inlined
 def _read_ack(
     side: Any, peer: Any, store: Any, series: int,
     flags: int, payload: int, ack: int, window: int, probe: bool, time_ns: int,
@@ -120,7 +120,7 @@ def _read_ack(
         peer.rtt_min_ns = time_ns - sent_ns
 
 
-@jit
+@inlined
 def _is_probe(side: Any, peer: Any, flags: int, payload: int, start: int) -> bool:
     """Keep-alives (last byte or nothing, one below the next number, all acknowledged) and zero-window probes; counts them.
 
@@ -163,7 +163,7 @@ def _take_back_unseen(side: Any, peer: Any, end: int, time_ns: int) -> None:
         side.unseen_ack_ns = NO_TIME
 
 
-@jit
+@inlined
 def _sent_again(side: Any, start: int, end: int, fresh: int, overlap: int, probe: bool) -> int:
     """How many of ``overlap`` bytes are retransmitted: not those that only a probe has carried, and that nobody has taken."""
     if probe:
@@ -183,7 +183,7 @@ def _sent_again(side: Any, start: int, end: int, fresh: int, overlap: int, probe
     return signed(max(overlap - known_by_probe, 0))
 
 
-@jit
+@inlined
 def _read_data(
     connection: Any, side: Any, peer: Any, store: Any, series: int,
     payload: int, start: int, probe: bool, time_ns: int,
@@ -218,7 +218,7 @@ def _read_data(
         side.window_full_events += 1
 
 
-@jit
+@inlined
 def _count_packet(connection: Any, side: Any, flags: int, wire: int, payload: int, time_ns: int) -> bool:
     """Volume and life time; returns whether this is a pure ACK."""
     side.packets += 1
@@ -238,7 +238,7 @@ def _count_packet(connection: Any, side: Any, flags: int, wire: int, payload: in
     return pure
 
 
-@jit
+@inlined
 def _read_packet(
     connection: Any, side: Any, peer: Any, store: Any, index: int, direction: int,
     time_ns: int, wire: int, payload: int, seq: int, ack: int, window: int, flags: int, wscale: int, cut: bool,
