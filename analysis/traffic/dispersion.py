@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
-from analysis.kernels import rhythm
+from analysis.kernels import rates
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
@@ -115,7 +115,7 @@ def _smoothed(r: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]
     if width == 1:
         return r
     smooth = np.empty_like(r)
-    rhythm.smooth(r, width, np.empty(len(r) + 2 * width + 1), smooth)
+    rates.smooth(r, width, np.empty(len(r) + 2 * width + 1), smooth)
     return smooth
 
 
@@ -128,7 +128,7 @@ def _strongest_peak(r: npt.NDArray[np.float64], bins: float, width: int) -> _Pea
     repeats when r at twice the lag is high, too.
     """
     threshold = max(_LEAST_CORRELATION, math.sqrt(2 * math.log(40 * len(r)) / bins))
-    lag = rhythm.strongest_peak(r, threshold, width, _NEARLY_STRONGEST)
+    lag = rates.strongest_peak(r, threshold, width, _NEARLY_STRONGEST)
     if lag < 0:
         return None
     around = r[2 * lag - lag // 4 - 1 : 2 * lag + lag // 4 + 2]

@@ -14,7 +14,6 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import chart_tables
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.experiments.result import experiment_result
 from dashboard.api.experiments.shapes import (
@@ -22,7 +21,7 @@ from dashboard.api.experiments.shapes import (
     FindingsSerializer,
     ResultSerializer,
 )
-from dashboard.api.protocol import fields, schema
+from dashboard.api.protocol import chart_tables, fields, schema
 from dashboard.api.protocol.filtering import StrictFilterBackend
 from dashboard.api.protocol.parsers import StrictJsonParser, YamlParser
 from dashboard.api.serializers import (

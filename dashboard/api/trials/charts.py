@@ -10,8 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dashboard.api import chart_tables
-from dashboard.api.protocol import schema
+from dashboard.api.protocol import chart_tables, schema
 from dashboard.api.protocol.filtering import refuse_unknown
 from dashboard.trial.chart_tables import charts_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from analysis.kernels import rhythm
+from analysis.kernels import rates
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ def correlation(lags: int, seed: int) -> Floats:
 def test_smoothing_is_a_triangle_over_both_sides(width: int) -> None:
     r = correlation(700, width)
     out = np.empty_like(r)
-    rhythm.smooth(r, width, np.empty(len(r) + 2 * width + 1), out)
+    rates.smooth(r, width, np.empty(len(r) + 2 * width + 1), out)
     both = np.concatenate([r[width - 1 : 0 : -1], r, np.repeat(r[-1], width - 1)])
     triangle = np.concatenate([np.arange(1, width + 1), np.arange(width - 1, 0, -1)])
     expected = np.convolve(both, triangle, "valid")
@@ -30,7 +30,7 @@ def test_smoothing_is_a_triangle_over_both_sides(width: int) -> None:
 
 def test_what_falls_to_nothing_is_smoothed_to_nothing() -> None:
     out = np.ones(100)
-    rhythm.smooth(np.zeros(100), 4, np.empty(109), out)
+    rates.smooth(np.zeros(100), 4, np.empty(109), out)
     assert not out.any()
 
 
@@ -44,8 +44,8 @@ def test_the_strongest_peak_is_found_as_defined(seed: int) -> None:
     ]
     highest = max((r[k] for k in candidates), default=0.0)
     expected = next((k for k in candidates if r[k] >= share * highest), -1)
-    assert rhythm.strongest_peak(r, threshold, width, share) == expected
+    assert rates.strongest_peak(r, threshold, width, share) == expected
 
 
 def test_noise_has_no_peak() -> None:
-    assert rhythm.strongest_peak(np.random.default_rng(3).normal(0, 0.01, 400), 0.1, 1, 0.75) == -1
+    assert rates.strongest_peak(np.random.default_rng(3).normal(0, 0.01, 400), 0.1, 1, 0.75) == -1

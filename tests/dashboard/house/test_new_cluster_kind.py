@@ -63,7 +63,10 @@ def test_it_exists_from_the_start_where_its_class_says_so(pods: Cluster) -> None
 
 def test_the_clusters_are_listed_with_their_kind_and_their_hosts(page: Client, rented: Cluster, pods: Cluster) -> None:
     html = page.get(reverse("clusters")).content.decode()
-    rows = re.findall(r'<span class="faint mono">([\w-]+)</span>.*?</td><td>([^<]*)</td><td class="num">([^<]*)<', html)
+    rows = re.findall(
+        r'<span class="faint mono">([\w-]+)</span>.*?</td><td>([^<]*)</td><td class="num of-metric" data-name="Hosts">([^<]*)<',
+        html,
+    )
     assert {("rented", "Rented hosts", "up to 2"), ("pods", "Pods", "3")} <= set(rows)
 
 
