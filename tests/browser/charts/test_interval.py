@@ -21,6 +21,17 @@ PLACE = """(plot, seconds) => {
     const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect();
     return [box.left + xaxis._offset + xaxis.d2p(seconds), box.top + yaxis._offset + yaxis._length / 2];
 }"""
+RESTS = """plot => new Promise(done => {
+    let place = "", frames = 0;
+    const look = () => {
+        const box = plot.getBoundingClientRect(), now = `${box.left} ${box.top} ${box.width} ${box.height}`;
+        frames = now === place ? frames + 1 : 0;
+        place = now;
+        frames < 20 ? requestAnimationFrame(look) : done();
+    };
+    look();
+})"""
+"""Fulfilled when the chart has stood at its place for twenty frames."""
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -43,6 +54,7 @@ def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, complaints:
     plot = page.locator(".plot[data-figure=figure-throughput][data-interval]")
     expect(plot).to_be_visible()
     plot.scroll_into_view_if_needed()
+    plot.evaluate(RESTS)
     first, last = (plot.evaluate(PLACE, seconds) for seconds in (1.0, 2.0))
     page.mouse.move(*first)
     page.mouse.down()
