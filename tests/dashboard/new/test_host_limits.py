@@ -110,7 +110,10 @@ def test_it_lists_the_clusters_with_the_hosts_that_are_known(page):
     assert f'href="{reverse("new")}?cluster=lab-3"' in html
     assert f'href="{reverse("new")}?cluster=lab-1"' not in html
     shown = dict(
-        re.findall(r'<span class="faint mono">([\w-]+)</span>.*?</td><td>[^<]*</td><td class="num">([^<]*)</td>', html)
+        re.findall(
+            r'<span class="faint mono">([\w-]+)</span>.*?</td><td>[^<]*</td><td class="num of-metric" data-name="Hosts">([^<]*)</td>',
+            html,
+        )
     )
     assert shown["lab-3"] == "3"
     assert (shown["alone"], shown["virtual"]) == ("1", "as asked")

@@ -38,9 +38,9 @@ def methods(address: str) -> tuple[str, ...]:
 
 
 def filled(address: str, things: Mapping[str, Mapping[str, object]]) -> str:
-    """The address with a real thing for each parameter: `things` has them by the beginning of the address."""
-    room = address.removeprefix("api/v1/").split("<")[0]
-    own = things.get(room, {})
+    """The address with a real thing for each parameter: `things` has them by the beginning of the address, or for all of it."""
+    whole = address.removeprefix("api/v1/")
+    own = {**things.get(whole.split("<")[0], {}), **things.get(whole, {})}
     return "/" + re.sub(r"<(\w+)>", lambda match: str(own[match[1]]), address)
 
 

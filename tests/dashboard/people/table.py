@@ -49,6 +49,8 @@ TABLE: Final = {
     "GET api/v1/trials/<pk>/matrices/": "shiiiiis",
     "GET api/v1/trials/<pk>/profile/": "shiiiiis",
     "GET api/v1/trials/<pk>/environment/": "shiiiiis",
+    "GET api/v1/trials/<pk>/charts/": "shiiiiis",
+    "GET api/v1/trials/<pk>/charts/<name>/": "shhhhhhs",  # it has none
     "GET api/v1/metrics/": "siiiiiis",
     "GET api/v1/status/": "siiiiiis",
     "POST api/v1/validate/": "snniiiis",

@@ -57,6 +57,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
     return {
         "experiments/": {"slug": experiment.slug, "name": "time"},
         "trials/": {"pk": trial.pk, "number": 1, "name": "stdout.txt"},
+        "trials/<pk>/charts/<name>/": {"name": "hosts"},
         "configurations/": {"pk": trial.configuration_id},
         "trials/chosen/": {"change": "again"},
         "explore/export.": {"form": "csv"},

@@ -122,7 +122,7 @@ def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, 
     ).content.decode()
     assert "?q=water&amp;owner=okafor&amp;columns=packets,elapsed_s&amp;sort=packets" in html
     assert 'aria-sort="descending"' in html
-    assert html.count("data-name=") == 2 * 6
+    assert html.count("data-name=") == 2 * 9
 
 
 def test_it_tells_what_has_no_meaning(page: Client) -> None:
