@@ -19,12 +19,10 @@ import argparse
 import json
 import math
 import os
-import secrets
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 import venv
 from collections.abc import Callable, Sequence
@@ -34,8 +32,7 @@ from typing import Any
 
 from scipy import stats
 
-from config.services.postgres import Postgres
-from config.services.redis import Redis
+from tests.benchmarks.private import services
 
 TALK = (
     "import time; from mpi4py import MPI; c = MPI.COMM_WORLD; other = c.rank ^ 1; end = time.monotonic() + 1; "
@@ -84,20 +81,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.follow:
         return follow()
-    with tempfile.TemporaryDirectory() as directory:
-        home, password = Path(directory), secrets.token_urlsafe(16)
-        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log")
-        redis = Redis(home / "redis", password=password, log=home / "redis.log")
-        try:
-            postgres.start()
-            redis.start()
-            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
-            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
-            os.environ |= {"RANKWIRE_LOG_LEVEL": "ERROR"}
-            rows = measure(options.only, options.trials, options.rounds, home)
-        finally:
-            redis.stop()
-            postgres.stop()
+    with services(durable=True) as home:
+        os.environ["RANKWIRE_LOG_LEVEL"] = "ERROR"
+        rows = measure(options.only, options.trials, options.rounds, home)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return report(rows)

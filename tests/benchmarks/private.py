@@ -14,22 +14,29 @@ from config.services.redis import Redis
 
 
 @contextmanager
-def laboratory() -> Iterator[None]:
-    """The project on services of its own, migrated, with the built-in and published experiments; all of it goes at the end."""
+def services(*, durable: bool) -> Iterator[Path]:
+    """The directory of services that the environment names; all of it goes at the end. Django is not set up yet."""
     with tempfile.TemporaryDirectory() as directory:
         home, password = Path(directory), secrets.token_urlsafe(16)
-        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=False)
-        redis = Redis(home / "redis", password=password, log=home / "redis.log", durable=False)
+        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=durable)
+        redis = Redis(home / "redis", password=password, log=home / "redis.log", durable=durable)
         try:
             postgres.start()
             redis.start()
             os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
             os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
-            _set_up()
-            yield
+            yield home
         finally:
             redis.stop()
             postgres.stop()
+
+
+@contextmanager
+def laboratory() -> Iterator[None]:
+    """The project on services of its own, migrated, with the built-in and published experiments; all of it goes at the end."""
+    with services(durable=False):
+        _set_up()
+        yield
 
 
 def _set_up() -> None:

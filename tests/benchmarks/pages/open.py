@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from http import HTTPStatus
 from pathlib import Path
 
-from config.services.postgres import Postgres
-from config.services.redis import Redis
 from tests.benchmarks.orchestration import Row, change, report, row, run_water
+from tests.benchmarks.private import services
 
 PERIOD_S = 2.0
 """How often a header asks."""
@@ -35,22 +32,13 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=6)
     parser.add_argument("--ask", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.pairs < 2:
+        parser.error("--pairs is at least 2: one pair has no interval")
     if options.ask:
         return ask(options.pages)
-    with tempfile.TemporaryDirectory() as directory:
-        home, password = Path(directory), secrets.token_urlsafe(16)
-        postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log")
-        redis = Redis(home / "redis", password=password, log=home / "redis.log")
-        try:
-            postgres.start()
-            redis.start()
-            os.environ |= {"DATABASE_URL": postgres.url, "REDIS_URL": redis.url, "RANKWIRE_VAR": directory}
-            os.environ |= {"RANKWIRE_SECRET_KEY": password, "DJANGO_SETTINGS_MODULE": "config.settings"}
-            os.environ |= {"RANKWIRE_LOG_LEVEL": "ERROR"}
-            return report(measure(options.pages, options.pairs))
-        finally:
-            redis.stop()
-            postgres.stop()
+    with services(durable=True):
+        os.environ["RANKWIRE_LOG_LEVEL"] = "ERROR"
+        return report(measure(options.pages, options.pairs))
 
 
 def measure(pages: int, pairs: int) -> list[Row]:
