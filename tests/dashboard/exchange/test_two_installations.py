@@ -6,7 +6,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pathlib import Path
 
 import polars
 import psycopg
-import psycopg.sql
 import pytest
 import zstandard
 from django.contrib.auth.models import User
@@ -22,6 +20,7 @@ from django.db import connection
 from django.test import Client as Page
 from rankwire_client import Client, Refused
 
+from config.keeping.dump import Programs
 from config.services.lease import ROOT
 from dashboard.background.tasks import do
 from experiments.models import ApiToken, BackgroundTask, Experiment, TrialResult
@@ -68,22 +67,18 @@ def manage(variables: dict[str, str], *arguments: str) -> str:
 
 
 @pytest.fixture
-def copy(transactional_db: None, empty_redis: object, services: Services) -> Iterator[str]:
-    """A database of its own with the schema of this one, and nothing in it; gone at the end."""
-    connection.close()
+def copy(transactional_db: None, empty_redis: object, services: Services, tmp_path: Path) -> Iterator[str]:
+    """A database of its own with the schema of this one, and nothing in it; gone at the end.
+
+    Dumped and loaded: as a template this one would have to be without sessions, those of other tests' servers too.
+    """
     with psycopg.connect(services.postgres.url, autocommit=True) as control:
+        programs = Programs(connection.settings_dict, control.info.server_version // 10_000)
+        programs.dump(tmp_path / "schema.dump")
         control.execute("DROP DATABASE IF EXISTS elsewhere WITH (FORCE)")
-        make = psycopg.sql.SQL("CREATE DATABASE elsewhere TEMPLATE {}")
-        made = make.format(psycopg.sql.Identifier(connection.settings_dict["NAME"]))
-        deadline = time.monotonic() + 30
-        while True:  # what an earlier test asked may still be ending, and would hold the database
-            try:
-                control.execute(made)
-                break
-            except psycopg.errors.ObjectInUse:
-                assert time.monotonic() < deadline
-    yield "elsewhere"
-    with psycopg.connect(services.postgres.url, autocommit=True) as control:
+        control.execute("CREATE DATABASE elsewhere")
+        programs.load(tmp_path / "schema.dump", "elsewhere")
+        yield "elsewhere"
         control.execute("DROP DATABASE elsewhere WITH (FORCE)")
 
 
