@@ -56,7 +56,7 @@ def test_it_hands_its_trial_back_and_claims_no_other_when_it_is_told_to_end(
     _, left = psutil.wait_procs(family, timeout=60)
     assert left == []
     rows = experiment.trials.values_list("state", "attempt", "worker", "preparing_at", "reaper_rounds")
-    assert list(rows) == [(State.QUEUED, 1, "", None, 0)] * 2
+    assert list(rows) == [(State.QUEUED, 1, "", None, 0)] * 2, worker.output()[-3000:]
     assert not Lease.objects.exists()
     reaper.reap()
     assert experiment.trials.count() == 2
