@@ -115,7 +115,10 @@ Special Bonds
 
 _NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?"
 _LOOP = re.compile(rf"^Loop time of ({_NUMBER}) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
-_PERFORMANCE = re.compile(rf"^Performance: ({_NUMBER}) ns/day, \S+ hours/ns, ({_NUMBER}) timesteps/s", re.MULTILINE)
+_PERFORMANCE = re.compile(
+    rf"^Performance: ({_NUMBER}) (ns|tau)/day, (?:\S+ hours/ns, )?({_NUMBER}) timesteps/s", re.MULTILINE
+)
+"""Logs in units of Lennard-Jones count in tau."""
 _CPU_USE = re.compile(rf"^({_NUMBER})% CPU use with (\d+) MPI tasks", re.MULTILINE)
 _BREAKDOWN = re.compile(
     r"^(Pair|Bond|Kspace|Neigh|Comm|Output|Modify|Other)\s*"
@@ -221,19 +224,16 @@ class Water(Workload):
         return {"in.water": text, "water.mol": _MOLECULE}
 
     def parse(self, output: str, files: Mapping[str, str]) -> Parsed:
-        loop, performance = _LOOP.search(output), _PERFORMANCE.search(output)
-        if loop is None or performance is None:
-            raise OutputError("LAMMPS printed no loop time: the run did not reach its end")
-        figures: dict[str, float] = {
-            "water.loop_time_s": float(loop[1]),
-            "water.ns_per_day": float(performance[1]),
-            "water.timesteps_per_s": float(performance[2]),
-        }
-        cpu = _CPU_USE.search(output)
+        loop, performance, text = _last_run(output)
+        figures: dict[str, float] = {"water.loop_time_s": float(loop[1])}
+        if performance[2] == "ns":
+            figures["water.ns_per_day"] = float(performance[1])
+        figures["water.timesteps_per_s"] = float(performance[3])
+        cpu = _CPU_USE.search(text)
         if cpu is not None:
             figures["water.cpu_use_percent"] = float(cpu[1])
         rows: list[dict[str, Any]] = []
-        for name, low, mean, high, _varied, share in _BREAKDOWN.findall(output):
+        for name, low, mean, high, _varied, share in _BREAKDOWN.findall(text):
             figures[f"water.{name.lower()}_s"] = float(mean)
             rows.append(
                 {
@@ -250,6 +250,16 @@ class Water(Workload):
         # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores
         # that grows with the square of their number: 16 ms at 4 ranks, 0.1 s at 12.
         return 0.5 + parameters.steps * (1.2e-5 * parameters.molecules + 7e-4 * min(ranks, 16) ** 2)
+
+
+def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:
+    """Return loop time, performance and text of the last run: others in a log, such as a minimisation, prepare it. Raise OutputError."""
+    end = len(output)
+    for loop in reversed(list(_LOOP.finditer(output))):
+        if performance := _PERFORMANCE.search(output, loop.end(), end):
+            return loop, performance, output[loop.start() : end]
+        end = loop.start()
+    raise OutputError("LAMMPS printed no loop time: the run did not reach its end")
 
 
 def _is_compact(molecules: int) -> bool:

@@ -67,6 +67,25 @@ def test_it_refuses_output_that_does_not_reach_the_end(end: int | str) -> None:
         Water().parse(output[:cut], {})
 
 
+def test_of_a_log_with_several_runs_the_last_counts_and_a_minimisation_never() -> None:
+    output = (DATA / "lammps-water-stdout.txt").read_text()
+    begins = output.index("Loop time of")
+    before = output[begins:].replace("8.62671", "70.5").replace("1.002 ns", "9.9 ns").replace("4.7879", "33")
+    minimised = "Loop time of 0.25 on 4 procs for 50 steps with 1536 atoms\n\n99.0% CPU use with 4 MPI tasks x 1 OpenMP threads\n"
+    alone = Water().parse(output, {})
+    for text in (f"{minimised}{before}{output}", f"{output}{minimised}"):
+        read = Water().parse(text, {})
+        assert (read.figures, read.tables) == (alone.figures, alone.tables)
+
+
+def test_a_log_in_units_of_lennard_jones_has_no_nanoseconds() -> None:
+    output = (DATA / "lammps-water-stdout.txt").read_text()
+    alone = Water().parse(output, {}).figures
+    words = "Performance: 1001.5 tau/day, 11.592 timesteps/s, 17.8 katom-step/s"
+    read = Water().parse(output.replace("Performance: 1.002 ns/day, 23.963 hours/ns, 11.592 timesteps/s", words), {})
+    assert read.figures == {name: value for name, value in alone.items() if name != "water.ns_per_day"}
+
+
 @pytest.mark.parametrize(
     "line",
     ["Loop time of nonsense on 4 procs for 100 steps with 1536 atoms", "Loop time of 1.0 on x procs"],

@@ -1,0 +1,96 @@
+"""Reports of other tools and captures of others, imported, marked, and held against own trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import metrics
+from experiments.errors import InvalidSpec
+from experiments.exchange.intake import take_in
+from experiments.library import load_defaults
+from experiments.models import Experiment, TrialResult
+from experiments.selectors.comparison import compare
+from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.frames import ethernet, ipv4, tcp
+from tests.experiments import factories
+from tests.experiments.exchange import reports
+
+START_NS = 1_700_000_000_000_000_000
+SECOND_NS = 10**9
+
+
+@pytest.fixture
+def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
+    load_defaults()
+    return tmp_path
+
+
+def capture() -> bytes:
+    """Ten frames of 160 bytes in nine seconds, each with a hundred bytes of one connection."""
+    contents = [tcp(seq=1 + 100 * n, flags=0x18, payload=b"x" * 106) for n in range(10)]
+    return pcapng([Frame.whole(START_NS + n * SECOND_NS, ethernet(ipv4(each))) for n, each in enumerate(contents)])
+
+
+def brought(directory: Path, name: str, content: str) -> Experiment:
+    (directory / name).write_text(content)
+    (arrival,) = take_in(directory / name, project=load_defaults()).arrivals
+    assert arrival.stored is not None
+    return arrival.stored
+
+
+def against_own(theirs: Experiment, metric: str, own_value: float) -> tuple[list[float], str]:
+    """The medians of the first configuration there and of an own one, and the unit, as a comparison tells them."""
+    own = factories.experiment(name="Own", sweep={"hosts": [1]}, repetitions=1)
+    factories.finished(TrialResult({"all": {metric: own_value}}, {}, "good"))
+    person = factories.person("root", is_superuser=True)
+    points = [f"c:{each.configurations.earliest('position').pk}" for each in (theirs, own)]
+    (row,) = (each for each in compare(person, points).rows if each.metric == metric)
+    return [each.median for each in row.summaries if each is not None], row.unit
+
+
+@pytest.mark.parametrize(
+    ("report", "tool", "trials", "metric", "value", "unit"),
+    [
+        (reports.reframe, "ReFrame 4.10.4", 2, "reframe.bandwidth_bytes_per_s", 940.5e6, "B/s"),
+        (reports.ramble, "Ramble", 2, "ramble.total_time_s", 12.5, "s"),
+        (reports.talp, "TALP of DLB 3.5.0", 1, "mpi_parallel_efficiency", 0.8, "share"),
+    ],
+)
+def test_a_report_becomes_marked_trials_that_are_held_against_own_ones(
+    directory: Path, report: Callable[[], Any], tool: str, trials: int, metric: str, value: float, unit: str
+) -> None:
+    theirs = brought(directory, "report.json", json.dumps(report()))
+    assert (theirs.is_imported, theirs.origin["tool"], theirs.trials.count()) == (True, tool, trials)
+    first = theirs.trials.earliest("position")
+    assert first.measurements.get(metric=metric).value == value
+    assert metrics.find(metric).unit == unit
+    assert against_own(theirs, metric, 2 * value) == ([value, 2 * value], unit)
+
+
+def test_a_capture_with_figures_of_a_program_that_nobody_here_knows_does_too(directory: Path) -> None:
+    (directory / "wire.pcapng").write_bytes(capture())
+    theirs = brought(
+        directory,
+        "measured.yaml",
+        "name: Weather\nworkload: wrf\ncluster: Hawk\nparameters: {hosts: 2, grid: fine}\n"
+        "trials:\n  - {capture: wire.pcapng, figures: {elapsed_s: 9.5}}\n",
+    )
+    values = dict(theirs.trials.get().measurements.filter(scope="all").values_list("metric", "value"))
+    told = {name: values[name] for name in ("elapsed_s", "packets", "wire_bytes", "duration_s", "connections")}
+    assert told == {"elapsed_s": 9.5, "packets": 10, "wire_bytes": 1600, "duration_s": 9, "connections": 1}
+    assert theirs.is_imported
+    assert against_own(theirs, "wire_bytes", 3200) == ([1600, 3200], "B")
+
+
+def test_a_capture_of_a_table_is_refused_at_its_line_where_it_is_none(directory: Path) -> None:
+    (directory / "wire.pcapng").write_bytes(b"no packets at all, but some letters")
+    (directory / "measured.yaml").write_text("name: Weather\nworkload: wrf\ncluster: Hawk\n")
+    (directory / "measured.csv").write_text("hosts,capture,elapsed_s [s]\n2,,9.5\n4,wire.pcapng,5\n")
+    with pytest.raises(InvalidSpec, match=r"line 3, column capture: .*neither pcap nor pcapng"):
+        take_in(directory / "measured.csv", project=load_defaults())
+    assert not Experiment.objects.filter(workload="wrf").exists()

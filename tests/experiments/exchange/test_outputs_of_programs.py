@@ -1,0 +1,206 @@
+"""Outputs of benchmarks that ran elsewhere: each comes in by its parser, with its units, marked, and stands beside own trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments import metrics
+from experiments.errors import InvalidSpec
+from experiments.exchange.elsewhere import bring_in_measured
+from experiments.library import load_defaults
+from experiments.models import Experiment, TrialResult
+from experiments.selectors.comparison import compare
+from tests.experiments import factories
+from tests.experiments.workloads.samples import sample
+
+OSU = """\
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+1                       2.00
+1024                    4.00
+1048576              1000.00
+"""
+HPL = """\
+T/V                N    NB     P     Q               Time                 Gflops
+--------------------------------------------------------------------------------
+WR11C2R4       11500   240     2     4              79.60              1.274e+01
+--------------------------------------------------------------------------------
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0070010 ...... PASSED
+"""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A set of runs as somebody brings it: its program, its parameters, what was printed and written, and what is known to stand there."""
+
+    workload: str
+    parameters: dict[str, Any]
+    output: str
+    figures: dict[str, tuple[float, str]]
+    table: str
+    file: str = "output.txt"
+    beside: tuple[str, ...] = ()
+
+
+LINPACK = sample("hpcc-hpccoutf.txt")
+CASES = {
+    "IMB": Brought(
+        "imb",
+        {"benchmark": "Allreduce", "hosts": 4},
+        sample("imb-mpi1-collectives.txt"),
+        {"imb.time_s": (371.57e-6, "s"), "imb.time_max_s": (373.03e-6, "s")},
+        "Allreduce, 4 processes",
+    ),
+    "OSU": Brought(
+        "osu",
+        {"benchmark": "latency", "hosts": 2},
+        OSU,
+        {"osu.latency_s": (2e-6, "s"), "osu.transfer_time_s": (1e-3, "s"), "osu.bandwidth_Bps": (1048576e3, "B/s")},
+        "OSU MPI Latency",
+    ),
+    "HPL": Brought(
+        "hpl",
+        {"ns": 11500, "nb": 240, "p": 2, "q": 4, "hosts": 4, "ranks_per_host": 2},
+        HPL,
+        {"hpl.gflops": (12.74, "GFLOP/s"), "hpl.time_s": (79.6, "s"), "hpl.residual": (0.007001, "1")},
+        "HPL results",
+        file="HPL.out",
+    ),
+    "HPL of HPC Challenge": Brought(
+        "hpl",
+        {"hosts": 4},
+        LINPACK,
+        {"hpl.gflops": (0.95264, "GFLOP/s"), "hpl.time_s": (0.701384, "s")},
+        "HPL results",
+        file="hpccoutf.txt",
+    ),
+    "HPC Challenge": Brought(
+        "hpcc",
+        {"hosts": 4},
+        LINPACK,
+        {
+            "hpcc.SingleSTREAM_Triad_GBps": (66.3457, "GB/s"),
+            "hpcc.MPIRandomAccess_GUPs": (0.000276836, "GUP/s"),
+            "hpcc.MaxPingPongLatency_us": (126.629, "µs"),
+        },
+        "Summary",
+        file="hpccoutf.txt",
+    ),
+    "NetPIPE's result": Brought(
+        "netpipe",
+        {"hosts": 2},
+        sample("netpipe-np.out"),
+        {"netpipe.latency_s": (3.073e-05, "s"), "netpipe.transfer_time_s": (0.00751612, "s")},
+        "Transfer times (1 Mbps = 1 048 576 bit/s)",
+        file="np.out",
+    ),
+    "NetPIPE's screen with its result beside": Brought(
+        "netpipe",
+        {"hosts": 2},
+        sample("netpipe-stdout.txt"),
+        {"netpipe.latency_s": (3.073e-05, "s"), "netpipe.transfer_time_s": (0.00751612, "s")},
+        "Transfer times (1 Mbps = 1 048 576 bit/s)",
+        beside=("np.out",),
+    ),
+    "LAMMPS": Brought(
+        "water",
+        {"molecules": 512, "steps": 100, "hosts": 4},
+        sample("lammps-water-stdout.txt"),
+        {
+            "water.loop_time_s": (8.62671, "s"),
+            "water.ns_per_day": (1.002, "ns/day"),
+            "water.timesteps_per_s": (11.592, "1/s"),
+            "water.cpu_use_percent": (4.7, "%"),
+            "water.kspace_s": (4.7879, "s"),
+        },
+        "MPI task timing breakdown",
+        file="log.lammps",
+    ),
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
+    load_defaults()
+    return tmp_path
+
+
+def described(directory: Path, brought: Brought, **changes: Any) -> Path:
+    """Write the description and its files, and return where it lies."""
+    (directory / brought.file).write_text(brought.output)
+    for name in brought.beside:
+        (directory / name).write_text(sample(f"netpipe-{name}"))
+    trial = {"output": brought.file, "files": list(brought.beside)}
+    told = {"name": "Theirs", "workload": brought.workload, "cluster": "Hawk", "parameters": brought.parameters}
+    place = directory / "measured.yaml"
+    place.write_text(yaml.safe_dump({**told, "trials": [trial], **changes}, sort_keys=False))
+    return place
+
+
+def stored(directory: Path, brought: Brought) -> Experiment:
+    experiment = bring_in_measured(described(directory, brought), project=load_defaults()).stored
+    assert experiment is not None
+    return experiment
+
+
+@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
+def test_its_figures_come_in_with_their_units_and_tables(directory: Path, brought: Brought) -> None:
+    experiment = stored(directory, brought)
+    trial = experiment.trials.get()
+    values = dict(trial.measurements.values_list("metric", "value"))
+    assert {name: (values[name], metrics.find(name).unit) for name in brought.figures} == brought.figures
+    assert trial.tables[brought.table]
+    assert trial.configuration.hosts == brought.parameters["hosts"]
+    assert trial.configuration.ranks == brought.parameters["hosts"] * brought.parameters.get("ranks_per_host", 1)
+    assert (experiment.is_imported, trial.state, trial.cluster.name if trial.cluster else "") == (
+        *(True, "finished"),
+        "Hawk",
+    )
+    assert {each.name for each in trial.artifacts.all()} == {brought.file, *brought.beside}
+
+
+@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
+def test_it_stands_beside_own_trials(directory: Path, brought: Brought) -> None:
+    theirs = stored(directory, brought)
+    name, (value, unit) = next(iter(brought.figures.items()))
+    fixed = {key: each for key, each in brought.parameters.items() if key != "hosts"}
+    swept = {"hosts": [brought.parameters["hosts"]]}
+    own = factories.experiment(name="Own", workload=brought.workload, parameters=fixed, sweep=swept, repetitions=1)
+    factories.finished(TrialResult({"all": {name: 2 * value}}, {}, "good"))
+    person = factories.person("root", is_superuser=True)
+    compared = compare(person, [f"e:{theirs.slug}", f"e:{own.slug}"])
+    (row,) = (each for each in compared.rows if each.metric == name)
+    assert [each.median for each in row.summaries if each is not None] == [value, 2 * value]
+    assert row.unit == unit
+
+
+@pytest.mark.parametrize("brought", CASES.values(), ids=CASES)
+def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(directory: Path, brought: Brought) -> None:
+    other = CASES["OSU" if brought.workload != "osu" else "IMB"].output
+    place = described(directory, brought)
+    (directory / brought.file).write_text(other)
+    for name in brought.beside:
+        (directory / name).write_text(other)
+    with pytest.raises(InvalidSpec) as caught:
+        bring_in_measured(place, project=load_defaults())
+    (error,) = caught.value.errors
+    assert (error.path, "\n" in error.message) == ("trials.0.output", False)
+    assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "NetPIPE's result"])
+def test_one_that_broke_off_is_refused_at_its_field(directory: Path, name: str) -> None:
+    """Of NetPIPE's result every line is whole: fewer of them are fewer sizes."""
+    brought = CASES[name]
+    place = described(directory, brought)
+    (directory / brought.file).write_text(brought.output.partition("\n")[0])
+    for beside in brought.beside:
+        (directory / beside).write_text("")
+    with pytest.raises(InvalidSpec, match=r"^trials\.0\.output: "):
+        bring_in_measured(place, project=load_defaults())
