@@ -358,6 +358,8 @@ CELERY_TASK_ROUTES = {
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # One process for each cluster that may be busy at once, and one for the sweep; waiting ones cost nothing.
 CELERY_WORKER_CONCURRENCY = ENVIRONMENT.integer("RANKWIRE_WORKER_PROCESSES", 4, least=2)
+# Its 4 s are too few where trials keep every core busy: a new process would be killed and started again, and again.
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 60.0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 # Lost trials and lost messages are found within seconds. Nothing "expires" here: see workers/backlog.py.

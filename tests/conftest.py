@@ -230,12 +230,8 @@ def empty_redis(services: Services) -> Redis:
 
 
 @pytest.fixture(scope="session")
-def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
-    """Starts real worker processes on the *test* database; whoever is left at the end of the session is killed.
-
-    For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s, and
-    variables that the worker's environment has besides.
-    """
+def make_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
+    """Starts real worker processes on the *test* database; whoever is left at the end of the session is killed."""
     started: list[CeleryWorker] = []
 
     def start(*, variables: Mapping[str, str] = MappingProxyType({}), **options: object) -> CeleryWorker:
@@ -262,8 +258,24 @@ def start_celery_worker(services: Services, django_db_setup: None) -> Iterator[C
         worker.kill()
 
 
+@pytest.fixture
+def start_celery_worker(make_celery_worker: Callable[..., CeleryWorker]) -> Iterator[Callable[..., CeleryWorker]]:
+    """For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s, and
+    variables that the worker's environment has besides. A failed test leaves no worker that would take what the next one queues.
+    """
+    started: list[CeleryWorker] = []
+
+    def start(**options: object) -> CeleryWorker:
+        started.append(make_celery_worker(**options))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.kill()
+
+
 @pytest.fixture(scope="module")
-def shared_celery_worker(start_celery_worker: Callable[..., CeleryWorker]) -> Iterator[list[CeleryWorker]]:
+def shared_celery_worker(make_celery_worker: Callable[..., CeleryWorker]) -> Iterator[list[CeleryWorker]]:
     shared: list[CeleryWorker] = []
     yield shared
     for worker in shared:  # it would run what tests of other modules queue
@@ -274,12 +286,12 @@ def shared_celery_worker(start_celery_worker: Callable[..., CeleryWorker]) -> It
 def celery_worker(
     transactional_db: None,
     empty_redis: Redis,
-    start_celery_worker: Callable[..., CeleryWorker],
+    make_celery_worker: Callable[..., CeleryWorker],
     shared_celery_worker: list[CeleryWorker],
 ) -> Iterator[CeleryWorker]:
     """A running worker, shared by the tests of a module that leave it idle and alive; rows must be committed for it to see them."""
     if not (shared_celery_worker and shared_celery_worker[0].alive):
-        shared_celery_worker[:] = [start_celery_worker()]
+        shared_celery_worker[:] = [make_celery_worker()]
     worker = shared_celery_worker[0]
     yield worker
     celery_app.control.purge()

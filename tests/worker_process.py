@@ -65,12 +65,10 @@ class CeleryWorker:
 
     def kill(self) -> None:
         """SIGKILL for the worker; its pool processes die with it (config/celery.py) and are waited for."""
-        try:
-            family = psutil.Process(self.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            family = []
-        if self.alive:
-            self.process.send_signal(signal.SIGKILL)
+        if not self.alive:  # its number may be another process's by now
+            return
+        family = psutil.Process(self.pid).children(recursive=True)
+        self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         _, left = psutil.wait_procs(family, timeout=30)
         assert not left, f"outlived their worker: {left}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from io import BytesIO
 from typing import Final
 
@@ -30,18 +31,24 @@ def as_csv(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
         pl.when(pl.col(name).str.contains(_FORMULA)).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name)
         for name in texts
     ]
-    for frame in frames:
+
+    def written(frame: pl.DataFrame) -> bytes:
         buffer = BytesIO()
         _stamped(frame).with_columns(marked).write_csv(buffer, include_header=False, line_terminator="\r\n")
-        yield buffer.getvalue()
+        return buffer.getvalue()
+
+    yield from _one_behind(written, frames)
 
 
 def as_lines(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
     """Yield one JSON object per row and line."""
-    for frame in frames:
+
+    def written(frame: pl.DataFrame) -> bytes:
         buffer = BytesIO()
         _stamped(frame).write_ndjson(buffer)
-        yield buffer.getvalue()
+        return buffer.getvalue()
+
+    yield from _one_behind(written, frames)
 
 
 def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
@@ -52,6 +59,19 @@ def as_json(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
             yield before + lines.rstrip(b"\n").replace(b"\n", b",\n")
             before = b",\n"
     yield b"[]" if before == b"[" else b"]"
+
+
+def _one_behind(written: Callable[[pl.DataFrame], bytes], frames: Frames) -> Iterator[bytes]:
+    """Yield what is written of each frame, by a thread of its own while the next one is read."""
+    before: Future[bytes] | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="export") as thread:
+        for frame in frames:
+            after = thread.submit(written, frame)
+            if before is not None:
+                yield before.result()
+            before = after
+        if before is not None:
+            yield before.result()
 
 
 def _stamped(frame: pl.DataFrame) -> pl.DataFrame:
@@ -74,12 +94,15 @@ def as_parquet(frames: Frames, columns: Sequence[Column]) -> Iterator[bytes]:
     sink, waiting = Sink(), list[pa.Table]()
     repeated = [column.name for column in columns if column.kind != pl.Float64()]
     with pyarrow.parquet.ParquetWriter(sink, pa.schema(told), use_dictionary=repeated) as writer:
-        for frame in frames:
+
+        def written(frame: pl.DataFrame) -> bytes:
             waiting.append(frame.to_arrow(compat_level=oldest).cast(writer.schema))
             if sum(table.num_rows for table in waiting) * len(columns) >= _GROUP_CELLS:
                 writer.write_table(pa.concat_tables(waiting))
                 waiting.clear()
-            yield sink.taken()
+            return sink.taken()
+
+        yield from _one_behind(written, frames)
         if waiting:
             writer.write_table(pa.concat_tables(waiting))
     yield from sink.parts()
