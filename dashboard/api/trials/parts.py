@@ -16,6 +16,7 @@ from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
+from analysis.numbers import plural
 from dashboard.api.protocol import etag, schema
 from dashboard.api.protocol.filtering import clean, refuse_unknown
 from dashboard.api.protocol.pagination import FURTHEST, MOST, Pagination
@@ -44,6 +45,7 @@ SORTED_BY: Final = (
 )  # fmt: skip
 _NO_CAPTURE: Final = "This trial has no analysis of a capture, or none that is as it was written."
 _NO_MPI: Final = "The capture shows no traffic that is known to be of MPI."
+_NO_RANKS: Final = "The capture does not tell the ranks of its connections."
 _NO_PROFILE: Final = "The ranks were not profiled, so that messages were not counted."
 _SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")
 
@@ -159,6 +161,7 @@ class PartActions:
         pairs = [] if profile is None else profile["pairs"]
         whole = {
             **told,
+            "ranks_missing": _ranks_missing(analysis, told["ranks"]),
             "missing": _NO_CAPTURE if analysis is None else None,
             "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
             "messages": {
@@ -191,6 +194,20 @@ def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
         return {}, _NO_CAPTURE
     curves: dict[str, Any] = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
     return curves, None if (curves.get("series") or {}).get("packets") else _NO_MPI
+
+
+def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any] | None) -> str | None:
+    """Why ranks of connections of MPI are not known; None where all are."""
+    if analysis is None:
+        return _NO_CAPTURE
+    kept = (analysis.get("matrices") or {}).get("ranks") or {}
+    if why := kept.get("by_host_alone"):
+        return f"{why[:1].upper()}{why[1:]}."
+    if nameless := kept.get("connections_without_ranks"):
+        return f"{plural(nameless, 'connection')} of MPI, on which one end alone told its rank."
+    if matrix is not None:
+        return None
+    return _NO_RANKS if ((analysis.get("mpi") or {}).get("metrics") or {}).get("packets") else _NO_MPI
 
 
 def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:

@@ -164,4 +164,7 @@ class MatricesSerializer(PartSerializer):
 
     hosts = MatrixSerializer(allow_null=True)
     ranks = MatrixSerializer(allow_null=True, help_text="Null where the ranks of the connections are not known.")
+    ranks_missing = serializers.CharField(
+        allow_null=True, help_text="Why the ranks of connections, of all or of some, are not known; null where all are."
+    )
     messages = MessagesSerializer()

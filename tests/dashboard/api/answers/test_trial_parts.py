@@ -141,6 +141,47 @@ def test_matrices_tell_packets_by_host_and_rank_and_messages_by_rank(
     assert alone["units"]["rtt_min_s"] == "s"
 
 
+@pytest.mark.parametrize(
+    ("host_ranks", "known", "why"),
+    [
+        ({"10.217.0.1": [7], "10.217.0.2": [3]}, ["3", "7"], None),
+        ({"10.217.0.1": [0, 1], "10.217.0.2": [2]}, None, "which rank speaks, and several ranks ran on 10.217.0.1."),
+        ({}, None, "which rank speaks, and it is not known which ranks ran on which host."),
+    ],
+)
+def test_it_says_why_mpich_is_known_by_host_alone(
+    client: Client, trial: Trial, host_ranks: Any, known: Any, why: str | None
+) -> None:
+    every = analysis.analyse(CAPTURE.with_name("mpich-ucx.pcap"), host_ranks=host_ranks).to_dict()
+    keep(trial, ANALYSIS_NAME, every, Artifact.Kind.ANALYSIS)
+    answer = told(client, trial, "matrices/")
+    assert (answer["ranks"] or {}).get("labels") == known
+    assert answer["ranks_missing"] == (None if why is None else f"The MPI library does not say on a connection {why}")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"connections_without_ranks": 2}, "2 connections of MPI, on which one end alone told its rank."),
+        ({"connections_without_ranks": 0}, None),
+        ({"labels": [], "connections_without_ranks": 0}, "The capture does not tell the ranks of its connections."),
+    ],
+)
+def test_it_says_what_else_is_missing_of_the_ranks(
+    client: Client, trial: Trial, analysed: dict[str, Any], change: dict[str, Any], why: str | None
+) -> None:
+    ranks = {**analysed["matrices"]["ranks"], **change}
+    every = {**analysed, "matrices": {**analysed["matrices"], "ranks": ranks}}
+    keep(trial, ANALYSIS_NAME, every, Artifact.Kind.ANALYSIS)
+    assert told(client, trial, "matrices/")["ranks_missing"] == why
+
+
+def test_ranks_of_a_capture_without_mpi_are_none(client: Client, trial: Trial) -> None:
+    keep(trial, ANALYSIS_NAME, {"series": {"packets": [1]}, "matrices": {}}, Artifact.Kind.ANALYSIS)
+    answer = told(client, trial, "matrices/")
+    assert (answer["ranks"], "known to be of MPI" in answer["ranks_missing"]) == (None, True)
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_trial_without_capture_says_why_there_is_nothing(client: Client, trial: Trial, part: str) -> None:
     assert "no analysis of a capture" in told(client, trial, f"{part}/")["missing"]
