@@ -138,6 +138,7 @@ def test_it_is_complete_and_valid(tmp_path: Any) -> None:
 def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
     told = client_of(factories.person("ada")).get("/api/v1/schema/").json()
     assert {path: set(operations) for path, operations in told["paths"].items()} == ADDRESSES
+    assert told["openapi"].startswith("3.1.")
     assert told["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     body = told["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["required"]) == {"name", "workload"}
