@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.raw import signed
 from analysis.packets import IPV4, IPV6
 
@@ -25,6 +25,13 @@ def _place_of(key: int, slots: Any, keys: Any) -> int:
     return place
 
 
+@inlined
+def _add(totals: Any, pair: int, packets: int, wire: int, content: int) -> None:
+    totals[pair, 0] += packets
+    totals[pair, 1] += wire
+    totals[pair, 2] += content
+
+
 @jit
 def count_pairs(
     first: int, kind: Any, src: Any, dst: Any, orig_len: Any, payload: Any, skip: Any,
@@ -35,21 +42,27 @@ def count_pairs(
     ``slots``, a power of two and more than the pairs, hold numbers of pairs + 1, 0 where free; ``used`` (1,) pairs are taken.
     Returns N, or the row before which the caller must make room.
     """
+    last, pair = -1, signed(0)
+    packets = wire = content = 0  # of that pair since it came last: neighbours mostly go the same way
     for i in range(first, len(kind)):
         if not kind[i] & _IP or (len(skip) and skip[i]):
             continue
         key = (signed(src[i]) << 16) | signed(dst[i])
-        place = _place_of(key, slots, keys)
-        if slots[place] == 0:
-            if used[0] == len(keys):
-                return i
-            keys[used[0]] = key
-            used[0] += 1
-            slots[place] = used[0]
-        pair = slots[place] - 1
-        totals[pair, 0] += 1
-        totals[pair, 1] += orig_len[i]
-        totals[pair, 2] += payload[i]
+        if key != last:
+            _add(totals, pair, packets, wire, content)
+            packets = wire = content = 0
+            place = _place_of(key, slots, keys)
+            if slots[place] == 0:
+                if used[0] == len(keys):
+                    return i
+                keys[used[0]] = key
+                used[0] += 1
+                slots[place] = used[0]
+            last, pair = key, signed(slots[place]) - 1
+        packets += 1
+        wire += signed(orig_len[i])
+        content += signed(payload[i])
+    _add(totals, pair, packets, wire, content)
     return len(kind)
 
 

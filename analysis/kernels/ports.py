@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from analysis.kernels import jit
+from analysis.kernels import inlined, jit
 from analysis.kernels.raw import signed
 from analysis.packets import IPV4, IPV6, NO_TIME
 
@@ -15,17 +15,39 @@ STEPS: Final = 10
 _IP = IPV4 | IPV6
 
 
+@inlined
+def _end_window(steps: Any, peak: Any, port: int) -> None:
+    held = 0
+    for k in range(STEPS):
+        held += steps[port, k]
+    peak[port] = max(peak[port], held)
+
+
+@inlined
+def _move_on(steps: Any, newest: Any, peak: Any, port: int, step: int) -> None:
+    """The port's window moves on to end with millisecond ``step``, later than any before."""
+    _end_window(steps, peak, port)
+    if step - newest[port] >= STEPS:
+        for k in range(STEPS):
+            steps[port, k] = 0
+    else:
+        for later in range(newest[port] + 1, step + 1):
+            steps[port, later % STEPS] = 0
+    newest[port] = step
+
+
 @jit
 def count_ports(
-    kind: Any, src: Any, dst: Any, time_ns: Any, orig_len: Any, skip: Any, steps: Any, newest: Any, held: Any, peak: Any
+    kind: Any, src: Any, dst: Any, time_ns: Any, orig_len: Any, skip: Any, steps: Any, newest: Any, peak: Any
 ) -> None:
-    """Add packets to ``steps`` (ports, STEPS), the running sums ``held`` (ports,) and the largest of them, ``peak`` (ports,).
+    """Add packets to ``steps`` (ports, STEPS); ``peak`` (ports,) is the largest sum of them in any window that is over.
 
     Port 2 h is what host h sent, 2 h + 1 what it received; hosts beyond the arrays are left out. ``newest`` (ports,) is the
-    port's latest millisecond. A packet from before the port's window (a clock stepped back) is left out.
+    port's latest millisecond. A packet from before the port's window (a clock stepped back) is left out. Within a window its sum only
+    grows, so it is looked at when the window moves on; ``end_windows`` looks at the last ones.
     """
     ports = len(newest)
-    step, step_from = 0, signed(0)
+    step, step_from, slot = 0, signed(0), 0
     for i in range(len(kind)):
         now = time_ns[i]
         if not kind[i] & _IP or now == NO_TIME or (len(skip) and skip[i]):
@@ -33,25 +55,22 @@ def count_ports(
         if now < step_from or now - step_from >= STEP_NS:  # spares most divisions
             step = now // STEP_NS
             step_from = step * STEP_NS
+            slot = step % STEPS
         length = signed(orig_len[i])
         for direction in range(2):
             port = 2 * signed(src[i]) if direction == 0 else 2 * signed(dst[i]) + 1
             if port >= ports:
                 continue
-            ahead = step - newest[port]
-            if ahead >= STEPS:
-                for k in range(STEPS):
-                    steps[port, k] = 0
-                held[port] = 0
-                newest[port] = step
-            elif ahead > 0:
-                for later in range(newest[port] + 1, step + 1):
-                    held[port] -= steps[port, later % STEPS]
-                    steps[port, later % STEPS] = 0
-                newest[port] = step
-            elif ahead <= -STEPS:
-                continue
-            steps[port, step % STEPS] += length
-            held[port] += length
-            if held[port] > peak[port]:
-                peak[port] = held[port]
+            if step != newest[port]:
+                if step > newest[port]:
+                    _move_on(steps, newest, peak, port, step)
+                elif step <= newest[port] - STEPS:
+                    continue
+            steps[port, slot] += length
+
+
+@jit
+def end_windows(steps: Any, peak: Any) -> None:
+    """Make ``peak`` the largest sum of any window, those that go on included."""
+    for port in range(len(peak)):
+        _end_window(steps, peak, port)

@@ -64,11 +64,11 @@ def duplicates(
         bucket = signed(fingerprint[i]) & buckets
         entry = heads[bucket] - 1
         steps = 0
-        while entry >= 0 and pushed - entry <= ring and steps < MOST_LOOKED_AT:
+        while entry >= 0 and abs(time_ns[i] - times[entry & ring]) <= WITHIN_NS:  # nearly all are over here
+            if pushed - entry > ring or steps == MOST_LOOKED_AT:
+                break
             steps += 1
             place = entry & ring
-            if abs(time_ns[i] - times[place]) > WITHIN_NS:
-                break
             if words[place, 0] == one and words[place, 1] == two and words[place, 2] == three:
                 duplicate[i] = True
                 break

@@ -27,7 +27,7 @@ class PortAccumulator:
     def __init__(self) -> None:
         self._hosts = 0
         self._steps = np.zeros((0, kernel.STEPS), np.int64)
-        self._newest, self._held, self._peak = (np.zeros(0, np.int64) for _ in range(3))
+        self._newest, self._peak = (np.zeros(0, np.int64) for _ in range(2))
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
         """Add the next packets; rows with ``skip`` (N,) set are as if not captured."""
@@ -38,13 +38,14 @@ class PortAccumulator:
         self._make_room(2 * self._hosts)
         kernel.count_ports(
             table.kind, table.src, table.dst, table.time_ns, table.orig_len, _NO_SKIP if skip is None else skip,
-            self._steps, self._newest, self._held, self._peak,
+            self._steps, self._newest, self._peak,
         )  # fmt: skip
 
     def metrics(self, duration_ns: int) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available): bit/s of the fullest window of ten whole milliseconds of any port and direction."""
         if self._hosts > MOST_HOSTS:
             return {}, {PEAK: f"more than {MOST_HOSTS} addresses"}
+        kernel.end_windows(self._steps, self._peak)
         if not self._peak.any():
             return {}, {PEAK: "no IP packets with a time stamp"}
         if duration_ns < _WINDOW_NS:
@@ -59,4 +60,4 @@ class PortAccumulator:
         self._steps = np.concatenate([self._steps, np.zeros((more, kernel.STEPS), np.int64)])
         never = np.full(more, np.iinfo(np.int64).min // 4)
         self._newest = np.concatenate([self._newest, never])
-        self._held, self._peak = (np.concatenate([old, np.zeros(more, np.int64)]) for old in (self._held, self._peak))
+        self._peak = np.concatenate([self._peak, np.zeros(more, np.int64)])
