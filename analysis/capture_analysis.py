@@ -197,22 +197,23 @@ class _Reading:
         with Alongside("capture-flows") as connections, Alongside("capture-hosts") as hosts:
             for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
                 table, duplicate = self.signs.update(table)
+                skip = duplicate if duplicate.any() else None
                 member = self.mpi_flows.update(table)
-                connections.submit(functools.partial(self._follow_connections, table, duplicate, member.copy()))
-                hosts.submit(functools.partial(self._follow_hosts, table, duplicate))
+                connections.submit(functools.partial(self._follow_connections, table, skip, member.copy()))
+                hosts.submit(functools.partial(self._follow_hosts, table, skip))
                 self.arrivals.update(table, member)
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             self.arrivals = Arrivals()
             for table in ahead(tables_of(path, decoder)):
                 self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
-    def _follow_connections(self, table: PacketTable, duplicate: Rows, member: Rows) -> None:
-        self.tcp.update(table, duplicate, member)
-        self.matrices.update(table, duplicate)
+    def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
+        self.tcp.update(table, skip, member)
+        self.matrices.update(table, skip)
 
-    def _follow_hosts(self, table: PacketTable, duplicate: Rows) -> None:
-        self.ports.update(table, duplicate)
-        self.chains.update(table, duplicate)
+    def _follow_hosts(self, table: PacketTable, skip: Rows | None) -> None:
+        self.ports.update(table, skip)
+        self.chains.update(table, skip)
         self.roce.update(table)
 
     @property

@@ -41,10 +41,17 @@ Bool = npt.NDArray[np.bool_]
 
 
 @jit
-def classify(flow: UInt32, member: Bool, traffic: UInt8) -> None:
-    """MPI or OTHER for every packet, by its flow."""
+def classify(flow: UInt32, member: Bool, time_ns: Int64, traffic: UInt8) -> tuple[int, int]:
+    """MPI or OTHER for every packet, by its flow; returns the first stamp and the latest, NO_TIME where there is none."""
+    first = latest = signed(NO_TIME)
     for i in range(len(flow)):
         traffic[i] = MPI if flow[i] != NO_FLOW and member[flow[i]] else OTHER
+        latest = max(latest, time_ns[i])
+    for i in range(len(flow)):
+        if time_ns[i] != NO_TIME:
+            first = time_ns[i]
+            break
+    return first, latest
 
 
 @jit

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from analysis.kernels import jit
 from analysis.kernels.raw import signed
-from analysis.packets import IPV6, NO_FLOW, NO_TIME, REVERSE, TCP
+from analysis.packets import CUT, FRAGMENT, IPV6, NO_FLOW, NO_TIME, REVERSE, TCP
 
 WITHIN_NS = 1_000_000
 """Two equal TCP frames further apart than 1 ms are a retransmission, not one frame captured twice."""
@@ -25,7 +25,8 @@ UInt8 = npt.NDArray[np.uint8]
 _32 = np.uint64(32)
 
 # Slots of the super-segment counters
-SUPER, JUDGED, UNJUDGED, SPLIT = range(4)
+SUPER, JUDGED, UNJUDGED, SPLIT, CUT_HEADERS, FRAGMENTS = range(6)
+COUNTERS = 6
 _ETHERNET, _IPV4, _IPV6, _TCP = 14, 20, 40, 20
 _MOST_OPTIONS = 40
 _LEAST = 88
@@ -47,13 +48,14 @@ def duplicates(
     words: UInt64,
     pushed: int,
     duplicate: npt.NDArray[np.bool_],
-) -> int:
-    """Mark TCP frames that equal one of the last ``len(links)`` within 1 ms; returns the frames entered so far.
+) -> tuple[int, int]:
+    """Mark TCP frames that equal one of the last ``len(links)`` within 1 ms; returns how many, and the frames entered so far.
 
     ``heads`` and ``links`` chain entries of one hash bucket from the newest back, as entry number + 1.
     """
     ring = len(links) - 1
     buckets = len(heads) - 1
+    found = 0
     for i in range(len(time_ns)):
         duplicate[i] = False
         if kind[i] & TCP == 0 or time_ns[i] == NO_TIME:
@@ -71,6 +73,7 @@ def duplicates(
             place = entry & ring
             if words[place, 0] == one and words[place, 1] == two and words[place, 2] == three:
                 duplicate[i] = True
+                found += 1
                 break
             entry = links[place] - 1
         if not duplicate[i]:
@@ -82,7 +85,7 @@ def duplicates(
             words[place, 1] = two
             words[place, 2] = three
             pushed += 1
-    return pushed
+    return found, pushed
 
 
 @jit
@@ -101,10 +104,14 @@ def super_segments(
     """Count segments above what the peer's SYN allows, or frames above the MTU (``longest_frame`` 0: not known).
 
     ``announced`` has shape (F, 2): the MSS that endpoint A and B of the flow asked for, 0 while unknown. ``piece`` becomes the
-    payload of each segment that such a one was on the wire, 0 for frames that are what was on the wire, or cannot be split.
+    payload of each segment that such a one was on the wire, 0 for frames that are what was on the wire, or cannot be split. Headers
+    that are cut short and later fragments are counted by the way.
     """
+    judged = cut = fragments = 0
     for i in range(len(kind)):
         piece[i] = 0
+        cut += kind[i] & (CUT | TCP) == CUT
+        fragments += kind[i] & FRAGMENT != 0
         too_long = longest_frame > 0 and orig_len[i] > longest_frame
         if kind[i] & TCP and flow[i] != NO_FLOW:
             side = 1 if kind[i] & REVERSE else 0
@@ -114,7 +121,7 @@ def super_segments(
             if limit == 0:
                 limit = usual_mss
             if limit > 0:
-                counters[JUDGED] += 1
+                judged += 1
                 if payload[i] > limit:
                     too_long = True
                     size = limit - _options(signed(orig_len[i]) - signed(payload[i]), kind[i])
@@ -124,6 +131,9 @@ def super_segments(
             elif payload[i] > 0:
                 counters[UNJUDGED] += 1
         counters[SUPER] += too_long
+    counters[JUDGED] += judged
+    counters[CUT_HEADERS] += cut
+    counters[FRAGMENTS] += fragments
 
 
 @jit

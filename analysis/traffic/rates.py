@@ -29,9 +29,10 @@ MOST_BINS: Final = 1 << 21
 """Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
 MOST_STAMPS: Final = 1 << 20
 """Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
-_SIZES: Final = 1 << 16
+_SIZES: Final = (1 << 16) + 32
+"""Lengths that are counted in an array: all but BIG TCP; a full frame of the loopback device has 65 550 bytes."""
 MOST_LARGER: Final = 4096
-"""Different sizes beyond 64 KiB that are counted one by one: damage, or malice, makes millions."""
+"""Different longer sizes that are counted one by one: damage, or malice, makes millions."""
 _GROUP_BITS: Final = 11
 _NO_PACKETS: Final = "no packets"
 _NO_BYTES: Final = "the packets have no bytes"
@@ -72,13 +73,14 @@ class RateAccumulator:
         Returns the gaps d_i in ns of all and of MPI traffic, those to the previous table included.
         """
         traffic = np.empty(len(table), np.uint8)
-        kernel.classify(table.flow, member, traffic)
+        first, latest = kernel.classify(table.flow, member, table.time_ns, traffic)
         beyond = kernel.tally(
             traffic, table.kind, table.orig_len, table.payload, table.window, table.tcp_flags, self._sums, self._sizes
         )
         if beyond:
             self._count_larger(table, traffic)
-        self._make_room(table)
+        if latest != NO_TIME:
+            self._make_room(first, latest)
         gaps = np.empty((2, len(table)), np.int64)
         written = kernel.timeline(
             traffic, table.time_ns, table.orig_len, table.payload, self._origin_ns or 0,
@@ -133,18 +135,14 @@ class RateAccumulator:
         for size, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
             counts[size] = counts.get(size, 0) + number
 
-    def _make_room(self, table: PacketTable) -> None:
+    def _make_room(self, first_ns: int, latest_ns: int) -> None:
         """Widen the bins by tens until the newest packet fits.
 
         Bins begin with the first packet of the capture, whatever the scope, so that all scopes share one time axis.
         """
-        earliest, latest = int(table.time_ns.min(initial=0)), int(table.time_ns.max(initial=NO_TIME))
-        if latest == NO_TIME:
-            return
         if self._origin_ns is None:
-            stamped = table.time_ns[table.time_ns != NO_TIME] if earliest == NO_TIME else table.time_ns
-            self._origin_ns = int(stamped[0])
-        span = max(latest - self._origin_ns, 0)
+            self._origin_ns = first_ns
+        span = max(latest_ns - self._origin_ns, 0)
         while span // self._series_ns >= MOST_POINTS:
             self._series_ns *= 10
             wider = self._series.reshape(2, 3, -1, 10).sum(axis=3)

@@ -287,6 +287,8 @@ class TcpAccumulator:
         self, table: PacketTable, connection_of: npt.NDArray[np.uint32], first: int, behind: int
     ) -> None:
         """Who speaks on a connection, from the first greeting of either side; rows ``first`` to ``behind``."""
+        if not len(table.btl_handshakes):
+            return
         said = table.named_ranks(first, behind)
         said = said[connection_of[said[:, 0]] != NO_FLOW]
         sides = 2 * connection_of[said[:, 0]].astype(np.int64) + said[:, 1]

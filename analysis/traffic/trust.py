@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
 from analysis.numbers import amount, plural
-from analysis.packets import CUT, FRAGMENT, SYN, TCP, PacketTable
+from analysis.packets import SYN, PacketTable
 from analysis.traffic import wire
 from analysis.trust_level import TrustLevel
 
@@ -102,26 +102,23 @@ class TrustAccumulator:
         self._words = np.zeros((_RING, 3), np.uint64)
         self._pushed = 0
         self._announced, self._announced_again = (np.zeros((1024, 2), np.uint16) for _ in range(2))
-        self._counters = np.zeros(4, np.int64)
+        self._counters = np.zeros(kernel.COUNTERS, np.int64)
         self._duplicates = 0
-        self._cut_headers = 0
-        self._fragments = 0
         self._added = 0
 
     def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
         """Add a table; returns it as it was on the wire (`analysis.traffic.wire`), and which rows repeat an earlier frame."""
         duplicate = np.empty(len(table), np.bool_)
-        self._pushed = kernel.duplicates(
+        found, self._pushed = kernel.duplicates(
             table.time_ns, table.kind, table.flow, table.payload, table.seq, table.ack, table.fingerprint,
             self._heads, self._links, self._times, self._words, self._pushed, duplicate,
         )  # fmt: skip
-        if not np.any(table.tcp_flags[duplicate] & SYN == 0):
+        if found and not np.any(table.tcp_flags[duplicate] & SYN == 0):
             # Linux numbers every SYN-ACK 0 and repeats it at once when the SYN comes again, perhaps just as its own timer
             # does: true frames, both. A capture that sees frames twice sees others than these twice.
             duplicate[:] = False
-        self._duplicates += int(np.count_nonzero(duplicate))
-        self._cut_headers += int(np.count_nonzero(table.kind & (CUT | TCP) == CUT))
-        self._fragments += int(np.count_nonzero(table.kind & FRAGMENT))
+            found = 0
+        self._duplicates += found
         self._announced = _with_room(self._announced, len(table.flow_endpoints))
         on_the_wire, duplicate = wire.split(table, self._pieces(table, self._announced, self._counters), duplicate)
         self._added += len(on_the_wire) - len(table)
@@ -152,7 +149,8 @@ class TrustAccumulator:
 
     def left_out(self) -> dict[str, int]:
         """Packets whose transport header, and so whatever depends on it, is in no metric."""
-        return {"cut_headers": self._cut_headers, "fragments": self._fragments}
+        cut, fragments = self._counters[[kernel.CUT_HEADERS, kernel.FRAGMENTS]].tolist()
+        return {"cut_headers": cut, "fragments": fragments}
 
     def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available) for super-segments and duplicates; the counts are those after the split."""
