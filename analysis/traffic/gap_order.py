@@ -25,7 +25,7 @@ class GapOrder:
     """Every gap once: ``pieces`` hold them in ns in any order, ``histogram`` counts the positive ones by ``kernel.add_gaps``."""
 
     def __init__(self, pieces: Sequence[npt.NDArray[Any]], histogram: npt.NDArray[np.int64], zeros: int) -> None:
-        groups = np.flatnonzero(histogram)
+        groups = np.flatnonzero(histogram != 0)
         self._begins = np.concatenate([[0], np.cumsum(histogram[groups])])
         firsts = np.flatnonzero((np.diff(self._begins[:-1] // _CELL, prepend=-1) > 0) | (histogram[groups] >= _CELL))
         edges = np.append(groups[firsts], groups[-1:] + 1)
@@ -62,7 +62,8 @@ class GapOrder:
             return 0.0
         group = int(np.searchsorted(self._begins, rank, side="right")) - 1
         first, behind = self._begins[group : group + 2].tolist()
-        return float(np.partition(self._positive[first:behind], rank - first)[rank - first])
+        some = self._positive[first:behind]
+        return float(some[0] if _alike(some) else np.partition(some, rank - first)[rank - first])
 
     def distance(self, cdf: Callable[[Values], Values], scale: float = 1.0) -> float:
         """Kolmogorov-Smirnov distance of ``scale`` times the positive gaps from ``cdf``, exactly, with few evaluations of it.
@@ -87,9 +88,13 @@ class GapOrder:
         """Different gaps with ranks ``first`` to ``behind``, ascending; for each the rank of its first, and that behind its last."""
         if cell not in self._ties:
             some = self._positive[first:behind]
-            alike = some.min() == some.max()  # as in large cells, where the clock ticks in microseconds
-            ordered = some[:1] if alike else np.sort(some)
+            ordered = some[:1] if _alike(some) else np.sort(some)
             begins = np.flatnonzero(np.diff(ordered, prepend=-1))
             ranks = np.append(begins + first, behind)
             self._ties[cell] = ordered[begins].astype(np.float64), ranks[:-1], ranks[1:]
         return self._ties[cell]
+
+
+def _alike(gaps: npt.NDArray[Any]) -> bool:
+    """As in large groups, where the clock ticks in microseconds."""
+    return bool(gaps.min() == gaps.max())

@@ -72,7 +72,7 @@ class GapStore:
 
     def grouped(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
         """(mean of the integers of each group in ns, gaps in it) for positive gaps, ascending."""
-        bins = np.flatnonzero(self._histogram)
+        bins = np.flatnonzero(self._histogram != 0)
         low = np.ceil(kernel.bin_edges(bins))
         return (low + np.ceil(kernel.bin_edges(bins + 1)) - 1) / 2, self._histogram[bins]
 

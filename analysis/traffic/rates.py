@@ -214,7 +214,7 @@ class ScopeRates:
 
     def size_histogram(self) -> tuple[Int64, Int64]:
         """Original lengths that occur (ascending, bytes) and how often."""
-        sizes, larger = np.flatnonzero(self.sizes), sorted(self.larger)
+        sizes, larger = np.flatnonzero(self.sizes != 0), sorted(self.larger)  # of truth values: three times as fast
         counts = [self.larger[size] for size in larger]
         return np.append(sizes, larger).astype(np.int64), np.append(self.sizes[sizes], counts).astype(np.int64)
 

@@ -45,7 +45,8 @@ class RoceAccumulator:
 
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
-        rows = np.flatnonzero((table.dport == ROCE_PORT) & (table.kind & UDP != 0))
+        rows = np.flatnonzero(table.dport == ROCE_PORT)
+        rows = rows[table.kind[rows] & UDP != 0]
         if not len(rows):
             return
         self._hosts = table.hosts
