@@ -16,7 +16,6 @@ from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from analysis.numbers import plural
 from dashboard.api.protocol import etag, schema
 from dashboard.api.protocol.filtering import clean, refuse_unknown
 from dashboard.api.protocol.pagination import FURTHEST, MOST, Pagination
@@ -197,14 +196,12 @@ def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any] | None) -> str | None:
-    """Why ranks of connections of MPI are not known; None where all are."""
+    """Why connections of MPI are known by host alone; None where none is. Those that Open MPI gives up as it connects carry nothing."""
     if analysis is None:
         return _NO_CAPTURE
     kept = (analysis.get("matrices") or {}).get("ranks") or {}
     if why := kept.get("by_host_alone"):
         return f"{why[:1].upper()}{why[1:]}."
-    if nameless := kept.get("connections_without_ranks"):
-        return f"{plural(nameless, 'connection')} of MPI, on which one end alone told its rank."
     if matrix is not None:
         return None
     return _NO_RANKS if ((analysis.get("mpi") or {}).get("metrics") or {}).get("packets") else _NO_MPI

@@ -165,6 +165,6 @@ class MatricesSerializer(PartSerializer):
     hosts = MatrixSerializer(allow_null=True)
     ranks = MatrixSerializer(allow_null=True, help_text="Null where the ranks of the connections are not known.")
     ranks_missing = serializers.CharField(
-        allow_null=True, help_text="Why the ranks of connections, of all or of some, are not known; null where all are."
+        allow_null=True, help_text="Why connections, all or some, are known by host alone; null where none is."
     )
     messages = MessagesSerializer()
