@@ -11,7 +11,9 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from experiments.models.cluster import Cluster
 from experiments.models.configuration import Configuration
+from experiments.models.experiment import Experiment
 from experiments.models.measurement import Measurement
 
 
@@ -42,3 +44,27 @@ class Summary(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric} of configuration {self.configuration_id}: {self.median:g}"
+
+
+class HistoryPart(models.Model):
+    """What a configuration adds to the history of its hash on a cluster: how many trials, and when the newest of them ended.
+
+    The newest trials of a history lie in the parts with the newest ends, however long it is. Written with the summaries; trials whose
+    end nobody knows (imported ones) have no place in a history.
+    """
+
+    configuration = models.ForeignKey(Configuration, on_delete=models.CASCADE, related_name="+", db_index=False)
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="+")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+", db_index=False)
+    hash = models.CharField(max_length=64)
+    trials = models.PositiveIntegerField(help_text="Those with an elapsed time.")
+    newest_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["configuration", "cluster"], name="one_part_per_history")
+        ]
+        indexes: ClassVar = [models.Index(fields=["hash", "cluster", "-newest_at"], name="parts_newest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.trials} of {self.hash[:8]} on cluster {self.cluster_id}"

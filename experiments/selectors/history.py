@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django.db.models import F, FilteredRelation, Q, QuerySet
+from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
 
 from analysis.statistics import History, HistoryPoint, detect_changes
-from experiments.access import visible_trials
-from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial
+from experiments.access import visible_experiments, visible_trials
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, HistoryPart, Measurement, Trial
 from experiments.models.states import measured
 from experiments.pure.facts import by_dotted_name
 from experiments.traffic import in_statistics
@@ -94,7 +94,14 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 
 def with_value(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
     """Return the newest measured trials (one more than are read), newest first, with their ``value`` of a metric or None."""
-    newest = trials_of(user, configuration, cluster).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
+    there = Subquery(Cluster.objects.filter(slug=cluster).values("pk"))
+    seen = Subquery(visible_experiments(user).filter(pk=OuterRef("experiment")).order_by().values("pk"))
+    # By key and asked of each part: the index then gives the newest parts first, and neither other parts nor experiments are read.
+    parts = HistoryPart.objects.alias(seen=seen).filter(hash=configuration, cluster=there, seen__isnull=False)
+    # Each part has a trial at least: the newest trials lie in as many of the newest parts, however many there are.
+    parts = parts.order_by("-newest_at")[: MOST_TRIALS + 1]
+    trials = Trial.objects.filter(measured(), configuration__in=parts.values("configuration"), cluster=there)
+    newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
     own = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
     # first the trials, then their values: a history may be many times as long
     rows = Trial.objects.filter(pk__in=newest).annotate(own=own).annotate(value=F("own__value"))
@@ -102,8 +109,12 @@ def with_value(user: Any, configuration: str, cluster: str, metric: str) -> Quer
 
 
 def trials_of(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
-    """Return the measured trials of a configuration on a cluster, also those that the current design no longer asks for."""
-    return visible_trials(user).filter(measured(), configuration__hash=configuration, cluster__slug=cluster)
+    """Return the measured trials of a configuration on a cluster, also those that the current design no longer asks for.
+
+    Without those whose end is not known, as of some imported ones: they have no place in time.
+    """
+    whose = {"configuration__hash": configuration, "cluster__slug": cluster}
+    return visible_trials(user).filter(measured(), ended_at__isnull=False, **whose)
 
 
 def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> History:

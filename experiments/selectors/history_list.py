@@ -14,7 +14,7 @@ from django.db.models.functions import Cast, Extract
 from analysis.statistics import History, HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.access import visible_experiments
-from experiments.models import Configuration, ExpectedChange, Experiment, Summary
+from experiments.models import Configuration, ExpectedChange, Experiment, HistoryPart
 from experiments.selectors.history import MOST_TRIALS, with_value
 
 METRIC: Final = "elapsed_s"
@@ -26,9 +26,9 @@ SORTS: Final = ("newest", "trials", "hosts", "workload")
 """What a list of histories can be sorted by; '-' before it turns it round."""
 
 
-_SAME: Final = {"hosts": "configuration__hosts", "workload": "configuration__experiment__workload"}
+_SAME: Final = {"hosts": "configuration__hosts", "workload": "experiment__workload"}
 """What is the same in all configurations of a history: their parameters have one hash."""
-_ROW: Final = ("configuration__hash", "configuration__experiment__cluster__slug", "trials", "experiments", "newest")
+_ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
 class Row(NamedTuple):
@@ -84,14 +84,15 @@ def histories(
     """Return ``most`` of the histories of these experiments, in an order of `SORTS`, and whether more follow."""
     name = ordering.removeprefix("-")
     rows = (
-        Summary.objects.filter(metric=METRIC, scope="all", configuration__experiment__in=experiments)
-        .values("configuration__hash", "configuration__experiment__cluster__slug")
+        HistoryPart.objects.filter(experiment__in=experiments, trials__gt=0)
+        .values("hash", "cluster__slug")
         # a configuration stands once in an experiment
-        .annotate(trials=Sum("n"), experiments=Count("configuration_id"), newest=Max("configuration_id"))
-        .filter(trials__gte=FEWEST)
+        .annotate(count=Sum("trials"), experiments=Count("pk"), newest=Max("configuration_id"))
+        .filter(count__gte=FEWEST)
     )
     if name in _SAME:
         rows = rows.annotate(**{name: Max(_SAME[name])})
+    name = "count" if name == "trials" else name
     # No two histories share their newest configuration: it breaks ties, and pages neither repeat nor drop a row.
     order = F(name).desc() if ordering.startswith("-") else F(name).asc()
     page = rows.order_by(order, "-newest")[first : first + most + 1]

@@ -1,6 +1,6 @@
 """What the comparison, the explorer, histories and the list of trials cost as the repository grows: one command prints the table.
 
-    python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--json FILE]
+    python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
 A private PostgreSQL and Redis are started in a temporary directory, filled with generated trials (``seed_repository``) and removed
 again. Every request runs the whole stack below HTTP (middleware, queries, statistics, template) as a superuser and as a member of
@@ -30,10 +30,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 100_000])
     parser.add_argument("--requests", type=int, default=40)
+    parser.add_argument(
+        "--measurements", type=int, default=60, help="of each trial; a million trials with 60 take an hour"
+    )
+    parser.add_argument("--only", nargs="+", default=[], help="pages, by name")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with laboratory():
-        table = measure(options.sizes, options.requests)
+        table = measure(options.sizes, options.requests, options.measurements, options.only)
     return report(table, options.sizes, options.json)
 
 
@@ -48,7 +52,7 @@ class Cost:
         return self.elapsed_ms[min(len(self.elapsed_ms) - 1, int(share * len(self.elapsed_ms)))]
 
 
-def measure(sizes: list[int], requests: int) -> dict[str, dict[int, Cost]]:
+def measure(sizes: list[int], requests: int, measurements: int, only: list[str]) -> dict[str, dict[int, Cost]]:
     """Page -> number of trials -> what a request costs."""
     from django.core.management import call_command
 
@@ -56,16 +60,16 @@ def measure(sizes: list[int], requests: int) -> dict[str, dict[int, Cost]]:
     there = 0
     for size in sizes:
         began = time.monotonic()
-        call_command("seed_repository", trials=size - there, verbosity=0)
+        call_command("seed_repository", trials=size - there, measurements=measurements, verbosity=0)
         print(f"  seeded to {size} in {time.monotonic() - began:.0f} s", flush=True)
         there = size
-        for name, cost in ask(requests).items():
+        for name, cost in ask(requests, only).items():
             table.setdefault(name, {})[size] = cost
     return table
 
 
-def ask(requests: int) -> dict[str, Cost]:
-    """Ask for every page as both people; addresses change from request to request where they can."""
+def ask(requests: int, only: list[str]) -> dict[str, Cost]:
+    """Ask for every page (of those named, if any) as both people; addresses change from request to request where they can."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 
@@ -95,7 +99,7 @@ def ask(requests: int) -> dict[str, Cost]:
         "trials, filtered": lambda n: f"/trials/?where=hosts+%3E%3D+{1 + n % 8}&state=finished",
     }
     costs: dict[str, Cost] = {}
-    for name, address in pages.items():
+    for name, address in ((name, address) for name, address in pages.items() if name in only or not only):
         for person in (admin, member):
             client = Client()
             client.force_login(person)

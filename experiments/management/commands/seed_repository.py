@@ -42,6 +42,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--trials", type=int, default=1000, help="how many (a multiple of 60 is exact)")
+        parser.add_argument(
+            "--measurements", type=int, default=MEASUREMENTS, help="of each trial; few are written soon"
+        )
         parser.add_argument("--remove", action="store_true", help="remove everything that was generated")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,11 +53,14 @@ class Command(BaseCommand):
             return
         if not 1 <= options["trials"] <= 10_000_000:
             raise CommandError("--trials must be 1 to 10 000 000")
-        self.stdout.write(f"Generated {generate(options['trials'])} trials in the project {PROJECT}.")
+        if not 1 <= options["measurements"] <= MEASUREMENTS:
+            raise CommandError(f"--measurements must be 1 to {MEASUREMENTS}")
+        made = generate(options["trials"], options["measurements"])
+        self.stdout.write(f"Generated {made} trials in the project {PROJECT}.")
 
 
-def generate(trials: int) -> int:
-    """Add about ``trials`` finished trials with 60 measurements each; return how many."""
+def generate(trials: int, measurements: int = MEASUREMENTS) -> int:
+    """Add about ``trials`` finished trials with so many measurements each; return how many."""
     load_defaults()
     project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Generated rows, not measurements"})
     per_experiment = len(HOSTS) * len(MTUS) * REPETITIONS
@@ -65,7 +71,7 @@ def generate(trials: int) -> int:
         with connection.cursor() as cursor:
             _stop_triggers(cursor)
             keys = _copy_trials(cursor, configurations, environments)
-            _copy_measurements(cursor, configurations, keys)
+            _copy_measurements(cursor, configurations, keys, measurements)
             _summarise(cursor, project.pk)
             for first in range(0, len(keys), _BATCH):
                 TrialValues.gather(keys[first : first + _BATCH])
@@ -82,6 +88,7 @@ def _vacuum() -> None:
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE) experiments_configuration, experiments_experiment, experiments_trial")
         cursor.execute("VACUUM (ANALYZE) experiments_measurement, experiments_summary, experiments_trialvalues")
+        cursor.execute("VACUUM (ANALYZE) experiments_historypart")
         while time.monotonic() < deadline:
             cursor.execute(
                 "SELECT relallvisible >= 0.99 * relpages FROM pg_class WHERE relname = 'experiments_summary'"
@@ -105,6 +112,9 @@ _REMOVALS: Final = (
     DELETE FROM experiments_summary WHERE configuration_id IN (
         SELECT c.id FROM experiments_configuration c JOIN experiments_experiment e ON e.id = c.experiment_id
         WHERE e.project_id = %s)
+    """,
+    """
+    DELETE FROM experiments_historypart WHERE experiment_id IN (SELECT id FROM experiments_experiment WHERE project_id = %s)
     """,
     """
     DELETE FROM experiments_expectedchange WHERE trial_id IN (
@@ -238,8 +248,8 @@ def _copy_trials(cursor: Any, configurations: list[Configuration], environments:
     return keys
 
 
-def _copy_measurements(cursor: Any, configurations: list[Configuration], keys: list[int]) -> None:
-    names = sorted(METRICS, key=lambda name: (name not in _SHAPES, name))[:MEASUREMENTS]
+def _copy_measurements(cursor: Any, configurations: list[Configuration], keys: list[int], count: int) -> None:
+    names = sorted(METRICS, key=lambda name: (name not in _SHAPES, name))[:count]
     rng = np.random.default_rng(_SEED)
     with cursor.copy("COPY experiments_measurement (trial_id, metric, scope, value) FROM STDIN") as copy:
         for number, key in enumerate(keys):
@@ -281,6 +291,19 @@ def _summarise(cursor: Any, project: int) -> None:
         JOIN experiments_measurement m ON m.trial_id = t.id
         WHERE e.project_id = %s AND experiments_in_statistics(t.trust, m.metric, m.scope)
         GROUP BY t.configuration_id, m.metric, m.scope
+        ON CONFLICT DO NOTHING
+        """,
+        [project],
+    )
+    cursor.execute(
+        """
+        INSERT INTO experiments_historypart (configuration_id, experiment_id, cluster_id, hash, trials, newest_at)
+        SELECT c.id, e.id, t.cluster_id, c.hash, count(*), max(t.ended_at)
+        FROM experiments_experiment e
+        JOIN experiments_configuration c ON c.experiment_id = e.id
+        JOIN experiments_trial t ON t.configuration_id = c.id
+        WHERE e.project_id = %s
+        GROUP BY c.id, e.id, t.cluster_id
         ON CONFLICT DO NOTHING
         """,
         [project],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 from django.test import Client
 from lxml import html
 
@@ -44,6 +45,7 @@ def test_no_page_leaves_a_mark_or_a_name_unexplained(
 ) -> None:
     experiment = submit(repetitions=3)
     run(most=8)
+    connection.check_constraints()  # as a commit does: what histories are made of is written
     trial = experiment.trials.filter(state="finished").latest("pk")
     point = trial.configuration.hash
     addresses = [

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
@@ -26,6 +27,7 @@ def stepped(submit):
         trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
         ended = timezone.now() - timedelta(days=12 - number)
         Trial.objects.filter(pk=trial.pk).update(ended_at=ended)
+    connection.check_constraints()  # as a commit does: triggers write what each configuration adds to a history
     assert Environment.objects.count() == 2
     return trial.configuration
 

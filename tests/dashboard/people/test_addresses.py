@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 
 from dashboard.background.tasks import do
@@ -35,6 +35,7 @@ pytestmark = pytest.mark.usefixtures("registered_programs", "empty_redis")
 def experiment(submit: Callable[..., Experiment], run: Callable[..., None], person: User) -> Experiment:
     experiment = submit()
     run(most=2)
+    connection.check_constraints()  # as a commit does: what a history is made of is written
     trial = experiment.trials.filter(state="finished").latest("pk")
     frame = Frame.whole(1_700_000_000_000_000_000, ethernet(ipv4(tcp(seq=1, flags=0x10))))
     factories.stored_file(trial).save()
