@@ -28,6 +28,8 @@ _LABELS = {
     "link.tcp_buffer": "TCP buffer",
     "link.emulator": "Emulator",
 }
+_ACRONYMS = {name: name.upper() for name in ("cpu", "gro", "gso", "mpi", "mtu", "tcp")} | {"sha256": "SHA-256"}
+_FACT_UNITS = {"_bytes": "B", "_bps": "bit/s", "_s": "s"}
 _BYTES = "_bytes"
 _BUFFERS = ("link.queue", "link.tcp_buffer")
 
@@ -122,8 +124,23 @@ def value_words(name: str, value: Any) -> str:
 def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Nested facts as (name, value) pairs in their order; nothing for what is not known."""
     for path, value in leaves(facts):
-        label = " · ".join(path).replace("_", " ")
-        if isinstance(value, float) and value.is_integer():
+        name, unit = path[-1], ""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            suffix = next((each for each in _FACT_UNITS if name.endswith(each)), "")
+            name, unit = name.removesuffix(suffix), _FACT_UNITS.get(suffix, "")
+        label = " · ".join(map(_fact_name, (*path[:-1], name)))
+        if unit:
+            yield label, numbers.amount(value, unit)
+        elif name in ("mtu", "gso_max_size", "gro_max_size") and isinstance(value, int):
+            yield label, f"{numbers.grouped(value)} B"
+        elif isinstance(value, float) and value.is_integer():
             yield label, numbers.grouped(value)
         elif value is not None and value != "":
             yield label, text_of(value)
+
+
+def _fact_name(name: str) -> str:
+    """'memory_total' -> 'memory total'; what the system itself calls so keeps its name: net.ipv4.tcp_rmem, OMP_NUM_THREADS."""
+    if "." in name or name != name.lower():
+        return name
+    return " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))

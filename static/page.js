@@ -3,6 +3,12 @@
   "use strict";
   const redraw = () => dispatchEvent(new Event("rankwire:redraw"));
 
+  /* On a phone the tabs are wider than the window: the open one is moved into it, and the page stays where it is. */
+  function moveIntoSight(tab) {
+    const row = tab.parentElement;
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }
+
   function showTab(name, focus) {
     const tabs = [...document.querySelectorAll("[role=tab]")];
     if (!tabs.some(t => t.getAttribute("aria-controls") === name)) return;
@@ -12,6 +18,7 @@
       tab.tabIndex = on ? 0 : -1;
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
       if (on && focus) tab.focus();
+      if (on) moveIntoSight(tab);
     }
     redraw();
   }
@@ -90,5 +97,6 @@
   // A tab nobody looks at asks nothing; it catches up when it is shown again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));
+  document.querySelectorAll(".subnav [aria-selected=true], .subnav [aria-current]").forEach(moveIntoSight);
   reveal(location.hash);
 })();

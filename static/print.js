@@ -1,7 +1,7 @@
 /* Charts on paper: light, and as wide as the paper is, whatever the screen was. */
 (function () {
   "use strict";
-  const root = document.documentElement, drawn = () => [...document.querySelectorAll(".js-plotly-plot")];
+  const root = document.documentElement, drawn = () => [...document.querySelectorAll(".js-plotly-plot")].filter(plot => plot.getClientRects().length);
   let theme;
   document.addEventListener("click", e => { if (e.target.closest("[data-print]")) print(); });
   addEventListener("beforeprint", () => {

@@ -29,6 +29,8 @@ _COSTLY: Final = (
 """Names of the addresses where a password is hashed."""
 _BUNDLES: Final = ("import", "api:imports")
 """Names of the addresses that take results which were measured elsewhere."""
+_ADVICE: Final = {413: "Send less at once; a larger bundle comes in by script/manage import, on the machine itself."}
+"""What to do about a refusal whose sentence does not say it."""
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
@@ -103,4 +105,5 @@ def _body_bytes(request: HttpRequest) -> int:
 def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         return refusal(status, [whole(message)])
-    return render(request, "people/refused.html", {"message": message}, status=status)
+    context = {"message": message, "advice": _ADVICE.get(status), "signs_in": request.path == reverse("login")}
+    return render(request, "people/refused.html", context, status=status)

@@ -188,11 +188,14 @@ def ago(moment: datetime | None) -> str:
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """A point in time: '20 Nov 2026, 20:02:17'."""
-    if value is None:
+    """A point in time with its zone: '20 Nov 2026, 20:02:17 CET', '20 Nov 2026, 20:02:17 UTC+05:45'."""
+    if not value:  # None, or '' where a template found nothing
         return numbers.NOTHING
     local = timezone.localtime(value)
-    return f"{local.day} {local:%b %Y, %H:%M:%S}"
+    zone = f"{local:%Z}"
+    if not zone.isalpha():  # zones without a name of their own are called by their offset
+        zone = f"UTC{local.isoformat()[-6:]}"
+    return f"{local.day} {local:%b %Y, %H:%M:%S}\N{NO-BREAK SPACE}{zone}"
 
 
 @register.filter

@@ -25,13 +25,13 @@ def test_the_account_keeps_both_and_pages_follow(page: Client, person: User, sub
     run()
     Trial.objects.filter(pk=trial.pk).update(ended_at=NOON, running_at=NOON)
     assert 'data-theme="system"' in page.get("/account/").content.decode()
-    assert "1 Jul 2026, 12:00:00" in page.get(trial.get_absolute_url()).content.decode()
+    assert "1 Jul 2026, 12:00:00\N{NO-BREAK SPACE}UTC" in page.get(trial.get_absolute_url()).content.decode()
     answer = page.post(
         "/account/display/", {"display-theme": "dark", "display-time_zone": "Asia/Kathmandu"}, follow=True
     )
     assert 'data-theme="dark"' in answer.content.decode()
     shown = page.get(trial.get_absolute_url()).content.decode()
-    assert "1 Jul 2026, 17:45:00" in shown
+    assert "1 Jul 2026, 17:45:00\N{NO-BREAK SPACE}UTC+05:45" in shown
     assert 'data-time-zone="Asia/Kathmandu"' in shown
     assert timezone.get_current_timezone_name() == "UTC"
     assert page.get(f"/api/v1/trials/{trial.pk}/").json()["ended_at"] == "2026-07-01T12:00:00Z"

@@ -1,0 +1,24 @@
+"""A page as a browser prints it on A4: told so before, laid out as wide as the sheet is between its margins."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from playwright.sync_api import Page
+
+PAPER_PX: Final = 673
+"""210 mm without two margins of 16 mm, at 96 px to the inch."""
+
+
+def put_on_paper(page: Page) -> None:
+    """As printing begins: scripts are told while the page still has its window, then it is laid out for the sheet."""
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER_PX, "height": 1000})
+
+
+def take_back(page: Page) -> None:
+    """As printing ends."""
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.evaluate("dispatchEvent(new Event('afterprint'))")

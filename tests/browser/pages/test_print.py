@@ -1,0 +1,63 @@
+"""Pages on paper: navigation and buttons are gone, charts are whole, and text is dark on white whatever the screen was."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from experiments.models import Experiment
+from tests.browser.pages.paper import PAPER_PX, put_on_paper, take_back
+
+WIDTHS = """() => [...document.querySelectorAll(".js-plotly-plot")].filter(plot => plot.getClientRects().length).map(plot => ({
+    chart: plot.querySelector(".main-svg").getBoundingClientRect().width,
+    right: plot.querySelector(".main-svg").getBoundingClientRect().right,
+    panel: plot.closest(".panel").getBoundingClientRect().width,
+    room: plot.getBoundingClientRect().width,
+    apart: getComputedStyle(plot.closest(".panel")).breakInside}))"""
+DARK_ON_WHITE = "() => [getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_experiment_keeps_its_answer_and_whole_charts(
+    page: Page, finished: Experiment, complaints: list[str], scheme: str
+) -> None:
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    page.goto(finished.get_absolute_url())
+    expect(page.locator("#c-time .main-svg").first).to_be_visible()
+    put_on_paper(page)
+    for gone in (".bezel", ".subnav", ".acts", "#c-time .tools", ".skip-link"):
+        expect(page.locator(gone).first).to_be_hidden()
+    expect(page.locator("h1")).to_be_visible()
+    expect(page.locator("#dx").first).to_be_visible()
+    charts = page.evaluate(WIDTHS)
+    assert charts
+    for chart in charts:
+        assert chart["right"] <= PAPER_PX
+        assert 0.8 * chart["panel"] <= chart["chart"] <= chart["room"] + 1, "neither cut nor lost in its panel"
+        assert chart["apart"] == "avoid", "no chart is broken between two sheets"
+    assert page.evaluate(DARK_ON_WHITE) == ["rgb(23, 33, 43)", "rgb(255, 255, 255)"]
+    assert page.pdf(format="A4").startswith(b"%PDF-")
+    take_back(page)
+    page.wait_for_function(
+        "() => { const plot = document.querySelector('#c-time .js-plotly-plot');"
+        " return Math.abs(plot.querySelector('.main-svg').getBoundingClientRect().width - plot.clientWidth) < 2; }"
+    )
+    assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme
+    assert complaints == []
+
+
+def test_a_list_and_an_output_are_not_cut(page: Page, finished: Experiment, complaints: list[str]) -> None:
+    page.emulate_media(color_scheme="dark")
+    trial = finished.trials.latest("pk")
+    for address, inside in (("/trials/", ".scroll"), (f"{trial.get_absolute_url()}#environment", ".scroll")):
+        page.emulate_media(media="screen")
+        page.goto(address)
+        put_on_paper(page)
+        expect(page.locator(".bezel")).to_be_hidden()
+        assert page.evaluate(DARK_ON_WHITE) == ["rgb(23, 33, 43)", "rgb(255, 255, 255)"]
+        cut = page.locator(inside).evaluate_all(
+            "all => all.filter(e => e.checkVisibility() && getComputedStyle(e).overflowX !== 'visible').map(e => e.outerHTML.slice(0, 90))"
+        )
+        assert cut == []
+        take_back(page)
+    assert complaints == []
