@@ -11,7 +11,7 @@ from experiments.models import Experiment
 
 TOLD: Final = """() => [...document.querySelectorAll("h1, h2, h3, h4, th, dt, label, legend, button, a, summary, .chip, .verdict, .note")]
     .filter(e => e.checkVisibility({ visibilityProperty: true }) && !e.closest("svg, .visually-hidden, .skip-link, .cards thead"))
-    .map(e => (e.getAttribute("aria-label") || e.textContent).trim().replace(/\\s+/g, " "))
+    .map(e => (e.getAttribute("aria-label") || e.textContent).replace(/\\s+/g, ""))
     .filter(words => words)"""
 """Without the headings of tables that become cards: what stands in a card says itself what it is."""
 CUT: Final = """() => [...document.querySelectorAll("h1, h2, h3, dt, dd, label, button, .chip, .verdict, .note, .btn")]

@@ -36,13 +36,13 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
         assert 0.8 * chart["panel"] <= chart["chart"] <= chart["room"] + 1, "neither cut nor lost in its panel"
         assert chart["apart"] == "avoid", "no chart is broken between two sheets"
     assert page.evaluate(DARK_ON_WHITE) == ["rgb(23, 33, 43)", "rgb(255, 255, 255)"]
-    assert page.pdf(format="A4").startswith(b"%PDF-")
     take_back(page)
     page.wait_for_function(
         "() => { const plot = document.querySelector('#c-time .js-plotly-plot');"
         " return Math.abs(plot.querySelector('.main-svg').getBoundingClientRect().width - plot.clientWidth) < 2; }"
     )
-    assert page.evaluate("document.documentElement.dataset.bsTheme") == scheme
+    assert page.pdf(format="A4").startswith(b"%PDF-")  # which tells the page by itself before and after
+    page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
     assert complaints == []
 
 
