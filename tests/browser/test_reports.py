@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -15,7 +17,10 @@ from tests.dashboard.studies_measured import LADDER, measured, solve
 
 @pytest.fixture
 def experiment(person) -> Experiment:
-    return measured(Project.objects.get(slug=DEFAULT_PROJECT), LADDER, solve)
+    def values(parameters: Mapping[str, Any]) -> dict[str, float]:
+        return {**solve(parameters), "packets": 3.0 * parameters["ns"]}
+
+    return measured(Project.objects.get(slug=DEFAULT_PROJECT), LADDER, values)
 
 
 def test_a_part_is_inserted_previewed_and_saved(page, experiment, complaints):
@@ -41,6 +46,9 @@ def test_a_part_is_inserted_previewed_and_saved(page, experiment, complaints):
     assert complaints == []
 
 
+DRAWN = "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data.map(line => [line.name, ...line.y].join(' ')))"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_downloaded_file_draws_its_charts_without_a_network(
     page, browser: Browser, experiment, person, tmp_path: Path, scheme
@@ -49,6 +57,9 @@ def test_the_downloaded_file_draws_its_charts_without_a_network(
     text = "## Three charts\n\n" + "\n\n".join(f"{{{{ chart {experiment.slug} {name} }}}}" for name in charts)
     report = Report.write(experiment.project, "Three charts", text, {}, by=person)
     page.goto(report.get_absolute_url())
+    expect(page.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(charts))
+    lines = page.evaluate(DRAWN)
+    assert all(any(len(line.split()) > 2 for line in chart) for chart in lines), lines
     with page.expect_download() as download:
         page.get_by_role("link", name="One file").click()
     file = tmp_path / "report.html"
@@ -60,7 +71,8 @@ def test_the_downloaded_file_draws_its_charts_without_a_network(
     alone.on("pageerror", lambda error: said.append(str(error)))
     alone.goto(file.as_uri())
     expect(alone.locator(".js-plotly-plot .main-svg").first).to_be_visible()
-    expect(alone.locator(".js-plotly-plot")).to_have_count(len(charts))
+    expect(alone.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(charts))
+    assert alone.evaluate(DRAWN) == lines, "what the page draws"
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     assert said == []
     assert alone.evaluate("document.documentElement.dataset.bsTheme") == scheme
