@@ -1,10 +1,11 @@
 /* Points that lead on, and one configuration marked in all charts of a page.
    Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`);
    or an address that all of them share (`leads`), whose * stands for what is each one's own (`addresses`; empty: it leads nowhere).
-   Cells of maps have the same, row by row; an address of theirs has a * for the name of the row and one for that of the column. */
+   Cells of maps have the same, row by row; an address of theirs has a * for the name of the row and one for that of the column,
+   or for each of the words that rows and columns have for it (`rows`, `columns`; a column without any leads nowhere). */
 (function () {
   "use strict";
-  const NEAR = 14, RING = 9, SVG = "http://www.w3.org/2000/svg";
+  const NEAR = 14, RING = 9, SMALLEST = 6, SVG = "http://www.w3.org/2000/svg";
   const pinned = new Map(); // key -> its name and where it leads to; these stay marked
   let passing = null; // the point under the pointer or the arrow keys
   const bases = document.body.dataset;
@@ -50,15 +51,30 @@
     const isIn = row >= 0 && column >= 0 && row < trace.y.length && column < trace.x.length && Number.isFinite(trace.z[row][column]);
     const key = isIn && (trace.of ? trace.of[row][column] : `${trace.name} ${row} ${column}`);
     if (!key) return null;
-    const configuration = (trace.configurations || trace.of || [])[row], [before, between, after] = (trace.leads || "").split("*");
-    const to = trace.leads && [before, encodeURIComponent(trace.y[row]), between, encodeURIComponent(trace.x[column]), after].join("");
-    const at = row * trace.x.length + column, x = xaxis._offset + xaxis.l2p(column), y = yaxis._offset + yaxis.l2p(row);
-    return { plot, curve, at, row, column, key: String(key), x, y, trial: 0, configuration: configuration && configuration[column], to, led: trace.led };
+    const configuration = (trace.configurations || trace.of || [])[row];
+    const at = row * trace.x.length + column, x = xaxis._offset + middle(xaxis, trace.x, column), y = yaxis._offset + middle(yaxis, trace.y, row);
+    return { plot, curve, at, row, column, key: String(key), x, y, trial: 0, configuration: configuration && configuration[column], to: ledFrom(trace, row, column), led: trace.led };
   }
-  const cellSize = plot => ["xaxis", "yaxis"].map(name => Math.abs(plot._fullLayout[name].l2p(1) - plot._fullLayout[name].l2p(0)));
+  function ledFrom(trace, row, column) {
+    if (!trace.leads) return trace.leads;
+    const words = [...(trace.rows ? trace.rows[row] || [] : [trace.y[row]]), ...(trace.columns ? trace.columns[column] : [trace.x[column]])];
+    const parts = trace.leads.split("*");
+    return words.length < parts.length - 1 ? "" : parts.map((part, at) => part + (at < parts.length - 1 ? encodeURIComponent(words[at]) : "")).join("");
+  }
+  /* Places along the axis of a map: of categories by their number, of measures (a step of time, a delay) by their value. */
+  const middle = (axis, names, at) => axis.type === "category" ? axis.l2p(at) : axis.d2p(names[at]);
+  function nearest(axis, names, pixel) {
+    if (axis.type === "category") return Math.round(axis.p2l(pixel));
+    if (pixel < 0 || pixel > axis._length) return -1;
+    return names.reduce((best, _, at) => Math.abs(middle(axis, names, at) - pixel) < Math.abs(middle(axis, names, best) - pixel) ? at : best, 0);
+  }
+  function extent(axis, names, at) {
+    const here = middle(axis, names, at), other = axis.type === "category" ? axis.l2p(at + 1) : middle(axis, names, at ? at - 1 : Math.min(1, names.length - 1));
+    return Math.max(SMALLEST, Math.abs(other - here));
+  }
   function cellAt(plot, left, top) {
-    const { xaxis, yaxis } = plot._fullLayout;
-    const cell = cellOf(plot, Math.round(yaxis.p2l(top - yaxis._offset)), Math.round(xaxis.p2l(left - xaxis._offset)));
+    const { xaxis, yaxis } = plot._fullLayout, trace = plot.data[mapOf(plot)];
+    const cell = cellOf(plot, nearest(yaxis, trace.y, top - yaxis._offset), nearest(xaxis, trace.x, left - xaxis._offset));
     const isFilled = cell && plot.data[cell.curve].type === "heatmap"; // between the places of a contour nothing was measured
     return isFilled || (cell && Math.hypot(cell.x - left, cell.y - top) <= 2 * NEAR) ? cell : null;
   }
@@ -82,15 +98,20 @@
     const row = rowOf(point.key);
     if (row && row.dataset.name) return row.dataset.name;
     const trace = point.plot.data[point.curve];
-    if (point.row !== undefined) return `${trace.y[point.row]}${trace.of ? ", " : " \u2192 "}${trace.x[point.column]}`;
+    if (point.row !== undefined) return `${trace.y[point.row]}${trace.of || trace.columns ? ", " : " \u2192 "}${trace.x[point.column]}`;
     const at = trace.x[point.at], title = (point.plot.dataset.xTitle || "").split(",")[0];
     return typeof at === "number" ? `${title} ${at.toLocaleString("en")}` : String(at);
+  }
+  /* A cell's value in words; of several, which `meta` names, all of them. */
+  function valueOf(trace, { row, column }) {
+    if (trace.meta) return trace.meta.map((name, at) => `${name} ${trace.customdata[row][column][at]}`).join(", ");
+    return trace.text ? trace.text[row][column] : Number(trace.z[row][column].toPrecision(4));
   }
   function told(point) {
     const trace = point.plot.data[point.curve];
     if (point.row !== undefined) {
       const { xTitle, yTitle } = point.plot.dataset, [row, column] = [trace.y[point.row], trace.x[point.column]];
-      const value = trace.text ? trace.text[point.row][point.column] : Number(trace.z[point.row][point.column].toPrecision(4));
+      const value = valueOf(trace, point);
       return `${yTitle} ${row}, ${xTitle.charAt(0).toLowerCase()}${xTitle.slice(1)} ${column}: ${[value, trace.unit || ""].join(" ").trim()}`;
     }
     const y = trace.y[point.at], value = Number.isFinite(y) ? Number(y.toPrecision(4)) : "\u2013";
@@ -129,13 +150,14 @@
     }
   }
   function ringCells(plot, layer, keys) {
-    const { xaxis, yaxis } = plot._fullLayout, trace = plot.data[mapOf(plot)], [width, height] = cellSize(plot);
+    const { xaxis, yaxis } = plot._fullLayout, trace = plot.data[mapOf(plot)];
     trace.z.forEach((line, row) => line.forEach((_, column) => {
       if (trace.of ? !keys.has(String(trace.of[row][column])) : !keys.has(`${trace.name} ${row} ${column}`)) return;
       const cell = cellOf(plot, row, column), isHere = passing && passing.plot === plot && cell && passing.at === cell.at;
       if (!cell || cell.x < xaxis._offset || cell.x > xaxis._offset + xaxis._length || cell.y < yaxis._offset || cell.y > yaxis._offset + yaxis._length) return;
-      if (trace.type === "contour") add(layer, "circle", { cx: cell.x, cy: cell.y, r: isHere ? RING + 2 : RING }, isHere);
-      else add(layer, "rect", { x: cell.x - width / 2, y: cell.y - height / 2, width, height }, isHere, true);
+      if (trace.type === "contour") { add(layer, "circle", { cx: cell.x, cy: cell.y, r: isHere ? RING + 2 : RING }, isHere); return; }
+      const width = extent(xaxis, trace.x, column), height = extent(yaxis, trace.y, row);
+      add(layer, "rect", { x: cell.x - width / 2, y: cell.y - height / 2, width, height }, isHere, true);
     }));
   }
   function add(layer, kind, attributes, isHere, isCell) {
@@ -232,7 +254,7 @@
 
   /* Keys: left and right along a series, up and down between series, Enter opens, space keeps marked, Escape clears. */
   function walkCells(plot, key) {
-    const trace = plot.data[mapOf(plot)], { yaxis } = plot._fullLayout, down = yaxis.l2p(1) > yaxis.l2p(0) ? 1 : -1;
+    const trace = plot.data[mapOf(plot)], { yaxis } = plot._fullLayout, down = middle(yaxis, trace.y, trace.y.length - 1) >= middle(yaxis, trace.y, 0) ? 1 : -1;
     const [rows, columns] = [trace.y.length, trace.x.length], top = down > 0 ? 0 : rows - 1;
     const here = passing && passing.plot === plot && passing.row !== undefined ? passing : null;
     const [over, along] = { ArrowDown: [down, 0], ArrowUp: [-down, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], Home: [0, 1], End: [0, -1] }[key];

@@ -47,6 +47,8 @@ class Point:
     flows: Sequence[Mapping[str, Any]] = ()
     host_matrix: Mapping[str, Any] | None = None
     rank_matrix: Mapping[str, Any] | None = None
+    key: int = 0
+    """By which the caller finds the configuration again; 0 where it does not want to."""
 
     @property
     def lost(self) -> int:

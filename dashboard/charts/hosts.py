@@ -31,12 +31,19 @@ class HostLine:
     ranges: Sequence[tuple[float, float, int] | None]
 
 
-def hosts_over_time(t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str) -> Figure:
-    """`quantity` in base `unit` over the ends of the steps `t_s`; ranges are shown where a step holds several samples."""
+def hosts_over_time(
+    t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str, leads: Figure | None = None
+) -> Figure:
+    """`quantity` in base `unit` over the ends of the steps `t_s`; ranges are shown where a step holds several samples.
+
+    `leads`: what a step of a map leads to (`leads_to_packets`).
+    """
     scale = Scale.of([high for line in lines for span in line.ranges if span for high in span[1:2]], unit)
     time_axis = {"title": axis_title("Time since the first sample", "s")}
     if len(lines) > MOST_SERIES:
-        return _map(t_s, lines, scale, quantity, time_axis)
+        figure = _map(t_s, lines, scale, quantity, time_axis)
+        figure["data"][0] |= {**leads, "unit": scale.unit} if leads else {}
+        return figure
     return {
         "data": [_line(t_s, line, scale, index) for index, line in enumerate(lines)],
         "layout": {

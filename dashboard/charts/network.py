@@ -28,8 +28,16 @@ class Named:
     link: Link
 
 
-def over_delay(here: Sequence[tuple[float, Sequence[float]]], others: Sequence[tuple[float, Sequence[float]]],
-               rate: str, x: Scale, y: Scale) -> Figure:  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """The trials of one link: its delay (s), their elapsed times (s), and their configuration."""
+
+    delay_s: float
+    elapsed_s: Sequence[float]
+    of: int
+
+
+def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale) -> Figure:
     """Elapsed times (s) of the trials by delay (s), at the rate here and at others; curve, band and marker are the page's own.
 
     The traces that static/network.js fills are named by their ``meta``.
@@ -52,7 +60,9 @@ def over_delay(here: Sequence[tuple[float, Sequence[float]]], others: Sequence[t
     ]
     for index, (name, rows) in enumerate(((f"Measured at {rate}", here), ("Measured at other rates", others))):
         if rows:
-            line = Line(name, [x(delay) for delay, _ in rows], [values for _, values in rows])
+            line = Line(
+                name, [x(row.delay_s) for row in rows], [row.elapsed_s for row in rows], [row.of for row in rows]
+            )
             dots, medians = spread(line, y, index)
             data += [dots, {**medians, "mode": "markers"}]
     data.append(
@@ -121,8 +131,11 @@ def _by_size(
     }
 
 
-def network_map(fit: Fit, here: Link, named: Sequence[Named] = ()) -> Figure:
-    """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks."""
+def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str = "") -> Figure:
+    """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks.
+
+    ``leads``: the address of the answer for a link, with a ``*`` for its rate (bit/s) and one for its delay (s).
+    """
     measured_delays = np.maximum(fit.runs.delay, _LEAST_DELAY_S)
     measured_rates = 1 / fit.runs.inverse_rate
     delays = _axis([*measured_delays, *(max(n.link.delay_s, _LEAST_DELAY_S) for n in named)])
@@ -131,7 +144,10 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = ()) -> Figure:
     x = [numbers.rounded(1e3 * delay, 4) for delay in delays.tolist()]
     y = [numbers.rounded(1e-9 * rate, 4) for rate in rates.tolist()]
     box = [(f(measured_delays) * 1e3, g(measured_rates) * 1e-9) for f, g in _CORNERS]
-    data = [_heat(x, y, ratios), *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
+    answers: Figure = {}
+    if leads:
+        answers = {"leads": leads, "led": "This network", "rows": _words(rates), "columns": _words(delays)}
+    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
     if named:
         data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}
@@ -152,6 +168,11 @@ _CORNERS: Final = ((np.min, np.min), (np.max, np.min), (np.max, np.max), (np.min
 
 def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
     return np.geomspace(min(values) / _MARGIN, max(values) * _MARGIN, _CELLS)
+
+
+def _words(values: np.typing.NDArray[np.float64]) -> list[list[str]]:
+    """Each as an address has it."""
+    return [[f"{value:.4g}"] for value in values.tolist()]
 
 
 def _range(values: Sequence[float]) -> list[float]:

@@ -58,6 +58,8 @@ class Published:
     x: Sequence[X]
     y: Sequence[float]
     legend: bool = True
+    of: Sequence[int] = ()
+    """The configuration of the published study that each point is of, and whose trials it leads to."""
 
 
 def hover(place: str, unit: str) -> str:
@@ -185,6 +187,19 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
     }
 
 
+def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, float]]) -> Figure:
+    """What static/chart-marks.js knows of a map over time: the packets of each column, from and until seconds since the first packet.
+
+    A column that ended before the first packet leads nowhere.
+    """
+    words = [[_seconds(max(0.0, first)), _seconds(until)] if until > 0 else [] for first, until in intervals_s]
+    return {"leads": f"{trial_address}?from_s=*&until_s=*#packets", "led": "Its packets", "rows": [], "columns": words}
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.9f}".rstrip("0").rstrip(".")
+
+
 def reference(published: Published, scale: Scale) -> Figure:
     """Published values: neutral dotted line, open diamonds."""
     return {
@@ -197,4 +212,5 @@ def reference(published: Published, scale: Scale) -> Figure:
         "line": {"color": "--ref", "width": 1.25, "dash": "dot"},
         "marker": {"symbol": "diamond-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
         "hovertemplate": f"{hover('y', scale.unit)}<extra>{published.name}</extra>",
+        **({"of": list(published.of)} if published.of else {}),
     }

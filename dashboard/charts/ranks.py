@@ -82,8 +82,11 @@ _STATES: Final = (("Computing", "--s1"), ("In MPI", "--s3"), ("Waiting", "--s2")
 """What a step can be mostly; a step's number in the heat map is the place here."""
 
 
-def ranks_over_time(found: Timeline, zero_ns: int) -> Figure:
-    """Ranks as rows, steps as columns, coloured by the largest of computing, MPI and long waits. ``zero_ns``: where time begins."""
+def ranks_over_time(found: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
+    """Ranks as rows, steps as columns, coloured by the largest of computing, MPI and long waits. ``zero_ns``: where time begins.
+
+    ``leads``: what a step leads to (`leads_to_packets`).
+    """
     parts = np.stack([1 - found.inside, found.inside - found.waiting, found.waiting], axis=-1)
     unknown = np.isnan(found.inside)
     largest = np.where(unknown, -1, np.argmax(np.where(unknown[..., None], 0, parts), axis=-1))
@@ -108,6 +111,7 @@ def ranks_over_time(found: Timeline, zero_ns: int) -> Figure:
         "zmax": count - 0.5,
         "showscale": False,
         "hovertemplate": f"rank %{{y}}, {hover('x', scale.unit)}: {shares}<extra></extra>",
+        **(leads or {}),
     }
     names = [
         {"type": "scatter", "name": name, "x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip",

@@ -93,8 +93,9 @@ def _along_x(line: Line) -> Line:
 def _printed_along_x(published: Published) -> Published:
     if not _numeric(published.x):
         return published
-    pairs = sorted(zip(published.x, published.y, strict=True), key=lambda pair: float(pair[0]))
-    return replace(published, x=[x for x, _ in pairs], y=[y for _, y in pairs])
+    order = sorted(range(len(published.x)), key=lambda i: float(published.x[i]))
+    of = [published.of[i] for i in order] if published.of else []
+    return replace(published, x=[published.x[i] for i in order], y=[published.y[i] for i in order], of=of)
 
 
 def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts import Scale
+from dashboard.charts import Published, Scale
 from dashboard.labels import parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.designs import is_ladder
@@ -75,6 +75,11 @@ class XAxis:
     def values(self, rows: Sequence[ConfigurationRow]) -> list[Any]:
         return [numbers.NOTHING if (value := self.value(row)) is None else value for row in rows]
 
-    def medians(self, rows: Sequence[ConfigurationRow], metric: str) -> tuple[list[Any], list[float]]:
-        pairs = [(x, y) for row in rows if (x := self.value(row)) is not None and (y := row.median(metric)) is not None]
-        return [x for x, _ in pairs], [y for _, y in pairs]
+    def published(self, name: str, rows: Sequence[ConfigurationRow], metric: str, *, legend: bool = True) -> Published:
+        """The medians of a published study, each of which leads to its configuration there."""
+        known = [
+            (x, y, row.pk)
+            for row in rows
+            if (x := self.value(row)) is not None and (y := row.median(metric)) is not None
+        ]
+        return Published(name, [x for x, *_ in known], [y for _, y, _ in known], legend, [of for *_, of in known])

@@ -9,7 +9,7 @@ from typing import Any
 from analysis import numbers
 from analysis.findings import Diagnosis
 from analysis.trust_level import FLAGGED
-from dashboard.charts import MOST_SERIES, Line, Published, over_parameter
+from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section
 from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.experiment.scaling import INSIDE_MPI, ScalingCharts, breakdown_metrics, fits_of
@@ -187,7 +187,7 @@ class Results:
             for group, rows in groups.items()
         ]
         published = [
-            Published(o.name if i == 0 else f"{o.name}, {names[metric]}", *axis.medians(o.rows, metric), i == 0)
+            axis.published(o.name if i == 0 else f"{o.name}, {names[metric]}", o.rows, metric, legend=i == 0)
             for o in self.overlays
             for i, metric in enumerate(metrics)
         ]

@@ -128,9 +128,8 @@ class ScalingCharts:
             base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
             speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
             shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
-            references.append(
-                Published(name, sizes, shares if per_host else [s * smallest / self.reference for s in speed_ups])
-            )
+            values = shares if per_host else [s * smallest / self.reference for s in speed_ups]
+            references.append(Published(name, sizes, values, of=[row.pk for row in timed]))
         return references
 
     def _model_speed_ups(self) -> list[Fitted]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from analysis import sensitivity
 from analysis.answers import key_figures
 from analysis.answers.needs import Fitted, link_of
 from analysis.numbers import amount, between, times
 from dashboard.charts import Figure, Scale
-from dashboard.charts.network import Named, network_map, over_delay
+from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.experiment.diagnosis import STRENGTH
 from dashboard.network.belief import belief
 from dashboard.network.model import CHANGES, as_json, bought, link_words, sliders
@@ -52,8 +53,14 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "last": len(fits) - 1,
         "model": model,
         "curves": [_curve(study, each, x, y) for each in fits],
-        "maps": [network_map(each.fit, each.here, named) for each in fits],
+        "maps": [network_map(each.fit, each.here, named, leads=_answer_at(each)) for each in fits],
     }
+
+
+def _answer_at(fitted: Fitted) -> str:
+    """The page's own address with the sliders on a link, as static/network.js reads it: a * for its rate and one for its delay."""
+    others = urlencode({"at": fitted.at}).replace("*", "%2A") if fitted.at else ""
+    return f"?rate=*&delay=*{others and '&'}{others}#sliders"
 
 
 def _prediction(fitted: Fitted) -> dict[str, str]:
@@ -85,12 +92,14 @@ def _scales(fits: Sequence[Fitted]) -> tuple[Scale, Scale]:
 
 
 def _curve(study: NetworkStudy, fitted: Fitted, x: Scale, y: Scale) -> Figure:
-    here: list[tuple[float, Sequence[float]]] = []
-    others: list[tuple[float, Sequence[float]]] = []
+    here: list[Timed] = []
+    others: list[Timed] = []
     for point in fitted.points:
         link = link_of(point)
         if link is None:
             continue
         alike = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
-        (here if alike else others).append((link.delay_s, [float(v) for v in study.asked.values(point)]))
+        (here if alike else others).append(
+            Timed(link.delay_s, [float(v) for v in study.asked.values(point)], point.key)
+        )
     return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)

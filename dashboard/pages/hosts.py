@@ -25,4 +25,4 @@ def _panel(trial: Trial) -> dict[str, Any]:
         samples = samples_of(trial)
     except NoSamples as none:
         return {"why": str(none)}
-    return {"views": host_views(samples), "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
+    return {"views": host_views(samples, trial), "samples": samples, "hosts": len(samples.hosts) + samples.omitted}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import Metric
-from dashboard.charts import MOST_SERIES, Figure, Published, Scale, over_parameter
+from dashboard.charts import MOST_SERIES, Figure, Scale, over_parameter
 from dashboard.charts.maps import Cells, Keys, apart_map, contour, heat_map, ratio_map
 from dashboard.charts.sweep import x_axis
 from dashboard.experiment.axes import XAxis
@@ -207,7 +207,7 @@ def _lines(
             known = [r for r in _matching(source, ordered, metric.id) if r is not None]
             if known:
                 label = f"{source.name}, {name}" if name else source.name
-                published.append(Published(label, *axis.medians(known, metric.id)))
+                published.append(axis.published(label, known, metric.id))
     title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
     figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
     if achieved is not None:  # the ticks stay at the settings, so that the eye sees how far from them the links were

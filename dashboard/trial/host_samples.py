@@ -41,6 +41,8 @@ class HostSamples:
     mean: Array
     low: Array
     high: Array
+    began_s: float | None = None
+    """When the first sample was taken, in seconds since the epoch; None in files that do not say it."""
 
     @property
     def step_s(self) -> float | None:
@@ -86,6 +88,7 @@ class _Fold:
         self._hosts: dict[str, int] = {}
         self._ends: dict[float, int] = {}
         self._before_s = self._now_s = 0.0
+        self._began_s: float | None = None
         shape = (MOST_HOSTS, MOST_STEPS + 1)
         self._count = np.zeros(shape, dtype=np.int64)
         self._weight = np.zeros(shape)
@@ -112,6 +115,7 @@ class _Fold:
 
     def _row(self, row: Mapping[str, Any]) -> Sequence[float] | None:
         t_s = row["t_s"]
+        self._began_s = row.get("began_s", self._began_s)
         if t_s != self._now_s:
             self._before_s, self._now_s = self._now_s, t_s
         length_s = t_s - self._before_s
@@ -155,4 +159,5 @@ class _Fold:
             mean=self._sum[kept] / np.where(weight > 0, weight, 1.0)[:, :, None],
             low=self._low[kept],
             high=self._high[kept],
+            began_s=self._began_s,
         )

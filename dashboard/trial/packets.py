@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 
 from dashboard.requests.lookup import asked
+from experiments.files import read_analysis
+from experiments.models import Artifact, Trial
 
 LAST_FRAME: Final = 10**9
 _LAST_S: Final = 1e9
@@ -71,6 +73,14 @@ def _seconds(text: str, default: float) -> float:
     if not 0 <= seconds <= _LAST_S:
         raise ValueError("Times are seconds since the first packet, such as 1.25.")
     return seconds
+
+
+def begin_of_packets(trial: Trial) -> float | None:
+    """When the first packet of a trial was seen, in seconds since the epoch; None where its packets are not kept, or not known."""
+    if not trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).exists():
+        return None
+    began: float | None = ((read_analysis(trial) or {}).get("series") or {}).get("start_s")
+    return began
 
 
 def protocol(packet: Mapping[str, Any]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.mpi.timeline import span_of, timeline
+from analysis.mpi.timeline import Timeline, span_of, timeline
+from dashboard.charts.parts import Figure, leads_to_packets
 from dashboard.charts.ranks import ranks_over_time
+from dashboard.trial.packets import begin_of_packets
 from experiments.files import read_mpi_calls
 from experiments.models import Trial
 
@@ -35,13 +38,22 @@ def rank_timeline(trial: Trial, *, first: str, until: str, steps: str) -> dict[s
     found = timeline(calls, begin_ns + round(first_s * 1e9), begin_ns + round(until_s * 1e9), count, MOST_RANKS)
     left_out = sum(calls.left_out.values())
     return {
-        "figure": ranks_over_time(found, begin_ns),
+        "figure": ranks_over_time(found, begin_ns, _leads(trial, found)),
         "step": numbers.amount((until_s - first_s) / count, "s"),
         "ranks": len(found.ranks),
         "of_ranks": len(calls.left_out),
         "left_out": left_out,
         "moves": _moves(first_s, until_s, whole_s),
     }
+
+
+def _leads(trial: Trial, found: Timeline) -> Figure | None:
+    """The packets of every step, where the trial has a capture; the calls have the clock of the packets."""
+    capture = begin_of_packets(trial)
+    if capture is None:
+        return None
+    edges_s = ((found.edges_ns - round(capture * 1e9)) / 1e9).tolist()
+    return leads_to_packets(trial.get_absolute_url(), list(pairwise(edges_s)))
 
 
 def _moves(first_s: float, until_s: float, whole_s: float) -> list[dict[str, Any]]:

@@ -97,6 +97,7 @@ def _point(
         flows=traffic.get("flows", ()),
         host_matrix=traffic.get("matrices", {}).get("hosts"),
         rank_matrix=traffic.get("matrices", {}).get("ranks"),
+        key=configuration.pk,
     )
 
 

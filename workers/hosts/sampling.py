@@ -96,6 +96,14 @@ def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     return rows
 
 
+def kept(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """Return the `shares` as they stay with the trial: the first row says by the clock of the packets when the first sample was taken."""
+    rows = shares(samples)
+    if rows and samples[0].machine.realtime_offset_ns:
+        rows[0]["began_s"] = (samples[0].monotonic_ns + samples[0].machine.realtime_offset_ns) / 1e9
+    return rows
+
+
 def _rates(before: HostSample, after: HostSample, length_s: float) -> dict[str, Any]:
     return {
         "host": after.host,

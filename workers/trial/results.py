@@ -30,7 +30,7 @@ from experiments.pure import plain_files
 from experiments.spec import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
-from workers.hosts.sampling import shares
+from workers.hosts.sampling import kept
 from workers.launchers import BTL_PORTS
 from workers.trial import written
 from workers.trial.failure import with_output
@@ -252,7 +252,7 @@ def _waits(run: TrialRun, measured: Measured) -> Explained:
 def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | None) -> list[Artifact]:
     """Write samples and ranks, move the inputs out of the scratch directory, and describe every file that stays."""
     samples, ranks = run.directory / "samples.json", run.directory / "ranks.json"
-    plain_files.write(samples, json.dumps(shares(measured.samples)).encode())
+    plain_files.write(samples, json.dumps(kept(measured.samples)).encode())
     plain_files.write(ranks, json.dumps([asdict(usage) for usage in measured.usages]).encode())
     files: list[tuple[str, Any]] = [
         ("stdout", run.stdout),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from analysis import sensitivity
 from analysis.sensitivity import Link
-from dashboard.charts.network import Named, network_map
+from dashboard.charts import Scale
+from dashboard.charts.network import Named, Timed, network_map, over_delay
 from tests.analysis.sensitivity.programs import HERE, Program
 
 
@@ -12,3 +15,19 @@ def test_names_of_networks_reach_inwards_from_the_edges_of_the_map() -> None:
     named = [Named("near", Link(2e-6, 100e9)), Named("far", Link(10e-3, 1e9))]
     drawn = network_map(sensitivity.fit(Program().runs(0.01)), HERE, named)["data"][-1]
     assert (drawn["text"], drawn["textposition"]) == (["near", "far"], ["top right", "top left"])
+
+
+def test_a_cell_of_the_map_leads_to_the_answer_for_its_link() -> None:
+    fit = sensitivity.fit(Program().runs(0.01))
+    assert "leads" not in network_map(fit, HERE)["data"][0]
+    heat = network_map(fit, HERE, leads="?rate=*&delay=*")["data"][0]
+    assert heat["leads"] == "?rate=*&delay=*"
+    assert [float(word) for (word,) in heat["columns"]] == pytest.approx([x * 1e-3 for x in heat["x"]], rel=1e-3)
+    assert [float(word) for (word,) in heat["rows"]] == pytest.approx([y * 1e9 for y in heat["y"]], rel=1e-3)
+
+
+def test_trials_over_the_delay_lead_to_their_configuration() -> None:
+    scale = Scale.of([1e-3], "s")
+    rows = [Timed(1e-3, [1.0, 2.0], 7), Timed(2e-3, [3.0], 8)]
+    traces = over_delay(rows, [Timed(3e-3, [4.0], 9)], "1 Gbit/s", scale, Scale.of([1.0], "s"))["data"]
+    assert [trace["of"] for trace in traces if "of" in trace] == [[7, 7, 8], [7, 8], [9], [9]]

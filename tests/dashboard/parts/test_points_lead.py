@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dashboard.experiment.results import Results
 from dashboard.parts import Measured
 from dashboard.parts.curves import curves_part
 from dashboard.parts.envelope import envelope_part
@@ -105,3 +106,15 @@ def test_efficiencies_lead_to_their_trials(library) -> None:
     lines = [trace for trace in table["chart"]["data"] if "of" in trace and not trace["name"].endswith(", trials")]
     assert len(lines) > 1
     assert all(line["of"] == keys(experiment, "hosts") for line in lines)
+
+
+def test_published_values_beside_own_ones_lead_to_the_published_study(library) -> None:
+    experiment = measured(library, PROFILED, lambda _: {"elapsed_s": 500.0})
+    studies = [overlay.experiment for overlay in Results(experiment).overlays]
+    known = {row.pk: row.parameters for study in studies for row in study.configurations.all()}
+    charts = {chart.element: chart.figure for section in Results(experiment).sections() for chart in section.charts}
+    for name in ("time", "speedup", "efficiency"):
+        printed = [trace for trace in charts[name]["data"] if trace.get("meta") == "published"]
+        assert printed
+        for trace in printed:
+            assert [known[key]["hosts"] for key in trace["of"]] == trace["x"]

@@ -7,12 +7,13 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from dashboard.charts import MOST_SERIES
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.charts.figures import checked
-from tests.dashboard.trial.samples import row
+from tests.dashboard.trial.samples import captured, row
 from tests.experiments import factories
 
 CPU, MEMORY, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "memory_bytes", "drops_per_s"))
@@ -153,6 +154,20 @@ def test_it_fetches_the_panel_of_a_trial(page, trial):
     figure = json.loads(re.search(r'id="figure-hosts-1">(.+?)</script>', html)[1])
     assert [(trace["name"], trace["y"]) for trace in figure["data"]] == [("n1", [75.0, 75.0]), ("n2", [75.0, 75.0])]
     assert figure["layout"]["yaxis"]["title"]["text"] == "CPU use of one core (%)"
+
+
+def test_a_step_of_the_map_leads_to_the_packets_of_its_time(page, trial):
+    rows = [row(t, f"n{host}") for t in (1.0, 2.0, 3.0) for host in range(MOST_SERIES + 1)]
+    factories.store_again(trial.artifacts.get(kind="samples"), json.dumps(rows).encode())
+    captured(trial, began_s=1001.5)
+    assert '"leads"' not in panel(page, trial)  # by which clock the samples began is not known
+    rows[0]["began_s"] = 1000.0
+    factories.store_again(trial.artifacts.get(kind="samples"), json.dumps(rows).encode())
+    html = panel(page, trial)
+    for view in ("1", "3"):
+        (heat,) = json.loads(re.search(rf'id="figure-hosts-{view}">(.+?)</script>', html)[1])["data"]
+        assert heat["leads"] == f"{trial.get_absolute_url()}?from_s=*&until_s=*#packets"
+        assert [[float(word) for word in words] for words in heat["columns"]] == [[], [0, 0.5], [0.5, 1.5]]
 
 
 def test_it_shows_drops_where_there_were_any(page, trial):

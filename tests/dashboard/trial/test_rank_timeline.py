@@ -17,6 +17,7 @@ from experiments.models import Artifact, Trial
 from tests.analysis.mpi.scenes import EPOCH, MS, Scene
 from tests.dashboard.charts.figures import checked
 from tests.dashboard.texts import plain_text, text_of
+from tests.dashboard.trial.samples import captured
 from tests.experiments.factories import experiment, finished, stored_file
 
 
@@ -59,6 +60,21 @@ def test_many_ranks_have_fewer_steps(page: Client, traced: Trial, scene: Scene) 
     stored_file(more, MPI_CALLS_NAME, to_bytes(scene.calls), Artifact.Kind.OTHER).save()
     figure = figure_of(page, more, steps=2_000)
     assert (len(figure["y"]), len(figure["x"])) == (64, 218)
+
+
+def test_a_step_leads_to_the_packets_of_its_time_where_they_are_kept(page: Client, traced: Trial) -> None:
+    assert "leads" not in figure_of(page, traced, steps=10)
+    capture = captured(traced, began_s=EPOCH / 1e9 + 0.035)
+    figure = figure_of(page, traced, steps=10)
+    assert figure["leads"] == f"{traced.get_absolute_url()}?from_s=*&until_s=*#packets"
+    assert figure["columns"][:3] == [[], [], []]
+    assert [[round(float(word), 3) for word in words] for words in figure["columns"][3:5]] == [
+        [0, 0.005],
+        [0.005, 0.015],
+    ]
+    capture.removed_at = capture.created_at
+    capture.save()
+    assert "leads" not in figure_of(page, traced, steps=10)
 
 
 def test_a_part_of_the_run_is_computed_anew(page: Client, traced: Trial) -> None:
