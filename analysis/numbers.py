@@ -51,6 +51,11 @@ def fixed(value: float, decimals: int) -> str:
     return text.replace("-", MINUS) if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
 
+def plain(value: float, decimals: int) -> str:
+    """`value` for an address or a field, with at most so many decimals: nothing set apart, no zeros at the end."""
+    return _trimmed(f"{value:.{decimals}f}")
+
+
 def with_spread(value: float, spread: float) -> tuple[str, str]:
     """`value` and its ± with the same decimals, those of four digits of the larger one: ('2.600', '0.013')."""
     larger = max(abs(value), abs(spread))

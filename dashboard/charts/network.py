@@ -16,6 +16,9 @@ CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot
 """(elapsed time / that here, dash of its line)."""
 _CELLS: Final = 40
 _LEAST_DELAY_S: Final = 1e-6
+_DIGITS: Final = 4
+_PICOSECONDS: Final = 12
+"""Decimals of a delay in seconds: the digits of the shortest, too."""
 _MARGIN: Final = 2.0
 """The map ends this factor beyond what is drawn in it."""
 
@@ -172,7 +175,7 @@ def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
 
 def _words(values: np.typing.NDArray[np.float64]) -> list[list[str]]:
     """Each as an address has it."""
-    return [[f"{value:.4g}"] for value in values.tolist()]
+    return [[numbers.plain(numbers.rounded(value, _DIGITS), _PICOSECONDS)] for value in values.tolist()]
 
 
 def _range(values: Sequence[float]) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log10
 from statistics import median
 from typing import Any
 
@@ -22,6 +23,10 @@ MOST_DOTS = 600
 """Of one series: thousands of trials are a blot, and a figure stays below 200 kB."""
 CELL_DIGITS = 5
 """Of one cell of thousands: more than its hover text says."""
+_NANOSECONDS = 9
+"""Decimals of a second."""
+_TICKS_APART = 1 / 14
+"""Of an axis: on a phone two numbers that are nearer lie over each other, however they are turned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +197,36 @@ def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, floa
 
     A column that ended before the first packet leads nowhere.
     """
-    words = [[_seconds(max(0.0, first)), _seconds(until)] if until > 0 else [] for first, until in intervals_s]
+    words = [
+        [numbers.plain(max(0.0, first), _NANOSECONDS), numbers.plain(until, _NANOSECONDS)] if until > 0 else []
+        for first, until in intervals_s
+    ]
     return {"leads": f"{trial_address}?from_s=*&until_s=*#packets", "led": "Its packets", "rows": [], "columns": words}
 
 
-def _seconds(value: float) -> str:
-    return f"{value:.9f}".rstrip("0").rstrip(".")
+def ticks(values: Sequence[float], low: float, high: float) -> Figure:
+    """A tick at each of these values of an axis from `low` to `high`, with the numbers that stand beside each other on a phone."""
+    return _ticks(values, [(value - low) / (high - low) for value in values])
+
+
+def log_ticks(values: Sequence[float], low: float, high: float) -> Figure:
+    """The same on a logarithmic axis from ten to the `low` to ten to the `high`."""
+    return _ticks(values, [(log10(value) - low) / (high - low) for value in values])
+
+
+def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
+    """`places`: as parts of the axis. The first and the last have their number, and those between that are far enough from both."""
+    ordered = sorted(range(len(values)), key=places.__getitem__)
+    kept, last = set(ordered[-1:]), ordered[-1] if ordered else 0
+    before = -_TICKS_APART
+    for at in ordered:
+        if places[at] - before >= _TICKS_APART and places[last] - places[at] >= _TICKS_APART:
+            kept.add(at)
+            before = places[at]
+    if len(kept) == len(values):
+        return {"tickvals": list(values)}
+    texts = [numbers.significant(value) if at in kept else "" for at, value in enumerate(values)]
+    return {"tickvals": list(values), "ticktext": texts}
 
 
 def reference(published: Published, scale: Scale) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import log10
 from os.path import commonprefix
 from typing import Any
 
@@ -18,7 +19,9 @@ from dashboard.charts.parts import (
     axis_title,
     drawn,
     hover_range,
+    log_ticks,
     short,
+    ticks,
 )
 
 _MOST_TICKS = 12
@@ -71,7 +74,7 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Ax
         values = sorted({_number(mark.x) for _, marks in shown for mark in marks})
         x_axis |= {"type": "log"} if axes.x_log else {}
         if not scatter and len(values) <= _MOST_TICKS:
-            x_axis["tickvals"] = values
+            x_axis |= _ticks(values, log=axes.x_log)
     y_axis: dict[str, Any] = {"title": axis_title(axes.y, scale.unit)}
     if axes.y_log:
         y_axis["type"] = "log"
@@ -81,6 +84,14 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Ax
 
 def _number(x: X) -> float:
     return float(x) if isinstance(x, int | float) else 0.0
+
+
+def _ticks(values: Sequence[float], *, log: bool) -> Figure:
+    if len(values) < 2:
+        return {"tickvals": list(values)}
+    if not log:
+        return ticks(values, values[0], values[-1])
+    return log_ticks(values, log10(values[0]), log10(values[-1])) if values[0] > 0 else {"tickvals": list(values)}
 
 
 def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from analysis.findings.wording import whole_size
 from analysis.numbers import SHARE, amount
 from dashboard.charts.fits import Fitted, fit_traces
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, axis_title, hover, reference, spread
+from dashboard.charts.parts import (
+    MOST_SERIES,
+    Figure,
+    Line,
+    Published,
+    Scale,
+    axis_title,
+    hover,
+    reference,
+    spread,
+    ticks,
+)
 from dashboard.charts.sweep import x_axis
 
 _PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
@@ -52,7 +63,7 @@ def speed_up(
         "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
         "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
     }
-    layout["xaxis"]["tickvals"] = xs
+    layout["xaxis"] |= ticks(xs, *layout["xaxis"]["range"]) if xs else {}
     if best is not None:
         layout |= _predicted(best, ends[-1])
     return {"data": data, "layout": layout} | ({"published": overlaid} if published else {})

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from analysis.evaluation.ladder import Step
 from analysis.numbers import times
 from dashboard.charts.fits import Fitted
-from dashboard.charts.parts import DASHES, MOST_SERIES, SERIES, SYMBOLS, Figure, Line, Scale, axis_title, hover, spread
+from dashboard.charts.parts import (
+    DASHES,
+    MOST_SERIES,
+    SERIES,
+    SYMBOLS,
+    Figure,
+    Line,
+    Scale,
+    axis_title,
+    hover,
+    spread,
+    ticks,
+)
 
 _REFERENCE = "--ref"
 
@@ -68,7 +80,7 @@ def envelope_chart(lines: Sequence[Loads], *, factor: float, load: str, measured
     return {
         "data": data,
         "layout": {
-            "xaxis": {"title": axis_title(load, ""), **({"tickvals": xs} if len(xs) <= 12 else {})},
+            "xaxis": {"title": axis_title(load, ""), **(ticks(xs, xs[0], xs[-1]) if 1 < len(xs) <= 12 else {})},
             "yaxis": {"title": axis_title("Wall time of a job", "times that of one"), "range": [0, 1.08 * top]},
             "shapes": [_level(factor)],
             "annotations": [
@@ -118,11 +130,11 @@ def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figur
                     "hoverinfo": "skip",
                 }
             )
-    ticks = sorted({step.number for ladder in ladders for step in ladder.steps})
+    rungs = sorted({step.number for ladder in ladders for step in ladder.steps})
     return {
         "data": data,
         "layout": {
-            "xaxis": {"title": axis_title("Step", ""), "tickvals": ticks},
+            "xaxis": {"title": axis_title("Step", ""), "tickvals": rungs},
             "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
         },
     }

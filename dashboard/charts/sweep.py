@@ -10,8 +10,22 @@ from typing import Any
 
 from analysis.numbers import plural, significant, with_unit
 from dashboard.charts.fits import Fitted, fit_traces
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Published, Scale, X, axis_title, hover, reference, spread
+from dashboard.charts.parts import (
+    MOST_SERIES,
+    Figure,
+    Line,
+    Published,
+    Scale,
+    X,
+    axis_title,
+    hover,
+    log_ticks,
+    reference,
+    spread,
+    ticks,
+)
 
+_MOST_TICKS = 12
 _DECADES_APART = 100
 """From here on the smaller of the values of a linear axis lie on top of each other."""
 
@@ -120,16 +134,15 @@ def x_axis(xs: Sequence[X], parameter: str) -> Figure:
         return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
     if not _numeric(xs):
         return {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category", "categoryarray": list(xs)}
-    numbers = [float(x) for x in xs]
+    numbers = [x for x in xs if isinstance(x, int | float)]
     low, high = min(numbers), max(numbers)
     if parameter != "Hosts" and low > 0 and high / low >= _DECADES_APART:
         ends = [log10(low) - 0.1, log10(high) + 0.1]
-        return {"title": axis_title(parameter, ""), "type": "log", "range": ends, "tickvals": list(xs)}
+        return {"title": axis_title(parameter, ""), "type": "log", "range": ends, **log_ticks(numbers, *ends)}
     margin = 0.07 * (high - low) or 1.0
-    axis: Figure = {"title": axis_title(parameter, ""), "range": [low - margin, high + margin]}
-    if len(numbers) <= 12:
-        axis["tickvals"] = list(xs)
-    return axis
+    ends = [low - margin, high + margin]
+    axis: Figure = {"title": axis_title(parameter, ""), "range": ends}
+    return axis | ticks(numbers, *ends) if len(numbers) <= _MOST_TICKS else axis
 
 
 def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:

@@ -97,10 +97,12 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
 
 
 def _series_name(member: Member) -> str:
-    """Letter and name for a legend, short enough for two beside one another."""
-    return (
-        f"{member.label}  {member.name if len(member.name) <= LONGEST_NAME else f'{member.name[: LONGEST_NAME - 1]}…'}"
-    )
+    """Letter and name for a legend, short enough for two beside one another: versions of one name differ at its end."""
+    name = member.name
+    if len(name) > LONGEST_NAME:
+        begin, end = LONGEST_NAME // 3, LONGEST_NAME - LONGEST_NAME // 3 - 1
+        name = f"{name[:begin].rstrip()}…{name[-end:].lstrip()}"
+    return f"{member.label}  {name}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from analysis.catalogue import Metric
 from dashboard.charts import MOST_SERIES, Figure, Scale, over_parameter
 from dashboard.charts.maps import Cells, Keys, apart_map, contour, heat_map, ratio_map
+from dashboard.charts.parts import log_ticks, ticks
 from dashboard.charts.sweep import x_axis
 from dashboard.experiment.axes import XAxis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
@@ -213,5 +214,8 @@ def _lines(
     if achieved is not None:  # the ticks stay at the settings, so that the eye sees how far from them the links were
         settings = sorted(set(axis.values(rows)))
         everywhere = sorted({*settings, *(value for line in lines for value in line.x)})
-        figure["layout"]["xaxis"] = {**x_axis(everywhere, title), "tickvals": settings}
+        given = x_axis(everywhere, title)
+        told = log_ticks if given.get("type") == "log" else ticks
+        given.pop("ticktext", None)
+        figure["layout"]["xaxis"] = {**given, **told(settings, *given["range"])}
     return figure
