@@ -12,6 +12,7 @@ RepositoryError
 ├── CannotExplore      a question to the explorer has no meaning
 ├── LastMaintainer     nobody would be left who can give roles in a project
 ├── LastSuperuser      nobody would be left who can administer the installation
+├── AccountAsItIs      an account as it is cannot be changed like this
 ├── TooMuchAtOnce      a person has as many tasks in the background as may be
 ├── KeyOfAnother       an idempotency key was used for something else
 ├── BadBundle          what was to be imported is damaged, changed, hostile, or no bundle
@@ -80,6 +81,10 @@ class LastMaintainer(RepositoryError):
 
 class LastSuperuser(RepositoryError):
     """Nobody would be left who can administer the installation."""
+
+
+class AccountAsItIs(RepositoryError):
+    """What was asked for cannot be done to the account as it is: it is closed already, or locked out of nothing."""
 
 
 class InvalidSettings(RepositoryError):

@@ -1,4 +1,4 @@
-"""``/api/v1/people/``: who has an account, for superusers; and the caller's own."""
+"""``/api/v1/people/``: who has an account, made and changed by superusers as on the page; and the caller's own."""
 
 from __future__ import annotations
 
@@ -15,12 +15,23 @@ from rest_framework.response import Response
 
 from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import PAGE, refuse_unknown
-from dashboard.people.people import KINDS, account_rows, called
+from dashboard.people.people import (
+    CHANGES,
+    KINDS,
+    AccountForm,
+    account_rows,
+    called,
+    do,
+    new_account_link,
+    once,
+    password_link_of,
+)
 from experiments.access import may_see_people
 from experiments.models import Membership
 
 _WORDS = OpenApiParameter("q", str, description="Words of the name or e-mail.")
 _KIND = OpenApiParameter("kind", str, enum=[kind for kind in KINDS if kind], description="Only such accounts.")
+_CHANGE = OpenApiParameter("change", str, OpenApiParameter.PATH, enum=list(CHANGES), description="What to do.")
 _NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User name.")
 
 
@@ -59,8 +70,24 @@ class PersonSerializer(serializers.ModelSerializer[Any]):
         return bool(person.factors)
 
 
+class NewPersonSerializer(serializers.Serializer[Any]):
+    """An account to be made, as the form of the page has it; with a role in a project, or none."""
+
+    name = serializers.CharField(max_length=150)
+    email = serializers.EmailField(required=False, default="", allow_blank=True)
+    project = serializers.SlugField(required=False, default="", allow_blank=True)
+    role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.SUBMITTER)
+
+
+class PasswordLinkSerializer(serializers.Serializer[Any]):
+    """Whoever opens `link` chooses the password of the account `name`. It is told once."""
+
+    name = serializers.CharField()
+    link = serializers.CharField()
+
+
 class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """Accounts by name. They are made and changed in the browser, where links and questions are shown."""
+    """Accounts by name. What is done to them follows the rules of the page *People*, and is written down as it is there."""
 
     queryset = get_user_model()._default_manager.none()
     serializer_class = PersonSerializer
@@ -89,9 +116,51 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         """One account with its roles (superusers)."""
         return super().retrieve(request, *args, **kwargs)
 
+    @extend_schema(request=NewPersonSerializer, responses={201: PasswordLinkSerializer, **schema.errors(400, 403, 415)})
+    def create(self, request: Request) -> Response:
+        """Make an account (superusers). The link of the answer lets its owner choose the password; nobody signs in before."""
+        self.get_queryset()
+        wanted = NewPersonSerializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        form = AccountForm({"username": wanted.validated_data["name"], **wanted.validated_data})
+        if not form.is_valid():
+            told = {
+                "name" if field == "username" else field: [str(each) for each in errors]
+                for field, errors in form.errors.items()
+            }
+            raise serializers.ValidationError(told)
+        user = form.make()
+        return _linked(user, new_account_link(request, user), status=201)
+
+    @extend_schema(
+        parameters=[_NAME], request=None, responses={200: PasswordLinkSerializer, **schema.errors(403, 404, 409)}
+    )
+    @action(detail=True, methods=["post"], url_path="password-link")
+    def password_link(self, request: Request, name: str) -> Response:
+        """Make a link with which the owner of an open account chooses a new password (superusers)."""
+        user = self.get_object()
+        return _linked(user, password_link_of(request, user))
+
+    @extend_schema(
+        parameters=[_NAME, _CHANGE], request=None, responses={200: PersonSerializer, **schema.errors(403, 404, 409)}
+    )
+    @action(detail=True, methods=["post"], url_path=f"(?P<change>{'|'.join(CHANGES)})")
+    def change(self, request: Request, name: str, change: str) -> Response:
+        """Close an account, open it again, unlock it, reset its second factor, make or end a superuser (superusers).
+
+        409 where that cannot be done to the account as it is, and for the last superuser.
+        """
+        do(change, self.get_object())
+        return Response(self.get_serializer(self.get_object()).data)
+
     @extend_schema(responses={200: PersonSerializer, **schema.errors(400)})
     @action(detail=False, methods=["get"])
     def me(self, request: Request) -> Response:
         """The caller's own account with its roles; of a token's owner the same."""
         refuse_unknown(request, set())
         return Response(self.get_serializer(account_rows().get(pk=request.user.pk)).data)
+
+
+def _linked(user: Any, link: str, *, status: int = 200) -> Response:
+    """The one answer that has the link."""
+    return once(Response({"name": user.get_username(), "link": link}, status=status))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
@@ -25,7 +25,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from analysis.numbers import plural
 from dashboard.people.lockouts import locked, unlock
 from dashboard.requests.lookup import asked
-from experiments.errors import LastSuperuser
+from experiments.errors import AccountAsItIs, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
 from experiments.models.changes import note
@@ -39,6 +39,7 @@ KINDS: Final = {
     "closed": ("closed accounts", Q(is_active=False)),
 }
 User = get_user_model()
+Answer = TypeVar("Answer", bound=HttpResponse)
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
@@ -59,6 +60,16 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         super().__init__(data)
         projects: Any = self.fields["project"]
         projects.queryset = Project.objects.exclude(slug=PUBLISHED_PROJECT).order_by("name")
+
+    def make(self) -> Any:
+        """Return the new account, which nobody can sign in with until a password is chosen, and a member where one was wanted."""
+        with transaction.atomic():
+            user = self.save(commit=False)
+            user.set_unusable_password()
+            user.save()
+            if project := self.cleaned_data["project"]:
+                project.admit(user, self.cleaned_data["role"])
+        return user
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +128,8 @@ def people(request: HttpRequest) -> HttpResponse:
     form = AccountForm(request.POST)
     if not form.is_valid():
         return _list(request, form, status=422)
-    with transaction.atomic():
-        user = form.save(commit=False)
-        user.set_unusable_password()
-        user.save()
-        if project := form.cleaned_data["project"]:
-            project.admit(user, form.cleaned_data["role"])
-    return _once(_list(request, AccountForm(), made=user, link=_password_link(request, user)))
+    user = form.make()
+    return once(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
 
 
 @require_GET
@@ -138,10 +144,10 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     """Do one of `CHANGES`, or say why it cannot be."""
     _require_superuser(request)
     user = get_object_or_404(account_rows(), pk=pk)
-    if change not in _possible(user):
-        raise Http404("This cannot be done to the account as it is.")
     try:
-        CHANGES[change].do(user)
+        do(change, user)
+    except AccountAsItIs as error:
+        raise Http404(str(error)) from None
     except LastSuperuser as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
@@ -154,10 +160,40 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
 def password_link(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link with which the owner of an account chooses a password, where no mail can bring one."""
     _require_superuser(request)
-    user = get_object_or_404(account_rows(), pk=pk, is_active=True)
-    link = _password_link(request, user)
+    user = get_object_or_404(account_rows(), pk=pk)
+    try:
+        link = password_link_of(request, user)
+    except AccountAsItIs as error:
+        raise Http404(str(error)) from None
+    return once(_person(request, user, link=link))
+
+
+def do(change: str, user: Any) -> None:
+    """Do one of `CHANGES` to an account of `account_rows`. Raise AccountAsItIs, LastSuperuser."""
+    if change not in _possible(user):
+        raise AccountAsItIs("This cannot be done to the account as it is.")
+    CHANGES[change].do(user)
+
+
+def password_link_of(request: HttpRequest, user: Any) -> str:
+    """Return a link with which the owner of an account chooses a password, and write down that there is one. Raise AccountAsItIs."""
+    if not user.is_active:
+        raise AccountAsItIs("Nobody signs in with a closed account: open it again first.")
+    link = new_account_link(request, user)
     note(user, "password", "link made")
-    return _once(_person(request, user, link=link))
+    return link
+
+
+def new_account_link(request: HttpRequest, user: Any) -> str:
+    """Return the link that comes with a new account."""
+    key = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
+    return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=key))
+
+
+def once(response: Answer) -> Answer:
+    """What is shown this once is kept by no browser."""
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _require_superuser(request: HttpRequest) -> None:
@@ -214,14 +250,3 @@ def _possible(user: Any) -> list[str]:
         "no-superuser": user.is_superuser,
     }
     return [name for name, can in possible.items() if can]
-
-
-def _password_link(request: HttpRequest, user: Any) -> str:
-    key = {"uidb36": user_pk_to_url_str(user), "key": default_token_generator.make_token(user)}
-    return request.build_absolute_uri(reverse("account_reset_password_from_key", kwargs=key))
-
-
-def _once(response: HttpResponse) -> HttpResponse:
-    """What is shown this once is kept by no browser."""
-    response["Cache-Control"] = "private, no-store"
-    return response

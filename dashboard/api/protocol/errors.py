@@ -13,11 +13,13 @@ from rest_framework.views import exception_handler
 
 from dashboard.requests.seats import COME_AGAIN_S, Busy
 from experiments.errors import (
+    AccountAsItIs,
     BadBundle,
     FieldError,
     InvalidSpec,
     KeyOfAnother,
     LastMaintainer,
+    LastSuperuser,
     NotPlain,
     ProjectInUse,
     ReadOnly,
@@ -29,6 +31,19 @@ from experiments.errors import (
 
 PROBLEM: Final = "application/problem+json"
 """The media type of a problem document."""
+_CONFLICTS: Final = (
+    AccountAsItIs,
+    KeyOfAnother,
+    LastMaintainer,
+    LastSuperuser,
+    NotPlain,
+    ProjectInUse,
+    ReadOnly,
+    ReportChanged,
+    StaleTrial,
+    Tampered,
+)
+"""What the caller asked for does not go with how things are (409)."""
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -37,10 +52,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
         return _answer(400, [entry(each) for each in error.errors])
     if isinstance(error, BadBundle):
         return _answer(400, [whole(error)])
-    if isinstance(
-        error,
-        KeyOfAnother | LastMaintainer | NotPlain | ProjectInUse | ReadOnly | ReportChanged | StaleTrial | Tampered,
-    ):
+    if isinstance(error, _CONFLICTS):
         return _answer(409, [whole(error)])
     if isinstance(error, StoreAway):
         return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
