@@ -142,7 +142,10 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         return _linked(user, password_link_of(request, user))
 
     @extend_schema(
-        parameters=[_NAME, _CHANGE], request=None, responses={200: PersonSerializer, **schema.errors(403, 404, 409)}
+        operation_id="people_change",
+        parameters=[_NAME, _CHANGE],
+        request=None,
+        responses={200: PersonSerializer, **schema.errors(403, 404, 409)},
     )
     @action(detail=True, methods=["post"], url_path=f"(?P<change>{'|'.join(CHANGES)})")
     def change(self, request: Request, name: str, change: str) -> Response:
