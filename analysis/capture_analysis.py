@@ -19,7 +19,7 @@ from analysis.numbers import SHARE, amount, grouped, plural
 from analysis.packets import PacketTable
 from analysis.traffic import legacy, trust
 from analysis.traffic.chains import ChainAccumulator
-from analysis.traffic.concurrency import Alongside, ahead, side_by_side
+from analysis.traffic.concurrency import Alongside, ahead
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
 from analysis.traffic.matrices import MatrixAccumulator
@@ -119,26 +119,22 @@ def analyse(
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
 
-    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> _Reading:
+    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> _Found:
         reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
-        reading.read(file, chosen, progress, notes)
-        return reading
+        return reading.read(file, chosen, progress, notes, asked)
 
     freed_memory.keep()
-    reading = with_decoder(path, decoder, read)
-    if reading.matrices.hosts > _MANY_HOSTS or reading.tcp.has_set_aside:
-        freed_memory.give_back()
-    (everything, only_mpi), connected = side_by_side(
-        functools.partial(reading.scopes, bootstrap), functools.partial(reading.connected, rank_map, host_ranks or {})
-    )
+    asked = _Asked(bootstrap, rank_map, host_ranks or {})
+    found = with_decoder(path, decoder, read)
+    reading, connected = found.reading, found.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
-    whole, rates = everything
+    whole, rates = found.everything
     _add_tcp(whole, rates, connected.everything)
     _add(whole, reading.ports.metrics(rates.duration_ns))
     _add(whole, reading.chains.metrics())
     mpi = _absent(whole)
-    if only_mpi is not None:
-        mpi, mpi_rates = only_mpi
+    if found.mpi is not None:
+        mpi, mpi_rates = found.mpi
         _add_tcp(mpi, mpi_rates, connected.mpi)
     _compare_scopes(whole, mpi)
     if reading.signs.were_split:
@@ -177,6 +173,25 @@ class _Connected:
     matrices: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the results depend on beside the capture; as in ``analyse``."""
+
+    bootstrap: int
+    rank_map: Mapping[tuple[str, int], int] | None
+    host_ranks: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A capture that has been read, and the results that take time."""
+
+    reading: _Reading
+    everything: Described
+    mpi: Described | None
+    connected: _Connected
+
+
 @dataclass(slots=True)
 class _Reading:
     """One capture on its way through every accumulator."""
@@ -192,8 +207,9 @@ class _Reading:
     roce: RoceAccumulator = field(default_factory=RoceAccumulator)
 
     def read(
-        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...] = ()
-    ) -> None:
+        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: _Asked
+    ) -> _Found:
+        """Every packet, and then the results: each thread goes on with those of what it has followed, and waits for no other."""
         with Alongside("capture-flows") as connections, Alongside("capture-hosts") as hosts:
             for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
                 table, duplicate = self.signs.update(table)
@@ -202,10 +218,17 @@ class _Reading:
                 connections.submit(functools.partial(self._follow_connections, table, skip, member.copy()))
                 hosts.submit(functools.partial(self._follow_hosts, table, skip))
                 self.arrivals.update(table, member)
-        if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
-            self.arrivals = Arrivals()
-            for table in ahead(tables_of(path, decoder)):
-                self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
+            connected = connections.result_of(functools.partial(self._connected, asked))
+            if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+                self._arrive_again(path, decoder)
+            mpi = hosts.result_of(lambda: None if self._member is None else self.arrivals.result(MPI, asked.bootstrap))
+            everything = self.arrivals.result(ALL, asked.bootstrap)
+        return _Found(self, everything, mpi(), connected())
+
+    def _arrive_again(self, path: str | Path, decoder: OneDecoder) -> None:
+        self.arrivals = Arrivals()
+        for table in ahead(tables_of(path, decoder)):
+            self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
     def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
         self.tcp.update(table, skip, member)
@@ -228,25 +251,18 @@ class _Reading:
         told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
         return [*self.matrices.notes(), *(note for note, holds in told if holds)]
 
-    def scopes(self, bootstrap: int) -> tuple[Described, Described | None]:
-        """All traffic, and MPI traffic if there is any."""
-        return side_by_side(
-            lambda: self.arrivals.result(ALL, bootstrap),
-            lambda: None if self._member is None else self.arrivals.result(MPI, bootstrap),
-        )
-
-    def connected(
-        self, rank_map: Mapping[tuple[str, int], int] | None, host_ranks: Mapping[str, Sequence[int]]
-    ) -> _Connected:
+    def _connected(self, asked: _Asked) -> _Connected:
+        if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
+            freed_memory.give_back()
         flow_set, member = self.tcp.result(), self._member
-        placed = PlacedRanks.in_flows(flow_set, member, host_ranks)
+        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)
         return _Connected(
             count=flow_set.connections,
             limits=flow_set.limits,
             everything=flow_set.metrics(),
             mpi=({}, {}) if member is None else flow_set.metrics(member),
             flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=rank_map, placed=placed),
+            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
         )
 
 

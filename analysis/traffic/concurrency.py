@@ -95,11 +95,8 @@ class Alongside:
         self._raise()
         self._waiting.put(call)
 
-
-def side_by_side(first: Callable[[], T], second: Callable[[], Any]) -> tuple[T, Any]:
-    """Both results; ``second`` runs in a thread of its own meanwhile."""
-    returned: list[Any] = []
-    with Alongside("capture-second") as other:
-        other.submit(lambda: returned.append(second()))
-        result = first()
-    return result, returned[0]
+    def result_of(self, call: Callable[[], T]) -> Callable[[], T]:
+        """Submit ``call``; returns what gives its result, to be asked after leaving."""
+        returned: list[T] = []
+        self.submit(lambda: returned.append(call()))
+        return lambda: returned[0]

@@ -84,6 +84,7 @@ class FlowSet:
         """
         values, begins = samples
         quantities = np.empty((state.SERIES * len(connections), 2))
+        quantiles.group_pairs(values, begins)
         quantiles.describe_each(values, begins, quantities)
         described = quantities.reshape(-1, state.SERIES, 2)
         records, windows = assemble(connections, sides, described, short, endpoints, spare=len(aside or ()))
