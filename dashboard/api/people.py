@@ -73,7 +73,7 @@ class PersonSerializer(serializers.ModelSerializer[Any]):
 class NewPersonSerializer(serializers.Serializer[Any]):
     """An account to be made, as the form of the page has it; with a role in a project, or none."""
 
-    name = serializers.CharField(max_length=150)
+    name = serializers.RegexField(r"^[\w.@+-]+$", max_length=150, trim_whitespace=False)
     email = serializers.EmailField(required=False, default="", allow_blank=True)
     project = serializers.SlugField(required=False, default="", allow_blank=True)
     role = serializers.ChoiceField(choices=Membership.Role.choices, default=Membership.Role.SUBMITTER)

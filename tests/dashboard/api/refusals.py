@@ -92,6 +92,11 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ),
     ("/api/v1/imports/", "post"): (Refusal(".*", ".*", "schemas say nothing of the bytes of a file"),),
     ("/api/v1/networks/", "put"): (Refusal(r"\d+\.name", "the name stands twice", "schemas compare whole items only"),),
+    ("/api/v1/people/", "post"): (
+        Refusal("name", "A user with that username already exists.", _STORED),
+        Refusal("email", "Enter a valid email address.", "the format of schemas allows addresses that no mail reaches"),
+        Refusal("project", ".*", _STORED),
+    ),
     ("/api/v1/predictions/", "post"): (
         Refusal("experiment", "there is no experiment.*", _STORED),
         Refusal("experiment|at|delay_s|rate_bps|loss|", ".*(no |not |needs |only |trace).*", _STORED),
