@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from config.celery import app
 from config.services.children import start
@@ -34,12 +36,18 @@ class CeleryWorker:
         argv += ["--beat"] if beat else []
         argv = [*self.inside, *argv]
         self.process = start(argv, log=self.log, death_signal=signal.SIGKILL, cwd=ROOT, environment=self.environment)
+        try:
+            self._wait_until_it_replies()
+        except BaseException:  # or a worker that nobody knows would take what others queue
+            self.kill()
+            raise
+
+    def _wait_until_it_replies(self) -> None:
         deadline = time.monotonic() + 100
         patience_s = 0.2
         while not self._replies_to_ping(patience_s):
             patience_s = min(1.2 * patience_s, 2.0)  # a machine with other load answers later than a free one
             if not self.alive or time.monotonic() > deadline:
-                self.kill()
                 raise AssertionError(f"the Celery worker did not start:\n{self.output()[-3000:]}")
 
     @property
@@ -74,4 +82,7 @@ class CeleryWorker:
         assert not left, f"outlived their worker: {left}"
 
     def _replies_to_ping(self, patience_s: float) -> bool:
-        return bool(app.control.ping(destination=[self.name], timeout=patience_s))
+        try:
+            return bool(app.control.ping(destination=[self.name], timeout=patience_s))
+        except (OperationalError, RedisError):  # an earlier test's Redis closed the connection: the next one is new
+            return False
