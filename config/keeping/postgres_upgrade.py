@@ -85,7 +85,8 @@ def move(data: Path, kept: Path, *, old: Path, new: Path, tell: Callable[[str], 
 def _load(source: Postgres, target: Postgres, binaries: Path, file: Path, tell: Callable[[str], object]) -> None:
     tell("dumping")
     major = int((source.directory / "PG_VERSION").read_text())
-    Programs(database(source.url), major, binaries).dump(file)
+    # By its own programs: those of an older minor release may not know what a newer one keeps (15.20 and 17.10).
+    Programs(database(source.url), major, source.binaries).dump(file)
     tell("loading")
     Programs(database(target.url), 0, binaries).load(file, target.url.rpartition("/")[2])
     before, after = _rows(source), _rows(target)
