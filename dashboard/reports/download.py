@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 from dashboard.reports.rendering import Shown
 from experiments.models import Report, ReportVersion
 
-_STYLES: Final = ("report-file.css", "rankwire.css", "reports.css")
+_STYLES: Final = ("report-file.css", "rankwire.css", "media.css", "reports.css")
 _SCRIPTS: Final = ("print.js", "vendor/plotly/plotly-cartesian.min.js", "charts.js", "chart-files.js")
 _ADDRESS: Final = re.compile(r"url\(\"?([^)\"]+)\"?\)")
 
