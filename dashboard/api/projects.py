@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
@@ -60,7 +60,9 @@ class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
     def get_queryset(self) -> QuerySet[Project]:
         visible = visible_projects(self.request.user).exclude(slug=PUBLISHED_PROJECT)
-        return visible.prefetch_related("memberships__user").order_by("slug")
+        # By name: the database gives rows in the order it likes, another one after a role has changed.
+        members = Membership.objects.select_related("user").order_by("user__username")
+        return visible.prefetch_related(Prefetch("memberships", members)).order_by("slug")
 
     @extend_schema(responses={200: ProjectSerializer(many=True), **schema.errors(400)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -98,7 +98,8 @@ def test_rest_gives_and_takes_roles(optics: Project, mia: Any) -> None:
     factories.person("ada")
     api, address = client_of(mia), "/api/v1/projects/optics/members/ada/"
     answer = api.put(address, {"role": "viewer"}, content_type="application/json")
-    assert answer.json()["members"][-1] == {"name": "ada", "role": "viewer", "by_group": False}
+    told = {"name": "ada", "role": "viewer", "by_group": False}
+    assert answer.json()["members"] == [told, {"name": "mia", "role": "maintainer", "by_group": False}]
     assert api.put(address, {"role": "owner"}, content_type="application/json").status_code == 400
     assert api.delete(address).status_code == 204
     assert api.delete(address).status_code == 404

@@ -57,8 +57,8 @@ def test_it_lists_the_caller_s_own_with_their_members_and_the_caller_s_role(opti
             "name": "Optics",
             "role": "viewer",
             "members": [
-                {"name": "mia", "role": "maintainer", "by_group": False},
                 {"name": "ada", "role": "viewer", "by_group": False},
+                {"name": "mia", "role": "maintainer", "by_group": False},
             ],
         },
     ]
