@@ -181,6 +181,17 @@ def test_it_refuses_what_has_no_meaning(measured, person, page, given):
     assert [error["path"] for error in refusal.json()["errors"]] == list(given)
 
 
+def test_an_axis_that_nothing_has_is_named(measured, page):
+    def said(**given):
+        answer = page.get(ADDRESS, {"x": "mollecules", "project": "default", **given})
+        return " ".join(answer.content.decode().split())
+
+    told = "None of the 7 configurations that match has a counted trial with both Elapsed time and Mollecules: choose"
+    assert told in said()
+    assert "No configuration matches." in said(where="hosts > 99999")
+    assert "None of the" not in said(where="hosts > 99999")
+
+
 def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):
     scatter = pivoted(person, x="packets", y="elapsed_s", colour="link.mtu", text="wide")
     assert scatter.is_scatter

@@ -291,7 +291,7 @@ def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
         ("experiments", "No experiment yet", reverse("new")),
         ("trials", "No trial yet", reverse("new")),
         ("histories", "add repetitions to an", reverse("experiments")),
-        ("explore", "No counted trial matches", reverse("new")),
+        ("explore", "No configuration matches", reverse("new")),
         ("reports", "No report yet", ""),
         ("clusters", "No clusters yet", reverse("cluster-new")),
     ):
