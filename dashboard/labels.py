@@ -103,7 +103,7 @@ def value_words(name: str, value: Any) -> str:
     if value is None:
         return numbers.NOTHING
     if isinstance(value, str):
-        return value  # as somebody wrote it: 4 ms
+        return value or numbers.NOTHING  # as somebody wrote it: 4 ms
     if isinstance(value, int) and not isinstance(value, bool) and (name.endswith(_BYTES) or name in _BUFFERS):
         return numbers.size(value)
     if isinstance(value, int) and name == "link.mtu":

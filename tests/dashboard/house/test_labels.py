@@ -16,6 +16,7 @@ def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() 
     ("name", "value", "shown"),
     [
         ("message_bytes", 4_194_304, "4 MiB"),
+        ("link.rates", "", "–"),
         ("dataset_bytes", 568_000_000, "568 MB"),
         ("event_bytes", 40_000, "40 kB"),
         ("page_bytes", 1500, "1\u202f500 B"),
