@@ -16,6 +16,9 @@ import pytest
 from config.services.lease import ROOT
 from tests.script.bare_machine import Machine
 
+KNOWS = 'for name; do case "$name" in show|--quiet=0|NOTHING) ;; *) echo "Package: $name";; esac; done'
+"""As `apt-cache show` answers for several names: of each that it knows, whatever it says of the others."""
+
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
@@ -53,7 +56,7 @@ def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(
     calls = machine.directory / "calls"
     machine.install("dpkg-query", 'case "$*" in *ethtool*|*venv*) echo not-installed;; *) echo installed;; esac')
     machine.install("apt-get", f'echo "$*" >> {calls}')
-    machine.install("apt-cache", 'case "$*" in *python3-venv*) exit 100;; *) echo "Package: it";; esac')
+    machine.install("apt-cache", KNOWS.replace("NOTHING", "python3-venv"))
     machine.install("python3", "exit 1")
     machine.bootstrap()
     installed = next(line for line in calls.read_text().splitlines() if " install " in line)
@@ -65,7 +68,7 @@ def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(m
     machine.install("dpkg-query", 'case "$*" in *slapd*) echo not-installed;; *) echo installed;; esac')
     machine.install("debconf-set-selections", f"cat >> {calls}")
     machine.install("apt-get", f'echo "$*" >> {calls}')
-    machine.install("apt-cache", 'echo "Package: it"')
+    machine.install("apt-cache", KNOWS)
     machine.install("python3", "exit 1")
     machine.bootstrap()
     assert not [line for line in _lines(calls) if "slapd" in line]  # only the tests need it
@@ -84,7 +87,7 @@ def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
         (machine.clone / name).write_text(name)
     (machine.clone / ".venv" / "bin").mkdir(parents=True)
     machine.install("apt-get", f'echo "$*" >> {calls}')
-    machine.install("apt-cache", 'echo "Package: it"')
+    machine.install("apt-cache", KNOWS)
     answers = 'case "$*" in *Python.h*) exit 1;; *-dev*) echo python3.11-dev;; *"pip install"*) exit 1;; esac'
     machine.install("python3", answers)
     machine.install("setsid", 'exec "$@"')
