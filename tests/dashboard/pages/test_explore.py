@@ -190,6 +190,8 @@ def test_an_axis_that_nothing_has_is_named(measured, page):
     assert told in said()
     assert "No configuration matches." in said(where="hosts > 99999")
     assert "None of the" not in said(where="hosts > 99999")
+    assert '<span class="sub">median and range of the counted trials</span>' in said(where="hosts > 99999")
+    assert "1 to 7 of 7; median and range of the counted trials</span>" in said()
 
 
 def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):
