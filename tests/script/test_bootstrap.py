@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,9 @@ def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(
     machine.install("dpkg-query", 'case "$*" in *ethtool*|*venv*) echo not-installed;; *) echo installed;; esac')
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS.replace("NOTHING", "python3-venv"))
-    machine.install("python3", "exit 1")
+    machine.install("python3", "exit 0")
     machine.bootstrap()
-    installed = next(line for line in calls.read_text().splitlines() if " install " in line)
-    assert installed.split("--no-install-recommends")[1].split() == ["ethtool", "python3.11-venv"]
+    assert _installed(calls) == ["python3.11-venv", "ethtool"]
 
 
 def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(machine: Machine) -> None:
@@ -69,7 +69,7 @@ def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(m
     machine.install("debconf-set-selections", f"cat >> {calls}")
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS)
-    machine.install("python3", "exit 1")
+    _make_python(machine, "exit 0")
     machine.bootstrap()
     assert not [line for line in _lines(calls) if "slapd" in line]  # only the tests need it
     machine.bootstrap("--test")
@@ -85,21 +85,71 @@ def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
     calls = machine.directory / "calls"
     for name in ("requirements.lock", "requirements-test.lock"):
         (machine.clone / name).write_text(name)
-    (machine.clone / ".venv" / "bin").mkdir(parents=True)
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS)
     answers = 'case "$*" in *Python.h*) exit 1;; *-dev*) echo python3.11-dev;; *"pip install"*) exit 1;; esac'
-    machine.install("python3", answers)
-    machine.install("setsid", 'exec "$@"')
-    (machine.clone / ".venv" / "bin" / "python").symlink_to(machine.programs / "python3")
+    _make_python(machine, answers)
     result = machine.bootstrap(*arguments)
     assert result.stderr.splitlines()[-1].endswith("could not be installed")  # it came to the Python packages
-    installed = [line.split("--no-install-recommends")[1].strip() for line in _lines(calls) if " install " in line]
-    assert installed == ([wanted] if wanted else [])
+    assert _installed(calls) == ([wanted] if wanted else [])
+
+
+def test_python_packages_are_fetched_while_apt_brings_what_they_do_not_need(machine: Machine) -> None:
+    calls = machine.directory / "calls"
+    (machine.clone / "requirements-test.lock").write_text("lock")
+    machine.install("dpkg-query", 'case "$*" in *slapd*|*gcc*) echo not-installed;; *) echo installed;; esac')
+    machine.install("debconf-set-selections", "cat >/dev/null")
+    machine.install("apt-cache", KNOWS)
+    # Each waits for the other, as long as a test may: one after the other neither would end well.
+    met = "n=0; while ! [ -e OTHER ]; do n=$((n + 1)); [ $n -lt 200 ] || exit 1; sleep 0.05; done"
+    apt, pip = machine.directory / "apt", machine.directory / "pip"
+    waits = f'*" slapd") : >{apt}; {met.replace("OTHER", str(pip))};;'
+    machine.install("apt-get", f'case "$*" in {waits} esac; echo "$*" >>{calls}')
+    _make_python(
+        machine, f'case "$*" in *"pip install"*) : >{pip}; {met.replace("OTHER", str(apt))}; echo pip >>{calls};; esac'
+    )
+    (machine.programs / "sleep").symlink_to(shutil.which("sleep") or "/missing")
+    machine.bootstrap("--test")
+    lines = [line for line in _lines(calls) if " install " in line or line == "pip"]
+    assert lines[0].endswith(" gcc"), "what is compiled needs it"
+    assert sorted(line.split()[-1] for line in lines[1:]) == ["pip", "slapd"]
+
+
+def test_what_was_begun_ends_with_a_failure_beside_it(machine: Machine) -> None:
+    (machine.clone / "requirements.lock").write_text("lock")
+    machine.install("dpkg-query", 'case "$*" in *ethtool*) echo not-installed;; *) echo installed;; esac')
+    machine.install("apt-cache", KNOWS)
+    begun = machine.directory / "begun"
+    machine.install("apt-get", f'case "$*" in *install*) while ! [ -s {begun} ]; do sleep 0.05; done; exit 100;; esac')
+    _make_python(machine, f'case "$*" in *"pip install"*) echo $$ >{begun}; exec sleep 25;; esac')
+    (machine.programs / "sleep").symlink_to(shutil.which("sleep") or "/missing")
+    result = machine.bootstrap()
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "rankwire: the packages could not be installed: ethtool"
+    pip = begun.read_text().strip()
+    status = Path("/proc") / pip / "stat"
+    for _ in range(100):
+        if not status.exists() or ") Z " in status.read_text():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pip} goes on")
+
+
+def _make_python(machine: Machine, body: str) -> None:
+    """A Python that answers by ``body``, in .venv too."""
+    machine.install("python3", body)
+    (machine.clone / ".venv" / "bin").mkdir(parents=True)
+    (machine.clone / ".venv" / "bin" / "python").symlink_to(machine.programs / "python3")
 
 
 def _lines(file: Path) -> list[str]:
     return file.read_text().splitlines() if file.exists() else []
+
+
+def _installed(calls: Path) -> list[str]:
+    """The packages that apt was asked to install, in the order of the calls."""
+    lines = [line for line in _lines(calls) if " install " in line]
+    return [name for line in lines for name in line.split("--no-install-recommends")[1].split()]
 
 
 def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Path) -> None:
