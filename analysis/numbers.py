@@ -83,8 +83,7 @@ def significant(value: float, digits: int = _DIGITS) -> str:
 
 def rounded(value: float, digits: int) -> float:
     """`value` as the round number of so many significant digits: what is asked for, or said with "about"."""
-    mantissa, exponent = _scientific(value, digits)
-    return float(f"{mantissa}e{exponent}")
+    return float(f"{value:.{digits - 1}e}")
 
 
 def _scientific(value: float, digits: int) -> tuple[float, int]:

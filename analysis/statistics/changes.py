@@ -163,10 +163,11 @@ def _strongest(ranks: Floats) -> tuple[Floats, Any]:
     """Largest standardised rank-sum over all splits of each row, and the split (Pettitt 1979, weighted for position)."""
     n = ranks.shape[1]
     sizes = np.arange(SHORTEST, n - SHORTEST + 1)
-    sums = np.cumsum(ranks, axis=1)[:, sizes - 1]
     error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)
+    score = np.cumsum(ranks, axis=1)[:, SHORTEST - 1 : n - SHORTEST] - sizes * ranks[0].mean()
+    np.abs(score, out=score)
     # where all values are equal there is no error, and no step either
-    score = np.abs(sums - sizes * ranks[0].mean()) / np.where(error > 0, error, 1.0)
+    score /= np.where(error > 0, error, 1.0)
     best = score.argmax(axis=1)
     return score[np.arange(len(score)), best], sizes[best]
 

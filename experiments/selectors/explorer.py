@@ -67,17 +67,30 @@ class Cell:
     low: float
     """Smallest and largest value of any trial."""
     high: float
-    mean: float
-    interval: tuple[float, float] | None
-    """95 % t interval of the mean: over the trials of a single configuration, else over the configurations' medians."""
     dots: tuple[float, ...]
     """The trials of a single configuration, else the medians of (up to 50) configurations."""
+    pooled: tuple[float, float] | None = None
+    """Mean and standard deviation of the configurations' medians, where there are several."""
     line: str = ""
     """Alike for cells of one experiment that differ in x alone, where cells are single configurations."""
     configuration: int = 0
     """Where the cell is a single configuration by design; 0 where it pools whatever configurations there are."""
     same: str = ""
     """Alike for single configurations that differ in nothing but the panel, the experiment and where they ran."""
+
+    @property
+    def mean(self) -> float:
+        """Of the trials of a single configuration, else of the configurations' medians."""
+        return fmean(self.dots) if self.pooled is None else self.pooled[0]
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % t interval of the mean; made when it is asked for: of 1500 cells it takes longer than reading them."""
+        if self.pooled is not None:
+            return moments_interval(*self.pooled, self.configurations, smallest=self.low)
+        if len(self.dots) < 2:
+            return None
+        return moments_interval(self.mean, stdev(self.dots), len(self.dots), smallest=self.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +166,6 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
 
 def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float]) -> Cell:
     single = row["configurations"] == 1
-    dots = samples if single else row["some"]
-    mean, spread, n = row["mean"], row["spread"], row["configurations"]
-    if single:
-        mean, spread, n = fmean(dots), stdev(dots) if len(dots) > 1 else None, len(dots)
     return Cell(
         x=values["x"],
         colour=values.get("colour"),
@@ -166,9 +175,8 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
         median=row["middle"],
         low=row["low"],
         high=row["high"],
-        mean=mean,
-        interval=None if spread is None else moments_interval(mean, spread, n, smallest=row["low"]),
-        dots=tuple(dots),
+        dots=tuple(samples if single else row["some"]),
+        pooled=None if single else (row["mean"], row["spread"]),
     )
 
 
@@ -192,7 +200,6 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
         own |= dict(zip(columns, by, strict=True))
         if own["x"] is None:
             continue
-        mean, spread = fmean(samples), stdev(samples) if len(samples) > 1 else None
         cells.append(
             Cell(
                 own["x"],
@@ -203,9 +210,8 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
                 middle,
                 low,
                 high,
-                mean,
-                None if spread is None else moments_interval(mean, spread, len(samples), smallest=low),
                 tuple(samples),
+                None,
                 repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows))),
                 pk,
                 _same(parameters, query, own.get("colour")),
@@ -246,7 +252,7 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
         own = dict(zip(by, values, strict=True))
         colour, same = own.get("colour"), _same(parameters, query, own.get("colour"))
-        cells.append(Cell(x, colour, own.get("facet"), 1, n, middle, low, high, middle, None, (middle,), "", pk, same))
+        cells.append(Cell(x, colour, own.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
