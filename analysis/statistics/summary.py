@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from scipy import special  # stdtrit is t.ppf without its checks, which cost more than the rest of a summary
 
 Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int32]
 Method = Literal["t", "bootstrap"]
 
 MINIMUM_REPETITIONS: Final = 3
@@ -147,15 +149,22 @@ def median_interval(values: Sequence[float] | Floats, *, level: float = 0.95) ->
 
 def _resampled_medians(x: Floats) -> Floats:
     """Medians of resamples of the sorted values ``x``."""
-    n, rng = len(x), np.random.default_rng(_SEED)
+    middle, following = _middle_places(len(x))
+    return x[middle] if following is None else (x[middle] + x[following]) / 2
+
+
+@lru_cache(maxsize=256)
+def _middle_places(n: int) -> tuple[Places, Places | None]:
+    """Which of ``n`` sorted values is the middle one of each resample, and for an even ``n`` the next: alike for all samples of one size."""
+    rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
     place = rng.beta(middle, n - middle + 1, _RESAMPLES)
-    medians = x[(n * place).astype(np.intp)]
-    if n % 2 == 0:
-        # given the middle one, the next is the least of the n - middle draws that lie above it
-        following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
-        medians = (medians + x[np.minimum((n * following).astype(np.intp), n - 1)]) / 2
-    return medians
+    first = (n * place).astype(np.int32)
+    if n % 2:
+        return first, None
+    # given the middle one, the next is the least of the n - middle draws that lie above it
+    following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
+    return first, np.minimum(n * following, n - 1).astype(np.int32)
 
 
 def ratio_interval(
