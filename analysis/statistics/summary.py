@@ -155,7 +155,7 @@ def _resampled_medians(x: Floats) -> Floats:
 
 @lru_cache(maxsize=256)
 def _middle_places(n: int) -> tuple[Places, Places | None]:
-    """Which of ``n`` sorted values is the middle one of each resample, and for an even ``n`` the next: alike for all samples of one size."""
+    """Which of ``n`` sorted values is the middle one of each resample, and for an even ``n`` the next: the same for all samples."""
     rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
     place = rng.beta(middle, n - middle + 1, _RESAMPLES)
