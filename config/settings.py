@@ -201,6 +201,7 @@ MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Rankwire"
+MFA_FORMS = {"add_webauthn": "dashboard.people.forms.AddKeyForm"}
 
 # Who changed what (experiments/models/changes.py). The sender's address is left out: a header could say anything.
 AUDITLOG_DISABLE_REMOTE_ADDR = True
