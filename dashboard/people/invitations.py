@@ -6,7 +6,7 @@ from typing import Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -36,11 +36,16 @@ def invitation(request: HttpRequest) -> HttpResponse:
     """Show what the invitation is to; on POST the reader, who is signed in, becomes a member."""
     found = invitation_of(request)
     if found is None:
-        raise Http404("This invitation was taken, is over, or never was.")
+        return _over(request)
     if request.method == "POST" and request.user.is_authenticated:
         del request.session[_KEPT]
         if not found.take(request.user):
-            raise Http404("This invitation was taken by somebody else a moment ago.")
+            return _over(request)  # somebody else took it a moment ago
         messages.success(request, f"You are a {found.role} of {found.project.name} now.", extra_tags="ok")
         return redirect("experiments")
     return render(request, "people/invitation.html", {"invitation": found})
+
+
+def _over(request: HttpRequest) -> HttpResponse:
+    why = "The invitation was taken, its time is over, or some of its address is missing."
+    return render(request, "people/link_over.html", {"why": why}, status=404)

@@ -45,7 +45,8 @@ def come(request: HttpRequest, key: str) -> HttpResponse:
     """Remember in the session what the link opens, and show it under its own address."""
     link = ShareLink.find(key)
     if link is None:
-        raise Http404("This link was ended, is over, or never was.")
+        why = "It was ended, its time is over, or some of its address is missing."
+        return render(request, "people/link_over.html", {"why": why}, status=404)
     opened = [pk for pk in request.session.get(OPENED, []) if pk != link.pk]
     request.session[OPENED] = [*opened, link.pk][-_MOST_KEPT:]
     if link.query:

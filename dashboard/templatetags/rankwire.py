@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -36,18 +37,24 @@ def once() -> SafeString:
     return format_html('<input type="hidden" name="{}" value="{}">', FIELD, secrets.token_urlsafe(16))
 
 
-@register.simple_tag
-def explain(words: str, name: str = "", meaning: str = "") -> SafeString:
+def _reads_guides(context: Mapping[str, Any]) -> bool:
+    """Visitors by a share link do not: what leads others there says its meaning to them, and leads nowhere."""
+    return not getattr(context.get("user"), "is_visitor", False)
+
+
+@register.simple_tag(takes_context=True)
+def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str = "") -> SafeString:
     """Words that say what they mean on hover and focus, and lead to their definition.
 
     ``name`` is the id of a metric or of a row of docs/terms.md; without one the words themselves are looked up. What is
     defined nowhere, such as a parameter of somebody's own program, is shown with the ``meaning`` given, or as it is.
     """
     found = term(name or words)
-    if found is None and meaning:
-        return format_html('<span class="term" tabindex="0" data-explains="{}">{}</span>', meaning, words)
-    if found is None:
-        return format_html("{}", words)
+    if found is not None:
+        meaning = found.meaning
+    if found is None or not _reads_guides(context):
+        alone = '<span class="term" tabindex="0" data-explains="{}">{}</span>'
+        return format_html(alone, meaning, words) if meaning else format_html("{}", words)
     return format_html('<a class="term" href="{}" data-explains="{}">{}</a>', found.address, found.meaning, words)
 
 
@@ -58,8 +65,10 @@ def meaning(words: str) -> str:
     return found.meaning if found else ""
 
 
-@register.simple_tag
-def chip(state: str, words: str = "", bare: bool = False, explained: bool = False) -> SafeString:
+@register.simple_tag(takes_context=True)
+def chip(
+    context: Mapping[str, Any], state: str, words: str = "", bare: bool = False, explained: bool = False
+) -> SafeString:
     """State as icon, word and colour; what it means on hover, and where it is ``explained`` on focus, with a link, too."""
     shown = chip_of(state)
     found = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
@@ -69,6 +78,8 @@ def chip(state: str, words: str = "", bare: bool = False, explained: bool = Fals
         return format_html('<span class="{}">{}</span>', classes, inside)
     if not explained:
         return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
+    if not _reads_guides(context):
+        return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, found.meaning, inside)
     return format_html(
         '<a class="{}" href="{}" data-explains="{}">{}</a>', classes, found.address, found.meaning, inside
     )
@@ -200,6 +211,9 @@ def moment(value: datetime | None) -> str:
 
 @register.filter
 def styled(field: BoundField) -> SafeString:
-    """The widget of a field of Django's forms with the class of the style sheet."""
+    """The widget of a field of Django's forms with the class of the style sheet, and without an example that repeats its label."""
     classes = {"select": "form-select", "checkbox": "form-check-input"}
-    return field.as_widget(attrs={"class": classes.get(field.widget_type, "form-control")})
+    attributes: dict[str, Any] = {"class": classes.get(field.widget_type, "form-control")}
+    if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
+        attributes["placeholder"] = False
+    return field.as_widget(attrs=attributes)

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from lxml import html
 
 from experiments.models import Experiment, ShareLink
 from tests.experiments import factories
@@ -47,6 +48,29 @@ def test_it_shows_the_experiment_and_its_trials_to_whoever_has_it(link: str, exp
         assert visitor.get(part).status_code == 200, part
 
 
+def closed_doors(visitor: Client, address: str) -> set[str]:
+    """Links within the page whose addresses ask a visitor to sign in, or are not there for them."""
+    page = html.fromstring(visitor.get(address).content.decode())
+    page.make_links_absolute(f"http://testserver{address}")
+    linked = {link.partition("#")[0] for link in page.xpath("//a/@href") if link.startswith("http://testserver/")}
+    return {link for link in linked - {"http://testserver/sign-in/"} if visitor.get(link).status_code != 200}
+
+
+def test_no_link_leads_a_visitor_to_a_closed_door(
+    page: Client, link: str, experiment: Experiment, submit: Callable[..., Experiment], run: Callable[..., None]
+) -> None:
+    another = submit(name="Another")
+    run()
+    compared = f"/compare/?of=e:{experiment.slug},e:{another.slug}"
+    visitor = Client()
+    visitor.get(link)
+    shared = visitor.get(link_on(page, compared.replace("/compare/", "/compare/share/")))["Location"]
+    tabs = [f"{experiment.get_absolute_url()}?tab={tab}" for tab in ("", "charts", "configurations", "setup")]
+    for address in (*tabs, experiment.trials.latest("pk").get_absolute_url(), shared):
+        assert visitor.get(address).status_code == 200, address
+        assert closed_doors(visitor, address) == set(), address
+
+
 def test_it_opens_nothing_else(link: str, experiment: Experiment, submit: Callable[..., Experiment]) -> None:
     another, published = submit(name="Another"), Experiment.objects.filter(published=True).latest("pk")
     visitor = Client()
@@ -74,7 +98,9 @@ def test_it_opens_nothing_after_its_end_even_to_who_came_before(
         person.is_active = False
         person.save()
     assert visitor.get(experiment.get_absolute_url()).status_code == 302
-    assert Client().get(link).status_code == 404
+    answer = Client().get(link)
+    assert answer.status_code == 404
+    assert "This link opens nothing" in answer.content.decode()
 
 
 def test_somebody_who_is_signed_in_sees_what_it_opens_too(link: str, experiment: Experiment) -> None:
