@@ -243,7 +243,7 @@ def _box(corners: Sequence[tuple[float, float]]) -> Figure:
 
 
 def _networks(named: Sequence[Named], *, middle: float) -> Figure:
-    """Names reach towards the ``middle`` delay (s), so that none is cut off at an edge."""
+    """Names reach towards the ``middle`` delay (s), so that none is cut off at an edge, and no two of one rate meet there."""
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -251,7 +251,7 @@ def _networks(named: Sequence[Named], *, middle: float) -> Figure:
         "x": [max(each.link.delay_s, _LEAST_DELAY_S) * 1e3 for each in named],
         "y": [each.link.rate_bps * 1e-9 for each in named],
         "text": [each.name for each in named],
-        "textposition": ["top right" if each.link.delay_s < middle else "top left" for each in named],
+        "textposition": ["top right" if each.link.delay_s < middle else "bottom left" for each in named],
         "textfont": {"size": 12, "color": "--ink"},
         "marker": {"symbol": "diamond", "size": 10, "color": "--mark", "line": {"color": "--ink", "width": 1.25}},
         "hovertemplate": "%{text}<extra></extra>",

@@ -139,7 +139,7 @@ def _of_many(compared: Compared, metric: str) -> str:
 
 
 def _counted(compared: Compared, member: Member) -> str:
-    """'At 2 hosts 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
+    """'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
     number = compared.members.index(member)
     counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
     if not counts:
@@ -147,7 +147,7 @@ def _counted(compared: Compared, member: Member) -> str:
     total = counts.total()
     parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
     were = numbers.plural(total, "metric was", "metrics were")
-    return f"{f'{at} ' if (at := _at(compared)) else ''}{were} measured on both sides: {parts}."
+    return f"{f'{at}, ' if (at := _at(compared)) else ''}{were} measured on both sides: {parts}."
 
 
 def _median(compared: Compared, member: Member, metric: str) -> float | None:

@@ -10,6 +10,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 from pydantic.fields import FieldInfo
 
+from analysis.numbers import NOTHING
+from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
 from experiments.models import Experiment
@@ -55,7 +57,13 @@ def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:
         "help": info.description or "",
         "unit": extra.get("unit", ""),
         "default": info.default,
-        "low": low,
-        "low_open": "gt" in bounds,
-        "high": high,
+        "allowed": _allowed(low, high, low_open="gt" in bounds),
     }
+
+
+def _allowed(low: float | None, high: float | None, *, low_open: bool) -> str:
+    """The range in words; a dash where nothing bounds the parameter."""
+    if low is None:
+        return NOTHING if high is None else f"up to {cell(high)}"
+    least = f"over {cell(low)}" if low_open else cell(low)
+    return f"{least} to {cell(high)}" if high is not None else least if low_open else f"{least} or more"

@@ -221,9 +221,7 @@ def _position(at: str, count: int) -> int:
 
 def _members(user: Any, tokens: Sequence[str]) -> list[Member]:
     if not FEWEST <= len(tokens) <= MOST:
-        raise CannotCompare(
-            f"Choose {FEWEST} to {MOST} trials, configurations or experiments; these are {len(tokens)}."
-        )
+        raise CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
     slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
     configurations = [int(key) for kind, key in map(_parsed, tokens) if kind == "c"]
     trials = [int(key) for kind, key in map(_parsed, tokens) if kind == "t"]

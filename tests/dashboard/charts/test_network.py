@@ -14,7 +14,7 @@ from tests.analysis.sensitivity.programs import HERE, Program
 def test_names_of_networks_reach_inwards_from_the_edges_of_the_map() -> None:
     named = [Named("near", Link(2e-6, 100e9)), Named("far", Link(10e-3, 1e9))]
     drawn = network_map(sensitivity.fit(Program().runs(0.01)), HERE, named)["data"][-1]
-    assert (drawn["text"], drawn["textposition"]) == (["near", "far"], ["top right", "top left"])
+    assert (drawn["text"], drawn["textposition"]) == (["near", "far"], ["top right", "bottom left"])
 
 
 def test_a_cell_of_the_map_leads_to_the_answer_for_its_link() -> None:

@@ -74,6 +74,7 @@ def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Clien
     cluster = Cluster.objects.get(slug="big")
     assert cluster.settings == {"partition": "short", "login": {"host": "gate", "port": 2222}}
     assert not cluster.enabled
+    assert 'placeholder="86400"' in text_of(set_up.get(reverse("cluster-edit", args=["big"])))
 
 
 @pytest.mark.parametrize(

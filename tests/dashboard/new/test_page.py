@@ -324,6 +324,12 @@ def test_it_lets_a_viewer_start_nothing(page, person):
     assert not Experiment.objects.filter(published=False).exists()
 
 
+def test_it_says_first_who_may_start_nothing_yet(page, person):
+    assert "You may start nothing yet" not in page.get(reverse("new")).content.decode()
+    person.memberships.update(role="viewer")
+    assert "You may start nothing yet" in page.get(reverse("new")).content.decode().partition('id="new"')[0]
+
+
 def test_it_reads_nothing_of_somebody_who_may_start_nothing(page, person, monkeypatch):
     person.memberships.update(role="viewer")
     monkeypatch.setattr(new, "parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged"))

@@ -44,6 +44,7 @@ def test_it_writes_what_it_keeps_back_into_the_form(maintainer):
     text = text_of(maintainer.get(ADDRESS))
     for value in ("8", "1.756 GHz", "2", "900 W"):
         assert f'value="{value}"' in text
+    assert f'href="{reverse("cluster", args=["testbed"])}">Cancel</a>' in text
 
 
 def test_it_asks_for_every_fact(maintainer):

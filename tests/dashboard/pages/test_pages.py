@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from lxml.html import fromstring
 
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.diagnosis import diagnosis_of
@@ -332,3 +333,10 @@ def test_it_shows_an_experiment_that_another_version_wrote(page, submit):
     later = {**experiment.specification, "of_tomorrow": 1}
     type(experiment).objects.filter(pk=experiment.pk).update(specification=later)
     assert page.get(experiment.get_absolute_url()).status_code == 200
+
+
+def test_no_cell_of_the_workloads_is_empty(page):
+    main = fromstring(page.get(reverse("workloads")).content.decode()).find(".//main")
+    empty = [" ".join(row.text_content().split()) for row in main.xpath(".//tr[td[not(normalize-space())]]")]
+    assert empty == []
+    assert "over 0 to 2\u202f000" in main.text_content()
