@@ -13,7 +13,7 @@ from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section
 from dashboard.experiment.axes import STEP, XAxis, groups_beside, x_parameter
 from dashboard.experiment.scaling import INSIDE_MPI, ScalingCharts, breakdown_metrics, fits_of
-from dashboard.experiment.tables import Column, squares
+from dashboard.experiment.tables import MOST_SQUARES, Column, Slice, strip
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments import workloads
 from experiments.metrics import HEADLINE, decided_by, find
@@ -231,8 +231,8 @@ class Results:
         """A configuration in words: its swept values, or its hosts."""
         return parameters_sentence(row.parameters, self.swept or ["hosts"])
 
-    def table(self) -> dict[str, Any]:
-        """Headings and rows of the configurations table."""
+    def table(self, asked: str = "") -> dict[str, Any]:
+        """Headings and rows of the configurations table: of the page with the row that an address asks for."""
         metrics = dict.fromkeys((*HEADLINE, *self.figures))
         columns = [
             Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
@@ -241,7 +241,12 @@ class Results:
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
         best = self._best()
+        page = Slice.of(asked, len(self.rows))
+        rows = self.rows[page.first - 1 : page.last]
+        most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
+            "page": page,
+            "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
             "names": [parameter_label(name) for name in names],
             "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
@@ -252,9 +257,9 @@ class Results:
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name)) for name in names],
                     "cells": [column.cell(row) for column in columns],
-                    "squares": squares(row.trials),
+                    "strip": strip(row.trials, most),
                 }
-                for row in self.rows
+                for row in rows
             ],
         }
 

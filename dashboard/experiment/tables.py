@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from analysis import numbers
 from analysis.trust_level import FLAGGED
 from dashboard.charts import Scale
 from dashboard.labels import trial_role
+from dashboard.states import chip_of
 from experiments.metrics import find
 from experiments.models import Kind, State
 from experiments.selectors import ConfigurationRow, TrialMark
@@ -39,6 +42,62 @@ class Column:
         if len(row.values[self.metric]) < 2:
             return numbers.significant(value), ""
         return numbers.with_spread(value, self.scale(ends[1] - ends[0]) / 2)
+
+
+MOST_ROWS: Final = 100
+"""Configurations on one page of the table."""
+MOST_SQUARES: Final = 600
+"""On one page of the table: beyond that only those that want a look are squares, and the others a number that leads to their list."""
+_PLAIN: Final = (State.FINISHED, State.QUEUED)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The rows of a table that one page of it shows, from ``first`` (counted from 1) on."""
+
+    first: int
+    last: int
+    total: int
+
+    @classmethod
+    def of(cls, asked: str, total: int) -> Slice:
+        """The page that begins at or contains the row that an address asks for; the first where it asks for none that is there."""
+        wanted = int(asked) if asked.isdecimal() and 0 < len(asked) < 8 else 1
+        place = wanted - 1 if 0 < wanted <= total else 0
+        first = place - place % MOST_ROWS
+        return cls(first + 1, min(total, first + MOST_ROWS), total)
+
+    @property
+    def is_part(self) -> bool:
+        return self.total > MOST_ROWS
+
+    @property
+    def earlier(self) -> int:
+        """Where the page before begins; 0 where there is none."""
+        return max(0, self.first - MOST_ROWS)
+
+    @property
+    def later(self) -> int:
+        return self.last + 1 if self.last < self.total else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The trials of a configuration: squares, and what the others are in words, such as '19 complete'."""
+
+    squares: list[dict[str, str]]
+    others: str
+
+
+def strip(trials: Sequence[TrialMark], most: int) -> Strip:
+    """A square for every trial, or where they are more than ``most`` for so many of those that did not simply finish or wait."""
+    marks = squares(trials)
+    if len(marks) <= most:
+        return Strip(marks, "")
+    notable = [mark for mark in marks if mark["state"] not in _PLAIN][:most]
+    shown = {mark["pk"] for mark in notable}
+    counts = Counter(chip_of(mark["state"]).word.lower() for mark in marks if mark["pk"] not in shown)
+    return Strip(notable, ", ".join(f"{numbers.grouped(count)} {word}" for word, count in counts.items()))
 
 
 def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:

@@ -28,7 +28,7 @@ from experiments.access import may_cancel, may_run_more, report_projects, role_i
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
-from experiments.selectors import Progress, apart, progress_of, running_trials, waiting
+from experiments.selectors import Progress, apart, apart_of, progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import kept_diagnosis
 from experiments.selectors.outlook import Outlook, outlooks
 from experiments.spec import design
@@ -36,6 +36,7 @@ from experiments.spec.parameters import known_parameters
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3
+MOST_APART = 200
 _REPORTS = (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER)
 """Roles that write reports."""
 
@@ -47,7 +48,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "place": "experiments",
         **_status(request.user, experiment),
-        **results_of(experiment),
+        **results_of(experiment, rows_from=asked(request, "from")),
         **_setup(experiment),
     }
     context |= _tabs(asked(request, "tab"), context["results"])
@@ -62,11 +63,12 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
     experiment = find_experiment(request, slug)
-    status = _status(request.user, experiment)
+    rows_from = asked(request, "from")
+    status = {**_status(request.user, experiment), "rows_from": rows_from if rows_from.isdecimal() else ""}
     complete = asked(request, "complete")
     if request.GET.get("seen") == str(status["progress"].over):
         return render(request, "experiment/_live.html", {**status, "complete": complete})
-    context: dict[str, Any] = {**status, **results_of(experiment), "changed": True}
+    context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
     context |= allowed(request.user, experiment, status["progress"])
     response = render(request, "experiment/_live.html", context)
     # The diagnosis is replaced only when a configuration completes: words that change with every trial cannot be read.
@@ -195,15 +197,19 @@ def _took_s(progress: Progress) -> float | None:
     return seconds if seconds >= 0 else None
 
 
-def results_of(experiment: Experiment) -> dict[str, Any]:
-    """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results."""
+def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]:
+    """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results.
+
+    `rows_from`: a number of a row; the page of the table has it.
+    """
     kept, fresh = kept_diagnosis(experiment)
     results = Results(experiment, kept.study if kept else None)
-    sections = results.sections()
+    sections, table = results.sections(), results.table(rows_from)
     return {
         "results": results,
         "sections": sections,
-        "table": results.table(),
+        "table": table,
+        "rows_from": table["page"].first if table["page"].first > 1 else "",
         "scales": results.scales,
         "answered_by": results.answered_by,
         "failures": results.failures(),
@@ -242,7 +248,7 @@ def _versions(experiment: Experiment) -> list[dict[str, Any]]:
 
 def _apart(experiment: Experiment) -> list[dict[str, Any]]:
     """Trials that are kept but not counted, with their points and the reason in words."""
-    trials, swept = apart(experiment), swept_of(experiment)
+    trials, swept = apart(experiment, MOST_APART), swept_of(experiment)
     why = why_apart(experiment, trials)
     return [
         {
@@ -265,6 +271,7 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     setup["yaml"] = as_yaml(experiment.specification)
     setup["versions"] = _versions(experiment)
     setup["apart"] = _apart(experiment)
+    setup["apart_in_all"] = len(setup["apart"]) if len(setup["apart"]) < MOST_APART else apart_of(experiment).count()
     try:
         spec = experiment.spec
     except InvalidSpec:

@@ -15,6 +15,7 @@ from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.selectors.counted_values import measured_metrics
 from experiments.workloads import Workload
 
 
@@ -100,8 +101,7 @@ def stated_facts(experiment: Experiment) -> Mapping[str, Any]:
 
 
 def _rows(experiment: Experiment) -> list[ConfigurationRow]:
-    metrics = Measurement.objects.filter(trial__experiment=experiment, scope="all").values_list("metric", flat=True)
-    return configuration_rows(experiment, sorted(set(metrics.distinct())))
+    return configuration_rows(experiment, measured_metrics(experiment, Measurement.Scope.ALL))
 
 
 def _workload(experiment: Experiment) -> Workload | None:

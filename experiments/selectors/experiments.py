@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+import numpy as np
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
 from experiments.models.turns import standings
+from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.selectors.designs import varying
-from experiments.traffic import in_statistics
+from experiments.traffic import in_statistics, is_traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,48 +144,47 @@ def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope:
         for c in Configuration.objects.filter(experiment=experiment, in_design=True)
     }
     marks = Trial.objects.current().filter(experiment=experiment).order_by("kind", "repetition")
-    for trial in marks.values_list(
-        "configuration_id", "pk", "state", "kind", "repetition", "attempt", "trust", "message", named=True
-    ):
-        rows[trial.configuration_id].trials.append(
-            TrialMark(
-                trial.pk,
-                trial.state,
-                trial.kind,
-                trial.repetition,
-                trial.attempt,
-                trial.trust,
-                trial.message.partition("\n")[0],
-            )
-        )
-    for configuration, trial_id, trust, metric, value in _counted_values(experiment, metrics, scope):
-        if not in_statistics(trust, metric, scope):
-            rows[configuration].flagged.setdefault(metric, []).append(value)
-            continue
-        rows[configuration].values.setdefault(metric, []).append(value)
-        rows[configuration].trial_ids.setdefault(metric, []).append(trial_id)
+    columns = ("configuration_id", "pk", "state", "kind", "repetition", "attempt", "trust", "message")
+    for configuration, pk, state, kind, repetition, attempt, trust, message in marks.values_list(*columns):
+        told = message.partition("\n")[0]
+        rows[configuration].trials.append(TrialMark(pk, state, kind, repetition, attempt, trust, told))
+    values = counted_values(experiment, metrics, scope)
+    for configuration, places in values.by_configuration().items():
+        _fill(rows[configuration], values, places, scope)
     return list(rows.values())
 
 
-def _counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> Any:
-    """Return (configuration, trial, trust, metric, value) of the counted trials, flagged ones among them."""
-    return (
-        Measurement.objects.counted()
-        .filter(trial__experiment=experiment, metric__in=metrics, scope=scope)
-        .order_by("trial__repetition", "trial_id")
-        .values_list("trial__configuration_id", "trial_id", "trial__trust", "metric", "value")
-    )
+def _fill(row: ConfigurationRow, values: CountedValues, places: Sequence[int], scope: str) -> None:
+    """Give a row the values of its trials, which stand at these places."""
+    trials = [values.trials[place] for place in places]
+    numbers = values.numbers[places]
+    gaps: list[bool] = np.isnan(numbers).any(axis=0).tolist()  # type: ignore[assignment]  # one for each metric
+    flagged = any(values.trust[place] in FLAGGED for place in places)
+    for column, (metric, has_gaps) in enumerate(zip(values.metrics, gaps, strict=True)):
+        own = numbers[:, column].tolist()
+        if not has_gaps and not (flagged and is_traffic(metric, scope)):
+            row.values[metric], row.trial_ids[metric] = own, trials
+            continue
+        for place, trial, value in zip(places, trials, own, strict=True):
+            if math.isnan(value):
+                continue
+            if not in_statistics(values.trust[place], metric, scope):
+                row.flagged.setdefault(metric, []).append(value)
+                continue
+            row.values.setdefault(metric, []).append(value)
+            row.trial_ids.setdefault(metric, []).append(trial)
+
+
+def apart_of(experiment: Experiment) -> QuerySet[Trial]:
+    """Return the trials that are kept but not counted: replaced attempts, and points that a newer version left."""
+    replaced = Q(superseded=True) | Q(configuration__in_design=False)
+    return Trial.objects.filter(replaced, experiment=experiment)
 
 
 def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
-    """Return the trials that are kept but not counted: replaced attempts, and points that a newer version left. Newest first."""
-    replaced = Q(superseded=True) | Q(configuration__in_design=False)
-    trials = Trial.objects.filter(replaced, experiment=experiment).select_related("configuration")
-    return list(
-        trials.only("state", "kind", "repetition", "attempt", "version", "superseded", "configuration").order_by("-pk")[
-            :most
-        ]
-    )
+    """Return the newest of those, the newest first."""
+    columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "configuration")
+    return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 
 def swept_parameters(rows: Sequence[ConfigurationRow]) -> list[str]:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from statistics import median
 from typing import Any, Final
+
+import numpy as np
 
 from analysis.scaling import Point, Study
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analyses
-from experiments.models import Cluster, Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Cluster, Configuration, Environment, Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.certificates import achieved_link
+from experiments.selectors.counted_values import counted_values, measured_metrics
 from experiments.spec.design import threads_of
+from experiments.traffic import is_traffic
 
+_READ: Final = (
+    "configuration",
+    "state",
+    "kind",
+    "repetition",
+    "attempt",
+    "trust",
+    "trust_reasons",
+    "conditions",
+    "certificate",
+    "environment",
+)
+"""Columns of a trial; its command, tables and progress are long, and nothing here asks for them."""
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
 
 
@@ -24,12 +42,12 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
     ``with_traffic`` adds flows and matrices of one typical trial (median elapsed time) per configuration; they lie in files.
     """
-    trials = list(Trial.objects.current().filter(experiment=experiment).select_related("configuration", "environment"))
+    configurations = list(Configuration.objects.filter(experiment=experiment, in_design=True))
+    trials = list(Trial.objects.current().filter(experiment=experiment).only(*_READ))
     values = _values(experiment)
     by_configuration: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
         by_configuration[trial.configuration_id].append(trial)
-    configurations = Configuration.objects.filter(experiment=experiment, in_design=True)
     typical = {c.pk: _typical(by_configuration[c.pk], values) for c in configurations} if with_traffic else {}
     traffic = read_analyses([trial for trial in typical.values() if trial is not None])
     points = [
@@ -53,9 +71,9 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         kind=experiment.specification.get("scaling", "strong"),
         cores=conditions.get("cores") if traits and traits.hosts_share_cores else None,
         most_hosts=most_hosts,
-        link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, trials),
+        link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, by_configuration),
         link_made=_makes_links(experiment.cluster),
-        link_certified=_kept(trials),
+        link_certified=_kept(configurations, by_configuration),
         ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
     )
@@ -63,11 +81,17 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
 def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
     """Return metric -> value per counted trial, without the traffic of flagged captures."""
-    rows = Measurement.objects.counted().filter(trial__experiment=experiment, scope="all").in_statistics()
-    values: dict[int, dict[str, float]] = defaultdict(dict)
-    for trial, metric, value in rows.values_list("trial_id", "metric", "value"):
-        values[trial][metric] = value
-    return values
+    metrics = measured_metrics(experiment, Measurement.Scope.ALL)
+    values = counted_values(experiment, metrics, Measurement.Scope.ALL)
+    numbers = values.numbers.copy()
+    flagged = [place for place, trust in enumerate(values.trust) if trust in FLAGGED]
+    numbers[np.ix_(flagged, [place for place, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
+    known = ~np.isnan(numbers)
+    return {
+        trial: dict(zip(compress(metrics, there), compress(own, there), strict=True))
+        for trial, own, there in zip(values.trials, numbers.tolist(), known.tolist(), strict=True)
+        if any(there)
+    }
 
 
 def _point(
@@ -117,10 +141,10 @@ def _why_not_counted(trial: Trial) -> str:
     return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
 
 
-def _kept(trials: Sequence[Trial]) -> bool:
+def _kept(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[Trial]]) -> bool:
     """Return whether every counted trial's link was measured and found to be what was asked for; a single host uses none."""
-    counted = [t for t in trials if t.state == State.FINISHED and t.kind == Kind.MEASURED]
-    certificates = [t.certificate for t in counted if t.configuration.hosts > 1]
+    counted = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
+    certificates = [t.certificate for t in counted if t.state == State.FINISHED and t.kind == Kind.MEASURED]
     return bool(certificates) and all(c and c.get("kept") for c in certificates)
 
 
@@ -130,7 +154,7 @@ def _makes_links(cluster: Cluster | None) -> bool:
 
 
 def _bandwidth_bps(
-    cluster: Cluster | None, configurations: Iterable[Configuration], trials: Sequence[Trial]
+    cluster: Cluster | None, configurations: Sequence[Configuration], trials: Mapping[int, Sequence[Trial]]
 ) -> float | None:
     """Return the rate of every link: as asked where it is made; of real hosts as stated, else as their cards tell."""
     if cluster is None or _makes_links(cluster):
@@ -139,9 +163,10 @@ def _bandwidth_bps(
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
-    told: float | None = _only(
-        port_speed_bps(t.environment.facts) for t in trials if t.environment and t.configuration.hosts > 1
-    )
+    there = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
+    known = [key for key in there if key is not None]  # few: trials alike share theirs
+    facts = Environment.objects.filter(pk__in=known).values_list("facts", flat=True)
+    told: float | None = _only(map(port_speed_bps, facts))
     return told
 
 

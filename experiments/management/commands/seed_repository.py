@@ -69,13 +69,13 @@ def generate(trials: int, measurements: int = MEASUREMENTS) -> int:
         experiments = _experiments(project, max(1, round(trials / per_experiment)))
         configurations = _configurations(experiments)
         with connection.cursor() as cursor:
-            _stop_triggers(cursor)
+            stop_triggers(cursor)
             keys = _copy_trials(cursor, configurations, environments)
             _copy_measurements(cursor, configurations, keys, measurements)
-            _summarise(cursor, project.pk)
+            summarise(cursor, project.pk)
             for first in range(0, len(keys), _BATCH):
                 TrialValues.gather(keys[first : first + _BATCH])
-            _start_triggers(cursor)
+            start_triggers(cursor)
     if connection.in_atomic_block:  # a test: VACUUM has to wait for the end of its transaction
         return len(keys)
     _vacuum()
@@ -132,18 +132,18 @@ def remove() -> int:
     if project is None:
         return 0
     with transaction.atomic(), connection.cursor() as cursor:
-        _stop_triggers(cursor)
+        stop_triggers(cursor)
         for statement in _REMOVALS:
             cursor.execute(statement, [project.pk])
         removed: int = cursor.rowcount
-        _start_triggers(cursor)
+        start_triggers(cursor)
         Experiment.objects.filter(project=project).delete()
         project.delete()
         Environment.objects.filter(facts__generated__isnull=False, trials=None).delete()
     return removed
 
 
-def _stop_triggers(cursor: Any) -> None:
+def stop_triggers(cursor: Any) -> None:
     """Leave out what works row by row: summaries, which one query makes for all, and (where we may) six million foreign keys."""
     cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
     if cursor.fetchone()[0]:
@@ -153,7 +153,7 @@ def _stop_triggers(cursor: Any) -> None:
             cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
 
 
-def _start_triggers(cursor: Any) -> None:
+def start_triggers(cursor: Any) -> None:
     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with pending checks cannot be altered
     cursor.execute("SELECT current_setting('session_replication_role')")
     if cursor.fetchone()[0] == "replica":
@@ -279,7 +279,7 @@ _SHAPES: Final[dict[str, Any]] = {
 }
 
 
-def _summarise(cursor: Any, project: int) -> None:
+def summarise(cursor: Any, project: int) -> None:
     # What the database's experiments_summarise does for one configuration, for all of them in one statement.
     cursor.execute(
         """

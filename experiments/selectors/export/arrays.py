@@ -10,6 +10,7 @@ from django.db import connection
 
 from experiments.metrics import in_order
 from experiments.models import Measurement, ValueNames
+from experiments.pure.sent_arrays import numbers_of
 from experiments.selectors.export.chosen import Chosen, Keys
 
 Numbers = npt.NDArray[np.float64]
@@ -19,8 +20,6 @@ _VALUES: Final = """
 """
 """One value each for all trials whose arrays have the same names: a row of its own for each trial costs Python ten times as much. Both
 are aggregated in the order in which the rows are read."""
-_HEAD_BYTES, _ELEMENT_BYTES, _LENGTH_BYTES = 20, 12, 4
-"""Of an array as PostgreSQL sends it: before its elements, of one, and of what tells its length (array_send of float8)."""
 
 
 class Arrays:
@@ -44,7 +43,7 @@ class Arrays:
             cursor.execute(_VALUES, [trials.tolist()])
             for names, keys, sent in cursor.fetchall():
                 columns = np.searchsorted(trials, np.frombuffer(keys, ">i8"))
-                numbers = _numbers(sent, len(columns))
+                numbers = numbers_of(sent, len(columns))
                 # What others add meanwhile has no column.
                 known = [
                     (place, self._places[name]) for place, name in enumerate(self._read(names)) if name in self._places
@@ -57,9 +56,3 @@ class Arrays:
         if names not in self._names:
             self._names[names] = ValueNames.objects.values_list("names", flat=True).get(pk=names)
         return self._names[names]
-
-
-def _numbers(sent: bytes, count: int) -> Numbers:
-    """Return the elements of ``count`` arrays of one length, one array a row."""
-    elements = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, _HEAD_BYTES:].reshape(count, -1, _ELEMENT_BYTES)
-    return np.ascontiguousarray(elements[:, :, _LENGTH_BYTES:]).view(">f8")[:, :, 0].astype(np.float64)

@@ -1,5 +1,7 @@
 """What the page of an experiment of 120 trials costs, from a cold cache: python -m tests.benchmarks.pages.experiment [--rounds 5]
 
+With ``--trials 10000`` instead what everything that shows one experiment costs when it holds so many (``pages.many_trials``).
+
 Experiments of 24 configurations x 5 repetitions, stored by the methods that a worker uses, each trial with some eighty metrics and the
 stored analysis of a capture. Every round empties the cache and asks for the page and then for the diagnosis that it loads, as a
 browser does, through the whole stack below HTTP; a last request finds both kept. The limit holds for page and diagnosis together.
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from analysis.catalogue import METRICS
+from tests.benchmarks.pages import many_trials
 from tests.benchmarks.private import laboratory
 
 LIMIT_MS = 1000
@@ -46,7 +49,13 @@ EXPERIMENTS: Mapping[str, dict[str, Any]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
-    rounds: int = parser.parse_args().rounds
+    parser.add_argument("--trials", type=int, help="one experiment of each design with about so many, up to 10 000")
+    parser.add_argument("--only", nargs="+", choices=many_trials.DESIGNS, default=[], help="with --trials: designs")
+    options = parser.parse_args()
+    rounds: int = options.rounds
+    if options.trials:
+        with laboratory():
+            return many_trials.report(options.trials, options.only)
     with laboratory():
         slugs = {name: stored(name, specification) for name, specification in EXPERIMENTS.items()}
         print(f"{'':22}{'page':>8}{'diagnosis':>11}{'together':>10}{'CPU':>8}{'largest':>9}{'kept page':>11}   ms")

@@ -1,0 +1,77 @@
+"""The values of an experiment's counted trials, read from the array of each trial: a row for each value would be a million of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+
+from experiments.models import Experiment, Trial, TrialValues, ValueNames
+from experiments.pure.sent_arrays import numbers_of
+
+Numbers = npt.NDArray[np.float64]
+_VALUES: Final = """
+    WITH own AS MATERIALIZED ({trials}),
+    places AS MATERIALIZED (
+        SELECT id, ARRAY[{places}]::int[] AS at FROM experiments_valuenames
+        WHERE id IN (SELECT names_id FROM experiments_trialvalues JOIN own ON own.id = trial_id)
+    )
+    SELECT own.id, own.configuration_id, own.trust, array_send(ARRAY[{numbers}]::float8[])
+    FROM own
+    JOIN experiments_trialvalues kept ON kept.trial_id = own.id
+    JOIN places ON places.id = kept.names_id
+    ORDER BY own.repetition, own.id
+"""
+"""Where each metric stands is looked up once for all trials whose arrays have the same names."""
+_NUMBER: Final = "coalesce(kept.numbers[places.at[{place}]], 'NaN')"
+"""No value is stored that is no number, and arrays without gaps are of one length."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedValues:
+    """Counted trials by repetition, flagged ones among them, with a row of ``numbers`` each: NaN where it has no such value."""
+
+    metrics: Sequence[str]
+    trials: Sequence[int]
+    configurations: Sequence[int]
+    trust: Sequence[str]
+    numbers: Numbers
+
+    def by_configuration(self) -> dict[int, list[int]]:
+        """Return the places of each configuration's trials."""
+        places: dict[int, list[int]] = {}
+        for place, configuration in enumerate(self.configurations):
+            places.setdefault(configuration, []).append(place)
+        return places
+
+
+def measured_metrics(experiment: Experiment, scope: str) -> list[str]:
+    """Return the metrics that any of an experiment's trials has, by name. One query."""
+    used = TrialValues.objects.filter(trial__experiment=experiment).order_by().values("names")
+    known = ValueNames.objects.filter(pk__in=used).values_list("names", flat=True)
+    names = {name for names in known for name in names}
+    return sorted(name.removeprefix(f"{scope} ") for name in names if name.startswith(f"{scope} "))
+
+
+def counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -> CountedValues:
+    """Return the values of the counted trials that have any. One query; none without metrics."""
+    if not metrics:
+        return CountedValues((), (), (), (), np.empty((0, 0)))
+    trials = Trial.objects.counted().filter(experiment=experiment).order_by()
+    sql, parameters = trials.values("id", "configuration_id", "trust", "repetition").query.sql_with_params()
+    statement = _VALUES.format(
+        trials=sql,
+        places=", ".join(["array_position(names, %s)"] * len(metrics)),
+        numbers=", ".join(_NUMBER.format(place=place) for place in range(1, len(metrics) + 1)),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*parameters, *(f"{scope} {metric}" for metric in metrics)])
+        rows = cursor.fetchall()
+    if not rows:
+        return CountedValues(metrics, (), (), (), np.empty((0, len(metrics))))
+    keys, configurations, trust, sent = zip(*rows, strict=True)
+    return CountedValues(metrics, keys, configurations, trust, numbers_of(b"".join(sent), len(rows)))
