@@ -137,7 +137,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
             "trials/<pk>/between/",
         }
     ),
-    "of allauth, in the frame and with the elements of those that are walked": frozenset(
+    "of allauth, in the frame and of the parts of those that are walked": frozenset(
         {
             *("account/second-factor/authenticate/", "account/second-factor/reauthenticate/"),
             *("account/second-factor/totp/deactivate/", "account/second-factor/recovery-codes/"),
