@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,7 @@ from config.keeping.layout import (
     whole_backups,
     write_sums,
 )
+from config.keeping.on_disk import sync_directory, sync_tree
 from config.keeping.progress import Progress
 from experiments import store
 from experiments.errors import NotPlain
@@ -98,9 +99,9 @@ def make(
                 directory, earlier, programs, made_at, accept_damaged=accept_damaged, secrets=secrets, tell=tell
             )
             about.write(directory)
-            os.sync()
+            sync_tree(directory)
             directory.rename(final)
-            _sync(above)
+            sync_directory(above)
         except OSError as error:
             raise KeepingError(
                 f"the backup was not made: {error.strerror or error} ({error.filename or above})"
@@ -138,7 +139,7 @@ def _fill(
         )
     _drop_unnamed(directory, snapshot.files, taken)
     names = settings_file.store(directory, secrets=secrets)
-    os.sync()
+    sync_tree(directory)
     tell("reading the backup back")
     programs.read_through(directory / DATABASE)
     missing = {file.path for file in damaged} - taken.hashes.keys()
@@ -312,13 +313,6 @@ def _unused(place: Path) -> Path:
         if not candidate.exists():
             return candidate
     raise KeepingError(f"{place} is there already")
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    with suppress(OSError):  # some file systems of networks cannot
-        os.fsync(descriptor)
-    os.close(descriptor)
 
 
 def server_major() -> int:

@@ -23,6 +23,7 @@ from analysis.numbers import amount, plural
 from config.environment import database
 from config.keeping.dump import Programs
 from config.keeping.errors import KeepingError
+from config.keeping.on_disk import sync_tree
 from config.secrets import read_or_create_secret
 from config.services.children import Account
 from config.services.errors import ServiceError
@@ -77,7 +78,7 @@ def move(data: Path, kept: Path, *, old: Path, new: Path, tell: Callable[[str], 
         finally:
             target.stop()
             source.stop()
-        os.sync()
+        sync_tree(beside)
         _exchange(beside, data)
         beside.rename(kept)
 

@@ -35,6 +35,7 @@ from config.keeping.bucket_files import sent
 from config.keeping.dump import Programs
 from config.keeping.errors import ChangedBackup, KeepingError
 from config.keeping.layout import DATABASE, FILES, SECRETS, About, copy_file, verify, whole_backups
+from config.keeping.on_disk import sync_tree
 from config.keeping.places import Places, address, change_places, drop, lock, maintenance, put_in_order
 from config.keeping.progress import Progress
 from config.services.lease import Lock
@@ -256,7 +257,7 @@ def _copy_files(
         for above, _directories, names in os.walk(places.new_files):
             for name in (".", *names):
                 os.chown(Path(above) / name, owner.st_uid, owner.st_gid)
-    os.sync()
+    sync_tree(places.new_files)
 
 
 def _require_loaded(name: str, about: About) -> None:
