@@ -73,7 +73,8 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             continue
         output, files = texts
         try:
-            parsed = _workload(trial).parse(output, files)
+            own = trial.configuration
+            parsed = _workload(trial).read(output, files, {**own.parameters, "ranks": own.ranks})
         except OutputError as error:
             counts.refused[trial.pk] = str(error)
             if measured is None and _workload(trial).brought:

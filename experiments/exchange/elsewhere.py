@@ -203,6 +203,8 @@ def _read_output(described: Measured, number: int, point: Mapping[str, Any], dir
         parsed = workloads.get(described.workload, point).parse(printed, by_name)
     except (OutputError, NotPlain) as error:
         raise InvalidSpec([FieldError(at, str(error))]) from None
+    for name, ran, told_here in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
+        raise InvalidSpec([_contradicted(described, number, name, ran, told_here)])
     for name, value in parsed.figures.items():
         if name in trial.figures and trial.figures[name] != value:
             told = numbers.significant(value), numbers.significant(trial.figures[name])
@@ -210,6 +212,18 @@ def _read_output(described: Measured, number: int, point: Mapping[str, Any], dir
             raise InvalidSpec([FieldError(f"trials.{number}.figures.{name}", words)])
     read.figures |= parsed.figures
     read.tables = parsed.tables
+
+
+def _contradicted(described: Measured, number: int, name: str, ran: int, told: Any) -> FieldError:
+    """Where a run was described as another one than its own output says: it would stand at a wrong place of every curve."""
+    trial = described.trials[number]
+    at = f"trials.{number}.output"
+    if name in trial.parameters:
+        at = f"trials.{number}.parameters.{name}"
+    elif name in described.parameters:
+        at = f"parameters.{name}"
+    how = "" if name in {**described.parameters, **trial.parameters} else ", which is hosts times ranks_per_host"
+    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {told}{how}")
 
 
 def _origin(described: Measured, place: Path, digest: str, owner: Any) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
+
+from experiments.errors import OutputError
 
 
 class Parameters(BaseModel):
@@ -33,6 +35,14 @@ class Parsed:
 
     figures: Mapping[str, float]
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
+    ran_with: Mapping[str, int] = field(default_factory=dict)
+    """What the program itself says it ran with: ``ranks``, and parameters by name, in base units. Only what it prints."""
+
+    def contradictions(self, asked: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
+        """Yield (name, what ran, what was asked) where ``asked`` gives another value; 0 stands for what the ranks make of it."""
+        for name, ran in self.ran_with.items():
+            if asked.get(name) and asked[name] != ran:
+                yield name, ran, asked[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +195,16 @@ class Workload(ABC):
 
         Raise OutputError when it is not what a good run prints.
         """
+
+    def read(self, output: str, files: Mapping[str, str], asked: Mapping[str, Any]) -> Parsed:
+        """Parse, and hold what the program says it ran with against ``asked``: parameters by name, and ``ranks``.
+
+        Raise OutputError where it ran with something else, and as ``parse`` does.
+        """
+        parsed = self.parse(output, files)
+        for name, ran, wanted in parsed.contradictions(asked):
+            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {wanted} was asked for")
+        return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
         """Return start-up and end of a run that was launched for ``elapsed_s``, by identifier of the catalogue, where its output tells."""

@@ -61,6 +61,7 @@ def _figure(key: str) -> FigureOfMerit:
     return FigureOfMerit(identifier, label, unit, direction, f"{definition} {key} of the summary.")
 
 
+_RAN_WITH: Final = {"ranks": "CommWorldProcs", "ns": "HPL_N", "nb": "HPL_NB", "p": "HPL_nprow", "q": "HPL_npcol"}
 _FIGURES: Final = {key: _figure(key) for key in _KEYS}
 
 
@@ -90,4 +91,5 @@ class Hpcc(HpcChallenge):
             "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
             "HPL results": [run.row() for run in linpack.runs(text)],
         }
-        return Parsed(figures, tables)
+        ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
+        return Parsed(figures, tables, ran_with)

@@ -49,4 +49,4 @@ class Hpl(HpcChallenge):
         if len(runs) == 1 and "HPL_Tflops" in summary:  # the same two numbers with more digits
             figures["hpl.gflops"] = scaled(summary["HPL_Tflops"], "1e3")
             figures["hpl.time_s"] = float(summary["HPL_time"])
-        return Parsed(figures, {"HPL results": [run.row() for run in runs]})
+        return Parsed(figures, {"HPL results": [run.row() for run in runs]}, best.ran_with)

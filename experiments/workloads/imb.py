@@ -15,7 +15,9 @@ from experiments.workloads.fields import Bytes
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
 from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
 
-_HEADING = re.compile(r"^# Benchmarking (\S+) *\n# #processes = (\d+)", re.MULTILINE)
+_HEADING = re.compile(
+    r"^# Benchmarking (\S+) *\n# #processes = (\d+)(?: *\n# \( *(\d+) additional processes waiting)?", re.MULTILINE
+)
 _COLUMNS = re.compile(r"^ +(#bytes +.*|#repetitions +.*)$", re.MULTILINE)
 _ROW = re.compile(r"^ +\d[\d. ]*$", re.MULTILINE)
 _NAMES: Final = {
@@ -105,6 +107,8 @@ class Section:
 
     benchmark: str
     processes: int
+    waiting: int
+    """Further ranks, which wait while these communicate."""
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
 
@@ -183,7 +187,8 @@ class Imb(Workload):
         # benchmark on most processes; the tables hold everything.
         main = max((s for s in printed if s.benchmark == printed[0].benchmark), key=lambda s: s.processes)
         tables = {_title(section): section.rows() for section in printed}
-        return Parsed(_figures(main), tables)
+        ranks = max(section.processes + section.waiting for section in printed)
+        return Parsed(_figures(main), tables, {"ranks": ranks})
 
     def curve(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
         # Only ping-pongs have this column alone; collectives print the average over the ranks.
@@ -221,7 +226,7 @@ def sections(output: str) -> Iterator[Section]:
         columns = tuple(_NAMES.get(name, name) for name in header[1].split())
         cells = tuple(tuple(row.split()) for row in _ROW.findall(block))
         if cells and all(len(row) == len(columns) for row in cells):
-            yield Section(heading[1], int(heading[2]), columns, cells)
+            yield Section(heading[1], int(heading[2]), int(heading[3] or 0), columns, cells)
 
 
 def megabyte_bytes(sizes_bytes: Sequence[int], times_usec: Sequence[float], printed: Sequence[float]) -> int:

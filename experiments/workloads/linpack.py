@@ -178,6 +178,11 @@ class LinpackRun:
     residual: float | None
     passed: bool | None
 
+    @property
+    def ran_with(self) -> dict[str, int]:
+        """Its parameters, and the ranks that its grid holds."""
+        return {"ns": self.n, "nb": self.nb, "p": self.p, "q": self.q, "ranks": self.p * self.q}
+
     def row(self) -> dict[str, Any]:
         """Return the line for readers, columns as HPL names them."""
         return {

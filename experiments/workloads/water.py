@@ -244,7 +244,8 @@ class Water(Workload):
                     "share_percent": float(share),
                 }
             )
-        return Parsed(figures, {"MPI task timing breakdown": rows})
+        ran_with = {"ranks": int(loop[2]), "steps": int(loop[3])}
+        return Parsed(figures, {"MPI task timing breakdown": rows}, ran_with)
 
     def estimate_s(self, parameters: WaterParameters, *, ranks: int) -> float:
         # On two cores 512 molecules take 6 ms a step; every step also waits for its slowest rank, and where virtual hosts share the cores

@@ -21,7 +21,7 @@ OUTPUT = sample("lammps-water-stdout.txt").encode()
 @pytest.fixture
 def trial(db, session_directory) -> Trial:
     """A finished trial with figures of an older parser, and its real output."""
-    factories.experiment()
+    factories.experiment(parameters={"molecules": 512, "steps": 100}, sweep={"hosts": [4]})
     trial = factories.analysing()
     files = [factories.stored_file(trial, content=OUTPUT)]
     result = TrialResult({"all": OLD, "mpi": {"packets": 7.0}}, {}, "good", artifacts=files, tables={"Old": [{"a": 1}]})
@@ -86,7 +86,7 @@ def test_it_leaves_an_output_that_the_parser_refuses_alone(trial):
 @pytest.fixture
 def refused(db, session_directory) -> Trial:
     """A trial that failed because its parser refused a good output, with what was measured besides."""
-    factories.experiment()
+    factories.experiment(parameters={"molecules": 512, "steps": 100}, sweep={"hosts": [4]})
     trial = factories.analysing()
     output = factories.stored_file(trial, content=OUTPUT)
     measured = output.file.with_name(MEASURED_NAME)
@@ -130,7 +130,7 @@ def test_it_leaves_a_failed_trial_failed_when_its_output_is_refused_again(refuse
 
 
 def test_it_leaves_a_trial_that_failed_otherwise_alone(db):
-    factories.experiment()
+    factories.experiment(parameters={"molecules": 512, "steps": 100}, sweep={"hosts": [4]})
     trial = factories.analysing()
     trial.fail("It exited with status 1.", [factories.stored_file(trial, content=OUTPUT)])
     assert not candidates().exists()

@@ -72,7 +72,8 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     _shorten_output(run)
     output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
     try:
-        parsed = run.workload.parse(output, written.texts_of(run.directory / "work", run.workload.outputs))
+        files = written.texts_of(run.directory / "work", run.workload.outputs)
+        parsed = run.workload.read(output, files, {**run.parameters, "ranks": run.ranks})
     except OutputError as error:
         message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None

@@ -204,3 +204,34 @@ def test_one_that_broke_off_is_refused_at_its_field(directory: Path, name: str) 
         (directory / beside).write_text("")
     with pytest.raises(InvalidSpec, match=r"^trials\.0\.output: "):
         bring_in_measured(place, project=load_defaults())
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "path", "words"),
+    [
+        ("LAMMPS", {"hosts": 8}, "trials.0.output", "ranks 4, not 8, which is hosts times ranks_per_host"),
+        ("LAMMPS", {"steps": 300}, "parameters.steps", "steps 100, not 300"),
+        ("HPL", {"ranks_per_host": 1, "p": 2, "q": 2}, "parameters.q", "q 4, not 2"),
+        ("HPL of HPC Challenge", {"ns": 2000}, "parameters.ns", "ns 1000, not 2000"),
+        ("HPC Challenge", {"hosts": 2}, "trials.0.output", "ranks 4, not 2"),
+        ("IMB", {"hosts": 2}, "trials.0.output", "ranks 4, not 2"),
+    ],
+)
+def test_one_of_another_run_than_is_described_is_refused(
+    directory: Path, name: str, wrong: dict[str, Any], path: str, words: str
+) -> None:
+    place = described(directory, CASES[name], parameters={**CASES[name].parameters, **wrong})
+    with pytest.raises(InvalidSpec) as caught:
+        bring_in_measured(place, project=load_defaults())
+    (error,) = caught.value.errors
+    assert error.path == path
+    assert f"{CASES[name].file} says that it ran with {words}" in error.message
+    assert not Experiment.objects.exists()
+
+
+def test_what_a_trial_says_of_itself_is_the_field_that_is_wrong(directory: Path) -> None:
+    brought = CASES["LAMMPS"]
+    trials = [{"output": brought.file, "parameters": {"hosts": 2, "ranks_per_host": 2, "steps": 10}}]
+    with pytest.raises(InvalidSpec) as caught:
+        bring_in_measured(described(directory, brought, trials=trials), project=load_defaults())
+    assert [error.path for error in caught.value.errors] == ["trials.0.parameters.steps"]

@@ -16,7 +16,7 @@ class ScriptParameters(Parameters):
 
 
 class ScriptWorkload(Workload):
-    """Runs ``script``; a good run prints ``answer <number>``."""
+    """Runs ``script``; a good run prints ``answer <number>``, and may print ``ranks <number>``."""
 
     slug = "script"
     title = "Script"
@@ -32,7 +32,8 @@ class ScriptWorkload(Workload):
         answers = [line.split()[1] for line in output.splitlines() if line.startswith("answer ")]
         if not answers:
             raise OutputError("The script gave no answer")
-        return Parsed({"script.answer": float(answers[0])})
+        ranks = [int(line.split()[1]) for line in output.splitlines() if line.startswith("ranks ")]
+        return Parsed({"script.answer": float(answers[0])}, ran_with={"ranks": ranks[0]} if ranks else {})
 
     def estimate_s(self, parameters: Any, *, ranks: int) -> float:
         return 1.0
