@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis import numbers
-from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis_title
+from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis_title, few_log_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ def change_over(
     title = axis_title(f"{quantity}, ratio to {baseline}", "") if in_times else axis_title(f"Change in {quantity}", "%")
     y_axis: Figure = {"title": title, "rangemode": "normal", "autorange": True}
     if in_times:
-        y_axis["type"] = "log"
+        ends = [end for change in changes for p in change.points for end in (p.value, p.low, p.high) if end]
+        y_axis |= {"type": "log", **few_log_ticks(min([*ends, 1.0]), max([*ends, 1.0]))}
     unchanged = 1 if in_times else 0
     return {
         "data": [_series(change, in_times) for change in changes if change.points],

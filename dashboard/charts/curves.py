@@ -31,7 +31,7 @@ def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figur
     sizes = [float(x) for line in shown for x in line.x]
     ticks = [power for power in _POWERS if min(sizes) <= power <= max(sizes)]
     return {
-        "data": [trace for index, line in enumerate(shown) for trace in spread(line, scale, index)],
+        "data": [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))],
         "layout": {
             "xaxis": {
                 "title": axis_title("Message size", "B"),

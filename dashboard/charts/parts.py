@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log10
+from math import ceil, floor, log10
 from statistics import median
 from typing import Any
 
@@ -20,11 +20,18 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MOST_SERIES = len(SERIES)
 MOST_DOTS = 600
-"""Of one series: thousands of trials are a blot, and a figure stays below 200 kB."""
+"""Of all series of a figure: thousands of trials are a blot, and a figure stays below 200 kB."""
 CELL_DIGITS = 5
 """Of one cell of thousands: more than its hover text says."""
 _NANOSECONDS = 9
 """Decimals of a second."""
+_ROUND = (
+    (1, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 6, 7, 8, 9),
+    (1, 1.2, 1.5, 2, 3, 5, 7),
+    (1, 2, 5),
+    (1,),
+)
+_FEW_TICKS = 7
 _TICKS_APART = 1 / 14
 """Of an axis: on a phone two numbers that are nearer lie over each other, however they are turned."""
 
@@ -102,13 +109,13 @@ def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]]
     }
 
 
-def spread(line: Line, scale: Scale, index: int) -> list[Figure]:
+def spread(line: Line, scale: Scale, index: int, *, series: int = 1) -> list[Figure]:
     """The traces of one measured series: every trial as a dot, a line through the medians, the full range as bar.
 
-    Never a bare line (design notes). `index` fixes colour, marker and dash.
+    Never a bare line (design notes). `index` fixes colour, marker and dash; `series`: how many share the dots that a figure may have.
     """
     points = _points(line, scale)
-    return [_dots(line.name, points, index), _medians(line.name, points, scale.unit, index)]
+    return [_dots(line.name, points, index, series), _medians(line.name, points, scale.unit, index)]
 
 
 def _points(line: Line, scale: Scale) -> list[Point]:
@@ -140,8 +147,8 @@ def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:
     return known
 
 
-def _dots(name: str, points: Sequence[Point], index: int) -> Figure:
-    each = [(point, place) for point in points for place in drawn(len(point.values), len(points))]
+def _dots(name: str, points: Sequence[Point], index: int, series: int) -> Figure:
+    each = [(point, place) for point in points for place in drawn(len(point.values), len(points) * series)]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -212,6 +219,17 @@ def ticks(values: Sequence[float], low: float, high: float) -> Figure:
 def log_ticks(values: Sequence[float], low: float, high: float) -> Figure:
     """The same on a logarithmic axis from ten to the `low` to ten to the `high`."""
     return _ticks(values, [(log10(value) - low) / (high - low) for value in values])
+
+
+def few_log_ticks(low: float, high: float) -> Figure:
+    """At most seven round numbers for a logarithmic axis over these values: of a small one Plotly writes every digit over the next."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    for steps in _ROUND:
+        values = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        inside = [value for value in values if low * 0.999 <= value <= high * 1.001]
+        if 2 <= len(inside) <= _FEW_TICKS:
+            return {"tickvals": inside, "ticktext": [numbers.significant(value) for value in inside]}
+    return {}  # many decades, or next to none: as Plotly does it
 
 
 def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:

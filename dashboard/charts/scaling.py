@@ -58,7 +58,7 @@ def speed_up(
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
     data = [_ideal(ends, ideal_from), *_references(published, scale, overlaid), *fit_traces(fits, scale)]
     for index, line in enumerate(shown):
-        data += spread(line, scale, index)
+        data += spread(line, scale, index, series=len(shown))
     layout: Figure = {
         "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
         "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
@@ -142,7 +142,7 @@ def efficiency(
     scale, overlaid = Scale(-2, "%"), _fits(published, shown)
     data = _references(published, scale, overlaid)
     for index, line in enumerate(shown):
-        data += spread(line, scale, index)
+        data += spread(line, scale, index, series=len(shown))
     xs = _sizes(shown, published if overlaid else ())
     top = max(100 * value for line in shown for trials in line.trials for value in trials)
     at, words = scale(guide[0]), guide[1]

@@ -58,7 +58,7 @@ def over_parameter(
     scale = Scale.of(seen, unit)
     data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
     data += fit_traces(models if shown else (), scale)
-    data += [trace for index, line in enumerate(shown) for trace in spread(line, scale, index)]
+    data += [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))]
     data += [_flagged(flagged, scale)] if flagged else []
     there = [x for line in shown for x in line.x] + [x for x, _ in flagged]
     xs = _ordered(there + [x for p in published if overlaid for x in p.x])

@@ -51,6 +51,7 @@ class Results:
     def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
+        self._grouped: dict[tuple[Any, ...], dict[str, list[ConfigurationRow]]] = {}
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = decided_by(experiment.workload, experiment.specification)
@@ -154,6 +155,13 @@ class Results:
     def _measured(self, metric: str) -> list[ConfigurationRow]:
         return [row for row in self.rows if row.values.get(metric)]
 
+    def _groups(self, rows: list[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+        """The series of a chart; most charts of a page have the same."""
+        key = (x, *swept, *(row.pk for row in rows))
+        if key not in self._grouped:
+            self._grouped[key] = groups_beside(rows, swept, x)
+        return self._grouped[key]
+
     def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
         """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
         if not self.experiment.published:
@@ -173,7 +181,7 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = groups_beside(rows, swept, x)
+        groups = self._groups(rows, swept, x)
         axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
             Line(

@@ -98,11 +98,36 @@ def one(prediction: Prediction) -> dict[str, Any]:
     return {
         **row(check),
         "check": check,
+        "answer": answer_words(check),
         "level": numbers.amount(prediction.level, numbers.SHARE),
         "trials": [_trial(each) for each in _rows(check)],
         "evidence": len(prediction.evidence),
         "calibration": calibration_words(prediction),
     }
+
+
+def answer_words(check: Check) -> str:
+    """What a kept prediction said, out of what, and what came of it, in two sentences."""
+    prediction, told = check.prediction, row(check)
+    made = "replaying a trial" if prediction.calibration else "a fit"
+    beyond = ", beyond the links that were measured" if prediction.extended else ""
+    of = numbers.plural(len(prediction.evidence), "trial")
+    share = numbers.amount(prediction.level, numbers.SHARE)
+    said = f"Predicted: {told['predicted']}, and {told['interval']} for {share} of trials, by {made} of {of}{beyond}."
+    return f"{said} {_came_of(check, told)}"
+
+
+def _came_of(check: Check, told: Mapping[str, Any]) -> str:
+    if check.waiting:
+        return f"{numbers.plural(check.waiting, 'trial')} to come will check it."
+    if check.inside is not None:
+        trials, lies = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
+        return f"Measured since: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
+    if check.other_link:
+        return "The trials since ran on a link that was measured to be another one, and check nothing."
+    if check.trials:
+        return "The trials that were to check it gave no result."
+    return check.prediction.obstacle or "No trial has run on this link since, so nothing has checked it."
 
 
 def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from analysis.numbers import SHARE, amount, plural
 from experiments.access import visible_projects
 from experiments.library import PUBLISHED_PROJECT
-from experiments.selectors.quotas import quotas_of
+from experiments.models import Project
+from experiments.selectors.quotas import Quota, quotas_of
+
+_THEN: Final = {
+    "queued_trials": "more trials are refused until fewer wait",
+    "machine_hours": "its trials wait until those of the last 30 days are fewer",
+    "disk_gib": "new trials are refused until files are removed",
+    "capture_gib": "new trials with a capture are refused until captures are removed",
+}
+"""What happens where a limit is reached."""
 
 
 @require_GET
@@ -17,4 +30,24 @@ def quotas(request: HttpRequest) -> HttpResponse:
     projects = list(visible_projects(request.user).exclude(slug=PUBLISHED_PROJECT).order_by("name", "slug"))
     taken = quotas_of(projects)
     rows = [(project, taken[project.pk]) for project in projects]
-    return render(request, "home/quotas.html", {"place": "home", "rows": rows})
+    context = {"place": "home", "rows": rows, "answer": answer_words(rows)}
+    return render(request, "home/quotas.html", context)
+
+
+def answer_words(rows: Sequence[tuple[Project, Sequence[Quota]]]) -> str:
+    """What is used up, or nearest to it, and what happens then; empty without projects."""
+    limited = [(project, quota) for project, quotas in rows for quota in quotas if quota.most]
+    used_up = [(project, quota) for project, quota in limited if quota.is_used_up]
+    if used_up:
+        project, quota = used_up[0]
+        more = f"; {plural(len(used_up) - 1, 'other limit is', 'other limits are')} used up too" if used_up[1:] else ""
+        return f"{project.name} has used up {_of(quota)}: {_THEN[quota.name]}{more}."
+    if limited:
+        project, quota = max(limited, key=lambda each: each[1].used / each[1].most)
+        share = amount(quota.used / quota.most, SHARE)
+        return f"Nothing is used up. Nearest to its limit is {project.name} with {_of(quota)}, {share}; beyond it {_THEN[quota.name]}."
+    return "Nothing is limited: no project of yours has a quota." if rows else ""
+
+
+def _of(quota: Quota) -> str:
+    return f"{quota.words} ({quota.title.lower()})"

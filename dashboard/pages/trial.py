@@ -16,6 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
+from analysis import numbers
 from dashboard.experiment.not_counted import swept_of, why_apart
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.requests import ranges
@@ -31,6 +32,7 @@ from dashboard.trial.siblings import environment_beside, observer_of
 from dashboard.trial.tiles import published_here, tile_of
 from dashboard.trial.trust_panel import trust_rows
 from dashboard.trial.wire import wire_of
+from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
 from experiments.metrics import HEADLINE, still_absent
@@ -38,6 +40,7 @@ from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.selectors.outlook import length_of
 from experiments.spec import design
+from experiments.spec.parameters import unit_of
 from workers import queue
 
 # Longer outputs are shown by their end, where a failure says why; the whole is a download.
@@ -197,7 +200,15 @@ def _link(trial: Trial) -> str:
 
 def _parameters(trial: Trial) -> dict[str, Any]:
     values = trial.configuration.parameters
-    return {"parameters": [(parameter_label(name), value_words(name, value)) for name, value in values.items()]}
+    known = workloads.find(trial.experiment.workload, values)
+    fields = {} if known is None else known.parameters_type.model_fields
+    rows = []
+    for name, value in values.items():
+        words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""
+        # Sizes have theirs already: 4 MiB.
+        bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
+        rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
+    return {"parameters": rows}
 
 
 def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:

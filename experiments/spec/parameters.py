@@ -7,6 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from analysis.numbers import binary
 from experiments import workloads
@@ -214,8 +215,13 @@ def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None =
     """Return the kind of quantity in whose base unit a known parameter is stored; None for counts, words and other units."""
     if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
         return _LINK_DIMENSIONS.get(name)
-    extra = workloads.get(workload, constants).parameters_type.model_fields[name].json_schema_extra
-    return dimension_of_unit(str(extra.get("unit"))) if isinstance(extra, dict) else None
+    return dimension_of_unit(unit_of(workloads.get(workload, constants).parameters_type.model_fields[name]))
+
+
+def unit_of(field: FieldInfo) -> str:
+    """Return the unit that a workload names for its parameter; '' for counts, words and what has none."""
+    extra = field.json_schema_extra
+    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
 
 
 def dimension_of_unit(unit: str) -> Dimension | None:

@@ -62,6 +62,7 @@ def test_it_keeps_the_servers_own_number_and_shows_what_it_was_made_of(page: Cli
     assert prediction.evidence_hash in text
     assert "20 trials, version 1" in text
     assert "not checked" in text
+    assert "of trials, by a fit of 20 trials. No trial has run on this link since, so nothing has checked it." in text
     assert study.trials.filter(state="queued").count() == 0
 
 
@@ -70,11 +71,14 @@ def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, stu
     assert "2 trials queued to check it." in said(page, answer)
     shown = page.get(answer.url)
     assert shown.context["verdict"] == "2 trials to come"
+    assert shown.context["answer"].endswith("2 trials to come will check it.")
     assert "Build this network and check" not in shown.text
     run()  # two hosts take 2.1 s and a little, where more than three were predicted
     shown = page.get(answer.url)
     assert (shown.context["verdict"], len(shown.context["trials"])) == ("outside", 2)
     assert shown.context["measured"].startswith("2.16")
+    assert "Measured since: 2.16" in shown.context["answer"]
+    assert "median of 2 trials, outside of that interval" in shown.context["answer"]
     row = page.get(f"/network/{study.slug}/").context["predictions"]
     assert row["rows"][0]["error"].startswith("+")
     assert [name for name, _ in row["scores"]] == [

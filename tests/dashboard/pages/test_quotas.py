@@ -27,6 +27,7 @@ def test_members_see_what_their_projects_took_and_no_others(experiment: Experime
     page.force_login(experiment.owner)
     said = words_of(page.get(reverse("quotas")))
     assert "4 of 4 trials used up" in said
+    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in said
     assert "Hidden" not in said
     answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
     assert [each["project"] for each in answer] == ["default"]
@@ -62,3 +63,14 @@ def test_the_page_says_that_the_month_of_the_project_is_used_up(experiment: Expe
     assert "nothing starts while the machine-hours of its project are used up" in words_of(
         page.get(experiment.get_absolute_url())
     )
+
+
+def test_the_page_begins_with_what_is_nearest_to_its_limit(experiment: Experiment, settings) -> None:
+    settings.QUOTA_QUEUED_TRIALS, settings.QUOTA_DISK_GIB, settings.QUOTA_CAPTURE_GIB = 8, 0, 0
+    page = Reader()
+    page.force_login(experiment.owner)
+    said = words_of(page.get(reverse("quotas")))
+    assert "Nothing is used up. Nearest to its limit is" in said
+    assert "with 4 of 8 trials (waiting), 50" in said
+    settings.QUOTA_QUEUED_TRIALS = settings.QUOTA_MACHINE_HOURS = 0
+    assert "Nothing is limited: no project of yours has a quota." in words_of(page.get(reverse("quotas")))
