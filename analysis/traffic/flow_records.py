@@ -189,7 +189,7 @@ def _known(values: npt.NDArray[Any], unknown: Any) -> list[Any]:
     """Plain numbers, None where ``values`` equal ``unknown`` (or are not a number)."""
     missing = np.isnan(values) if values.dtype.kind == "f" else values == unknown
     plain: list[Any] = values.tolist()
-    for row in np.flatnonzero(missing).tolist():
+    for row in missing.nonzero()[0].tolist():
         plain[row] = None
     return plain
 
@@ -227,5 +227,6 @@ def rows(
     identity = {name for name, _ in _IDENTITY}
     for name in records.dtype.names or ():
         if name not in identity:
-            columns[name] = _known(records[name], NO_TIME)
+            values = records[name]
+            columns[name] = _known(values, NO_TIME) if values.dtype.kind == "f" else values.tolist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

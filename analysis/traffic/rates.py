@@ -27,6 +27,8 @@ MOST_POINTS: Final = 2000
 """Points of a series: more than a chart has pixels help nobody."""
 MOST_BINS: Final = 1 << 21
 """Packets are counted per 100 us for 3.5 minutes; longer captures get bins ten times as wide, so memory stays bounded."""
+_FEW_BINS: Final = 1 << 17
+"""When there are more, room for all is asked for at once: the system gives it page by page where bins are filled, and nothing is copied."""
 MOST_STAMPS: Final = 1 << 20
 """Different stamps within 100 ms that are kept for sliding windows: ten million packets per second, 24 MiB. A power of two."""
 _SIZES: Final = (1 << 16) + 32
@@ -58,13 +60,14 @@ class RateAccumulator:
         self._origin_ns: int | None = None
         self._bin_ns = FINEST_BIN_NS
         self._counts = np.zeros((2, 1 << 12), np.int32)
+        self._bins = 0
         self._series_ns = MS
         self._series = np.zeros((2, 3, MOST_POINTS), np.int64)
         self._widths = np.array(list(PEAK_WINDOWS.values()), np.int64)
         self._tail = np.zeros(len(self._widths), np.int64)
         self._left, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
         self._ring = np.zeros((3, 1 << 12), np.int64)
-        self._pushed = 0
+        self._pushed = self._ordered = 0
         self._latest = int(NO_TIME)
 
     def update(self, table: PacketTable, member: npt.NDArray[np.bool_]) -> tuple[Int64, Int64]:
@@ -93,8 +96,8 @@ class RateAccumulator:
         row = 0
         while True:
             times, sizes, of_mpi = self._ring
-            row, self._pushed, self._latest = kernel.sliding_windows(
-                traffic, table.time_ns, table.orig_len, row, self._pushed, self._latest, times, sizes, of_mpi,
+            row, self._pushed, self._latest, self._ordered = kernel.sliding_windows(
+                traffic, table.time_ns, table.orig_len, row, self._pushed, self._latest, self._ordered, times, sizes, of_mpi,
                 self._widths, self._tail, self._left, self._peak,
             )  # fmt: skip
             if row == len(table):
@@ -149,11 +152,13 @@ class RateAccumulator:
             self._series = np.concatenate([wider, np.zeros((2, 3, MOST_POINTS - wider.shape[2]), np.int64)], axis=2)
         while span // self._bin_ns >= MOST_BINS:
             self._bin_ns *= 10
-            padded = np.pad(self._counts, ((0, 0), (0, -self._counts.shape[1] % 10)))
-            self._counts = padded.reshape(2, -1, 10).sum(axis=2, dtype=np.int32)
-        room, needed = self._counts.shape[1], span // self._bin_ns + 1
-        if needed > room:
-            self._counts = np.pad(self._counts, ((0, 0), (0, max(needed, 2 * room) - room)))
+            self._bins = kernel.join_bins(self._counts[:, : self._bins], 10)
+        self._bins = max(self._bins, span // self._bin_ns + 1)
+        room = self._counts.shape[1]
+        if self._bins > room:
+            held = self._counts
+            self._counts = np.zeros((2, MOST_BINS if self._bins > _FEW_BINS else max(self._bins, 2 * room)), np.int32)
+            self._counts[:, :room] = held
 
     def scope(self, scope: int) -> ScopeRates:
         """What was found of ALL or MPI traffic; a copy that later updates do not change."""
@@ -173,7 +178,7 @@ class RateAccumulator:
             longest_reversal_ns=longest,
             origin_ns=self._origin_ns,
             bin_ns=self._bin_ns,
-            bins=self._counts[rows].sum(axis=0, dtype=np.int32),
+            bins=self._counts[rows, : self._bins].sum(axis=0, dtype=np.int32),
             series_ns=self._series_ns,
             points=self._series[rows].sum(axis=0),
             peaks=self._peak[scope].tolist(),
