@@ -105,7 +105,8 @@ def _fill(
     """Fill ``records`` from the rows of the other arrays that belong to them; returns their windows."""
     turned = np.maximum(connections["initiator"], 0)
     numbers = np.arange(len(connections))
-    a, b = sides[2 * numbers + turned], sides[2 * numbers + 1 - turned]
+    # take copies a record as bytes; an index does it field by field, which takes twenty times as long
+    a, b = sides.take(2 * numbers + turned), sides.take(2 * numbers + 1 - turned)
     for name in ("flow", "jobid", "btl_handshakes", "handshake", "first_ns", "last_ns"):
         records[name] = connections[name]
     ends = endpoints[connections["flow"]].astype(np.int64)

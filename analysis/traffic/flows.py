@@ -118,7 +118,7 @@ class FlowSet:
         pairs = np.flatnonzero(chosen) * state.SERIES
         everything = bool(chosen.all())
         return capture_metrics(
-            records if everything else records[chosen],
+            records if everything else records.take(np.flatnonzero(chosen)),
             self.windows if everything else self.windows[chosen],
             rtt_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RTT_NS, True),
             response_ns=quantiles.describe_all(self.samples, self.begins, pairs + state.RESPONSE_NS, True),
@@ -132,4 +132,4 @@ class FlowSet:
         if limit is not None and len(numbers) > limit:
             volume = self.records["wire_bytes_ab"][numbers] + self.records["wire_bytes_ba"][numbers]
             numbers = np.sort(numbers[np.argsort(-volume, kind="stable")[:limit]])
-        return rows(self.records[numbers], numbers, self.hosts, self.networks)
+        return rows(self.records.take(numbers), numbers, self.hosts, self.networks)

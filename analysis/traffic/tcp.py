@@ -160,7 +160,7 @@ class TcpAccumulator:
         of_mpi[leaving] = padded[connections["flow"][leaving]]
         for first in range(0, len(leaving), _AT_ONCE):
             some = leaving[first : first + _AT_ONCE]
-            gone, gone_sides = connections[some], sides[np.stack([2 * some, 2 * some + 1], axis=1).ravel()]
+            gone, gone_sides = connections.take(some), sides.take(np.stack([2 * some, 2 * some + 1], axis=1).ravel())
             short[some] = short_way_data(gone, gone_sides)
             self._sum_up(gone, gone_sides, short[some], of_mpi[some])
             self._keep_rests(some, gone, gone_sides)
@@ -182,7 +182,8 @@ class TcpAccumulator:
         nothing = np.full((len(gone), state.SERIES, 2), np.nan)
         records, windows = assemble(gone, sides, nothing, short, self._endpoints)
         for kind, aside in enumerate(self._aside):
-            aside.add(records[of_mpi == kind], windows[of_mpi == kind])
+            chosen = np.flatnonzero(of_mpi == kind)
+            aside.add(records.take(chosen), windows[chosen])
 
     def _keep_rests(self, leaving: npt.NDArray[np.int64], gone: Any, sides: Any) -> None:
         """Remember those that were alive, and say at every flow what became of its connection."""
