@@ -99,8 +99,13 @@ def visible_projects(user: Any) -> QuerySet[Project]:
     return projects if token is None or token.project_id is None else projects.filter(pk=token.project_id)
 
 
-def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) -> QuerySet[Experiment]:
-    """Return the experiments that ``user`` may see."""
+def visible_experiments(
+    user: Any, among: QuerySet[Experiment] | None = None, *, by_keys: bool = False
+) -> QuerySet[Experiment]:
+    """Return the experiments that ``user`` may see.
+
+    ``by_keys`` asks for the projects at once: with their keys PostgreSQL knows how many rows follow, of a subquery it guesses half.
+    """
     experiments = Experiment.objects.all() if among is None else among
     if sees_everything(user):
         return experiments
@@ -108,7 +113,9 @@ def visible_experiments(user: Any, among: QuerySet[Experiment] | None = None) ->
     if _is_visitor(user):
         return experiments.filter(shared)
     # A subquery, because a join to the members would repeat rows.
-    return experiments.filter(Q(published=True) | Q(project__in=visible_projects(user)) | shared)
+    projects = visible_projects(user)
+    own = Q(project__in=list(projects.values_list("pk", flat=True)) if by_keys else projects)
+    return experiments.filter(Q(published=True) | own | shared)
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:

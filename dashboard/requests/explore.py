@@ -73,7 +73,7 @@ def ask(user: Any, given: QueryDict) -> Question:
     """Return what a query string asks, of what ``user`` may see. Raise CannotExplore where a value has no meaning."""
     query, look = _axes(given)
     check(query)
-    filters = ConfigurationFilter(given, visible_experiments(user), scope=query.scope)
+    filters = ConfigurationFilter(given, visible_experiments(user, by_keys=True), scope=query.scope)
     if not filters.is_valid():
         name, sentence = first_error(filters.errors)
         raise CannotExplore(f"{filters.form[name].label}: {sentence}", field=name)

@@ -7,6 +7,7 @@ neither, matches neither.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -115,6 +116,12 @@ class _Question:
         if isinstance(left, Name) and is_metric(left.name) and isinstance(right, Constant):
             median = {f"median__{_LOOKUP[sign]}": _constant(right.value, left)}
             return Q(Exists(values.medians(left.name, self._scope).filter(**median)))
+        if isinstance(left, Name) and left.name in COLUMNS and isinstance(right, Constant):
+            bound = _constant(right.value, left)
+            if math.isfinite(bound):
+                # As whole numbers the planner knows how many match; of the column made a float it guesses a third.
+                whole = math.ceil(bound) if sign in (">=", "<") else math.floor(bound)
+                return Q(**{f"{left.name}__{_LOOKUP[sign]}": whole})
         orders = []
         if not (isinstance(right, Constant) and isinstance(right.value, str)):
             orders.append(Q(_ORDER[sign](self._number(left), self._number(right))))

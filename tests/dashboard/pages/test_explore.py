@@ -213,13 +213,13 @@ def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, p
 
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page.get(ADDRESS)
     for number in range(3):
         submit(name=f"More {number}")
     run()
     commit()
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page.get(ADDRESS)
 
 
