@@ -97,9 +97,10 @@ ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """What a real machine does is measured once more before it counts as a failure, as the product measures its links
-    again: another program's moment must not decide. The summary names each repetition; pure code gets none."""
+    again: another program's moment must not decide. The summary names each repetition; pure code gets none, and whoever says
+    `--reruns` decides alone."""
     again = pytest.mark.flaky(reruns=1, reruns_delay=2)
-    for item in items:
+    for item in items if config.getoption("reruns") is None else ():
         if item.nodeid.startswith(ON_A_REAL_MACHINE) or "services" in getattr(item, "fixturenames", ()):
             item.add_marker(again)
     yield
