@@ -89,6 +89,8 @@ class _Cells:
 
 def fit(runs: Runs) -> Fit:
     """Return the model; ValueError where there are not more trials than coefficients or only one link."""
+    if not len(runs):
+        raise ValueError("there are no trials")
     parts = _Parts.of(runs)
     if len(runs) <= parts.count + 2:
         raise ValueError(f"{len(runs)} trials are too few for {parts.count} coefficients and their scatter")

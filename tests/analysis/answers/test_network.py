@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.answers import Factor
+from analysis.answers import Factor, answer
+from analysis.scaling import Point
 from tests.analysis.answers.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
 
 GRID = {(0.0, 0.0): 1.0, (0.016, 0.0): 3.0, (0.0, 0.01): 1.5, (0.016, 0.01): 4.5}
@@ -152,3 +153,22 @@ def test_a_grid_of_single_values_is_judged_by_the_effects_that_are_too_small_to_
 
     assert given.strength == "moderate"
     assert values(given, "matters")[0] == "link.delay"
+
+
+def test_delays_of_a_link_without_a_rate_are_told_without_a_model():
+    given = checked(asks([DELAY], {0.0: 1.0, 0.001: 1.5, 0.002: 2.0, 0.004: 3.0, 0.008: 5.0}))
+
+    assert values(given, "seconds per second of delay") == [pytest.approx(500.0, rel=1e-3)]
+
+
+def test_it_finds_its_points_in_a_large_design(monkeypatch):
+    """Compared value by value, ten thousand points took minutes: one comparison more for each point would be a million here."""
+    compared = []
+    monkeypatch.setattr(Point, "__eq__", lambda self, other: compared.append(1) or self is other)
+    grid = {
+        (ms / 1e3, loss / 1e3, 1024.0 * size): 1.0 + ms for ms in range(5) for loss in range(5) for size in range(1, 41)
+    }
+    given = answer(asks([DELAY, LOSS, BYTES], grid))
+
+    assert len(values(given, "factor of delay")) == 40
+    assert len(compared) < 1000

@@ -95,6 +95,7 @@ def test_a_time_that_falls_with_delay_is_no_effect_of_it() -> None:
     [
         ([Run(Link(0, 1e9), 1.0)] * 5, "same link"),
         ([Run(Link(delay, 1e9), 1.0) for delay in (0, 1e-3)], "too few"),
+        ([], "no trials"),
     ],
 )
 def test_it_refuses_what_cannot_be_fitted(runs: list[Run], message: str) -> None:
