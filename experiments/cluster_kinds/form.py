@@ -188,4 +188,4 @@ def _written(shape: Shape, value: Any) -> str:
         return shlex.join(map(str, value))
     if shape == "pairs" and isinstance(value, Mapping):
         return "\n".join(f"{name}={text}" for name, text in value.items())
-    return (f"{value:.15g}" if isinstance(value, float) else str(value)) or _EMPTY
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value) or _EMPTY

@@ -29,7 +29,7 @@ FIGURES = (
     b"name: Weather\nworkload: wrf\ncluster: Hawk\ntrials:\n  - {parameters: {hosts: 2}, figures: {elapsed_s: 2}}\n"
 )
 WITH_FILES = (
-    b"name: Ping-pong on Hawk\nworkload: imb\ncluster: Hawk\nparameters: {benchmark: PingPong, hosts: 1}\n"
+    b"name: Ping-pong on Hawk\nworkload: imb\ncluster: Hawk\nparameters: {benchmark: PingPong, hosts: 2}\n"
     b"trials:\n  - {output: imb.txt, capture: wire.pcapng, figures: {elapsed_s: 3}}\n"
 )
 

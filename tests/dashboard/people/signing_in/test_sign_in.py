@@ -8,28 +8,15 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.cache import caches
 from django.test import Client
 
 from experiments.models import ApiToken
+from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
-PERSON = {"username": "okafor", "password": "correct horse"}
-FACTOR = "/account/second-factor/"
-
-
-@pytest.fixture
-def signed_in(person: User, client: Client) -> Client:
-    client.post("/sign-in/", PERSON)
-    client.post("/account/again/", {"password": PERSON["password"]})
-    return client
-
-
-def code_now(secret: str) -> str:
-    return str(format_hotp_value(hotp_value(secret, next(iter(yield_hotp_counters_from_time())))))
 
 
 def test_it_goes_where_the_reader_wanted_to(person: User, client: Client) -> None:

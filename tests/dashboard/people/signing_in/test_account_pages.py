@@ -12,7 +12,7 @@ from django.test import Client
 from lxml import html
 
 from experiments.models import Project
-from tests.dashboard.people.test_sign_in import FACTOR, PERSON, code_now
+from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 SIGNED_OUT = ("/sign-up/", "/account/password/reset/", "/account/password/reset/done/", "/account/inactive/")
@@ -31,13 +31,6 @@ WITH_AN_APP = (
     f"{FACTOR}recovery-codes/",
     f"{FACTOR}recovery-codes/generate/",
 )
-
-
-@pytest.fixture
-def signed_in(person: User, client: Client) -> Client:
-    client.post("/sign-in/", PERSON)
-    client.post("/account/again/", {"password": PERSON["password"]})
-    return client
 
 
 @pytest.fixture
