@@ -15,7 +15,14 @@ OF_THE_PLACE: Final = frozenset(
 )
 """They say where this installation is, and would lead a restored one to it."""
 SECRET: Final = frozenset(
-    {"RANKWIRE_SECRET_KEY", "RANKWIRE_SMTP_URL", "RANKWIRE_OIDC_SECRET", "RANKWIRE_LDAP_PASSWORD"}
+    {
+        "RANKWIRE_SECRET_KEY",
+        "RANKWIRE_SMTP_URL",
+        "RANKWIRE_OIDC_SECRET",
+        "RANKWIRE_LDAP_PASSWORD",
+        "RANKWIRE_STORE_KEY",
+        "RANKWIRE_STORE_SECRET",
+    }
 )
 SECRET_KEY_FILE, PASSWORD_FILE, SECRETS_FILE = "secret-key", "admin-password", "secrets.env"
 

@@ -151,15 +151,25 @@ def test_a_first_password_that_opens_nothing_any_more_goes(tmp_path: Path) -> No
 def test_settings_travel_without_secrets_and_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKWIRE_TIME_ZONE", "Europe/Vienna")
     monkeypatch.setenv("RANKWIRE_LDAP_PASSWORD", "of the directory")
+    monkeypatch.setenv("RANKWIRE_STORE_SECRET", "of the bucket")
     monkeypatch.setenv("RANKWIRE_VAR", "/srv/here")
     settings_file.store(tmp_path / "without", secrets=False)
     text = (tmp_path / "without" / "settings.env").read_text()
     assert 'RANKWIRE_TIME_ZONE="Europe/Vienna"' in text
     assert "of the directory" not in text
+    assert "of the bucket" not in text
     assert "/srv/here" not in text
     settings_file.store(tmp_path / "with", secrets=True)
     assert (tmp_path / "with" / "settings.env").read_text() == text
-    assert 'RANKWIRE_LDAP_PASSWORD="of the directory"' in (tmp_path / "with" / "secrets" / "secrets.env").read_text()
+    held = (tmp_path / "with" / "secrets" / "secrets.env").read_text()
+    assert 'RANKWIRE_LDAP_PASSWORD="of the directory"' in held
+    assert 'RANKWIRE_STORE_SECRET="of the bucket"' in held
     assert settings_file.differing(tmp_path / "with") == []
     monkeypatch.setenv("RANKWIRE_TIME_ZONE", "UTC")
     assert settings_file.differing(tmp_path / "with") == ["RANKWIRE_TIME_ZONE=Europe/Vienna"]
+
+
+def test_no_setting_that_is_a_secret_by_its_name_travels_as_another() -> None:
+    by_name = {name for name in settings.ENVIRONMENT.names if {"KEY", "PASSWORD", "SECRET"} & set(name.split("_"))}
+    assert "RANKWIRE_STORE_SECRET" in by_name
+    assert by_name <= settings_file.SECRET | settings_file.OF_THE_PLACE
