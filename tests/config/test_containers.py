@@ -4,47 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 import yaml
 from django.conf import settings
 
-from config.environment import Environment, database, with_password
 from config.services.lease import ROOT
 from config.services.redis import Redis
+from tests.config.containers import IN_FILES, OURS, POSTGRES_OF_DEBIAN, SECRETS, needs_client, run_client, services
 from tests.config.processes import wait_for
-
-SECRETS = {"POSTGRES_PASSWORD": "a", "REDIS_PASSWORD": "b", "RANKWIRE_SECRET_KEY": "c"}
-
-
-def compose_client() -> list[str] | None:
-    """The command of Docker Compose where it is installed, as a plugin or alone."""
-    plugin = ["docker", "compose"]
-    if (
-        shutil.which("docker")
-        and subprocess.run([*plugin, "version"], capture_output=True, check=False).returncode == 0
-    ):
-        return plugin
-    return ["docker-compose"] if shutil.which("docker-compose") else None
-
-
-def run_client(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    client = compose_client()
-    assert client
-    inherited = {name: value for name, value in os.environ.items() if name not in SECRETS}
-    command = [*client, "-f", str(ROOT / "docker-compose.yml"), "config"]
-    return subprocess.run(command, env={**inherited, **environment}, capture_output=True, text=True, check=False)
-
-
-needs_client = pytest.mark.skipif(compose_client() is None, reason="Docker Compose is not installed")
+from workers.testbed.probe import TUN
 
 
 @needs_client
@@ -52,19 +26,6 @@ def test_it_is_accepted_by_the_compose_client() -> None:
     result = run_client(SECRETS)
     assert result.returncode == 0, result.stderr
     assert set(yaml.safe_load(result.stdout)["services"]) == set(services())
-
-
-@needs_client
-@pytest.mark.parametrize("name", SECRETS)
-def test_it_says_which_secret_is_missing(name: str) -> None:
-    result = run_client({key: value for key, value in SECRETS.items() if key != name})
-    assert result.returncode != 0
-    assert f"set {name} in .env" in result.stderr
-
-
-@cache
-def services() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", ["web", "worker", "beat", "postgres", "redis"])
@@ -121,6 +82,8 @@ def test_it_sets_only_settings_that_exist() -> None:
     for name, service in services().items():
         if service.get("image") == "rankwire":
             assert set(service["environment"]) <= settings.ENVIRONMENT.names, name
+            held = {key.removesuffix("_FILE") for key in services(IN_FILES)[name]["environment"]}
+            assert held <= settings.ENVIRONMENT.names | {"RANKWIRE_HEARTBEAT"}, name
 
 
 def test_it_runs_our_programs_as_an_ordinary_user() -> None:
@@ -137,32 +100,31 @@ def test_it_starts_the_web_server_with_a_configuration_that_exists() -> None:
     assert import_module("config.gunicorn").workers == settings.WEB_PROCESSES
 
 
-@pytest.mark.parametrize("name", ["setup", "web", "worker", "background", "beat"])
-def test_its_passwords_may_hold_any_character(name: str) -> None:
-    password = "a/b@c:d%2F#?"
-    variables = {
-        key: str(value).split("${", 1)[0] if str(value).startswith(("postgresql:", "redis:")) else password
-        for key, value in services()[name]["environment"].items()
-        if key in ("DATABASE_URL", "REDIS_URL", "RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD")
-    }
-    environment = Environment(variables)
-    url = with_password(
-        environment.text("DATABASE_URL"),
-        environment.text("RANKWIRE_DATABASE_PASSWORD"),
-        name="RANKWIRE_DATABASE_PASSWORD",
-    )
-    assert database(url)["PASSWORD"] == password
-    assert (database(url)["USER"], database(url)["HOST"], database(url)["NAME"]) == ("rankwire", "postgres", "rankwire")
-    url = with_password(environment.text("REDIS_URL"), environment.text("RANKWIRE_REDIS_PASSWORD"), name="")
-    options = redis.connection.parse_url(url)
-    assert (options["password"], options["host"], options["db"]) == (password, "redis", 0)
+def test_one_service_builds_the_image_and_nobody_looks_for_it_in_a_registry() -> None:
+    ours = {name: service for name, service in services().items() if service["image"] == "rankwire"}
+    assert set(ours) == set(OURS)
+    assert {name: service["pull_policy"] for name, service in ours.items() if "build" in service} == {"setup": "build"}
+    others = {name: service for name, service in ours.items() if name != "setup"}
+    assert {service["pull_policy"] for service in others.values()} == {"never"}
+    assert all("setup" in service["depends_on"] for service in others.values())
 
 
-def test_no_secret_is_built_into_the_image() -> None:
-    """The settings, which bootstrap loads, make a secret key below var."""
-    text = (ROOT / "Dockerfile").read_text()
-    last = text.rpartition("RUN script/bootstrap")[2]
-    assert "&& rm -rf var \\" in last.partition("USER")[0]
+def test_its_postgres_can_be_backed_up_by_the_programs_of_the_image() -> None:
+    """A pg_dump reads servers up to its own version."""
+    debian = re.search(r"^FROM debian:(\d+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert debian is not None
+    assert services()["postgres"]["image"] == f"postgres:{POSTGRES_OF_DEBIAN[int(debian[1])]}"
+
+
+def test_logs_are_rotated() -> None:
+    for service in services().values():
+        assert service["logging"]["driver"] == "json-file"
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+
+
+def test_the_worker_has_the_device_of_links_with_delay() -> None:
+    assert services()["worker"]["devices"] == [TUN]
+    assert not any("devices" in service for name, service in services().items() if name != "worker")
 
 
 def test_compiled_kernels_lie_in_the_volume() -> None:
@@ -172,6 +134,11 @@ def test_compiled_kernels_lie_in_the_volume() -> None:
     assert all(
         f"var:{volume}" in service["volumes"] for service in services().values() if service["image"] == "rankwire"
     )
+    made, rest = text.split("COPY . .")
+    assert f"USER rankwire\nRUN XDG_CACHE_HOME={volume}/cache .venv/bin/python -m analysis.warm_up" in made
+    assert "COPY analysis analysis" in made
+    assert "script/bootstrap --no-kernels" in rest
+    assert rest.index("! -name cache -exec rm -rf") < rest.index("VOLUME")
 
 
 def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> None:
@@ -180,7 +147,7 @@ def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> Non
     assert int(worker["environment"]["RANKWIRE_STOP_SECONDS"]) <= 45
 
 
-@pytest.mark.parametrize("name", ["setup", "web", "worker", "background", "beat", "redis"])
+@pytest.mark.parametrize("name", [*OURS, "redis"])
 def test_it_gives_a_container_no_more_than_it_needs(name: str) -> None:
     service = services()[name]
     assert service["read_only"] is True
