@@ -21,11 +21,11 @@ from django.db.models.functions import Now
 
 from experiments import store
 from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial, StoreAway
-from experiments.models import Artifact, Deleted, DeletedRows, Experiment, HistoryPart, Summary, TrialValues
+from experiments.models import Artifact, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
 from experiments.models.changes import note
 
 log = structlog.get_logger()
-_WRITTEN_ANEW: Final = frozenset({HistoryPart, Summary, TrialValues})
+_WRITTEN_ANEW: Final = frozenset({DesignSize, HistoryPart, Summary, TrialValues})
 """What triggers write of the rows that come back."""
 _PIECE_BYTES: Final = 4 << 20
 """Of a table's rows that are compressed together: what the memory has to hold."""

@@ -22,7 +22,7 @@ from dashboard.filters import ConfigurationFilter
 from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
 from experiments.errors import CannotExplore
 from experiments.models import BackgroundTask, Measurement
-from experiments.selectors.explorer import counts, flagged, pivot
+from experiments.selectors.explorer import flagged, pivot
 
 _AXES: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",
@@ -51,7 +51,7 @@ class ExploreView(APIView):
         """Cells of the pivot with the number of configurations and trials behind each."""
         question = _question(request)
         # A program asks for cells; each says how many configurations it holds.
-        query, matched = replace(question.query, pooled=True), counts(question.configurations)
+        query, matched = replace(question.query, pooled=True), question.counts()
         try:
             pivoted = pivot(question.configurations, query)
         except CannotExplore as error:

@@ -249,10 +249,8 @@ class ConfigurationFilter(ListFilter):
         self._scope = scope
 
     def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
-        experiments, rows = self._experiments, queryset
+        experiments, rows = self._left_experiments(), queryset
         asked = self.form.cleaned_data
-        for name in self.OF_EXPERIMENTS:
-            experiments = self.filters[name].filter(experiments, asked[name])
         # One subquery, and none where every experiment is meant.
         if experiments.query.where:
             rows = rows.filter(experiment__in=experiments)
@@ -260,6 +258,18 @@ class ConfigurationFilter(ListFilter):
             if name not in self.OF_EXPERIMENTS:
                 rows = self.filters[name].filter(rows, value)
         return rows
+
+    def _left_experiments(self) -> QuerySet[Experiment]:
+        experiments = self._experiments
+        for name in self.OF_EXPERIMENTS:
+            experiments = self.filters[name].filter(experiments, self.form.cleaned_data[name])
+        return experiments
+
+    @property
+    def whole_designs(self) -> QuerySet[Experiment] | None:
+        """The experiments of what is left, where that is all configurations of their designs; None where a filter chooses among these."""
+        choosing = (value for name, value in self.form.cleaned_data.items() if name not in self.OF_EXPERIMENTS)
+        return None if any(choosing) else self._left_experiments()
 
     def filter_tags(self, experiments: QuerySet[Experiment], name: str, value: list[str]) -> QuerySet[Experiment]:
         return experiments.filter(tags__contains=value)

@@ -31,7 +31,7 @@ from dashboard.requests.lookup import without
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import BackgroundTask, Measurement, SavedView
-from experiments.selectors.explorer import Counts, TableRow, counts, flagged, pivot, swept, table_rows
+from experiments.selectors.explorer import Counts, TableRow, flagged, pivot, swept, table_rows
 
 PER_PAGE = 25
 EXPORT_FORMS = (
@@ -60,7 +60,7 @@ def explore(request: HttpRequest) -> HttpResponse:
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
     question = ask(request.user, request.GET)
-    matched = counts(question.configurations)
+    matched = question.counts()
     if "colour" not in request.GET:
         question = coloured(question, matched)
     query, look = question.query, question.look

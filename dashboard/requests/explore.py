@@ -23,7 +23,7 @@ from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
-from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot
+from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, counts
 from experiments.selectors.explorer_query import Query, check
 from experiments.spec.parameters import known_parameters
 
@@ -67,6 +67,10 @@ class Question:
     look: Look
     filters: ConfigurationFilter
     configurations: QuerySet[Configuration]
+
+    def counts(self) -> Counts:
+        """How many configurations match, by workload and by cluster."""
+        return counts(self.configurations, self.filters.whole_designs)
 
 
 def ask(user: Any, given: QueryDict) -> Question:

@@ -23,7 +23,7 @@ from experiments.models.prediction import Prediction
 from experiments.models.program import Program
 from experiments.models.report import Report, ReportVersion
 from experiments.models.states import ACTIVE, FAILED, UNFINISHED, Hold, Kind, Priority, State, Status, Tone
-from experiments.models.summary import HistoryPart, Summary
+from experiments.models.summary import DesignSize, HistoryPart, Summary
 from experiments.models.trial import Trial, TrialResult
 from experiments.models.usage import Usage
 from experiments.models.version import ExperimentVersion
@@ -41,6 +41,7 @@ __all__ = [
     "Deleted",
     "DeletedRows",
     "Delivery",
+    "DesignSize",
     "Environment",
     "Event",
     "ExpectedChange",

@@ -1,7 +1,7 @@
 """Summaries: what the repository knows about each metric of each configuration, kept ready for the explorer.
 
 A trigger of PostgreSQL (migration 0003) writes them when a transaction that ends, supersedes or removes a trial commits, so that
-no path of the program can forget them. They are never written from Python.
+no path of the program can forget them; others (migration 0029) write how large designs are. They are never written from Python.
 """
 
 from __future__ import annotations
@@ -68,3 +68,15 @@ class HistoryPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.trials} of {self.hash[:8]} on cluster {self.cluster_id}"
+
+
+class DesignSize(models.Model):
+    """How many configurations the current version of an experiment asks for, so that the explorer need not count them all."""
+
+    experiment = models.OneToOneField(
+        Experiment, on_delete=models.CASCADE, related_name="design_size", primary_key=True
+    )
+    configurations = models.PositiveIntegerField(help_text="Of the current version.")
+
+    def __str__(self) -> str:
+        return f"{self.configurations} configurations of experiment {self.experiment_id}"

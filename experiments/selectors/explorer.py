@@ -35,7 +35,7 @@ from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
 from experiments.aggregates import Median
 from experiments.metrics import is_metric
-from experiments.models import Cluster, Configuration, Summary
+from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
 from experiments.selectors.explorer_query import Query, check
 from experiments.spec import budget
@@ -265,10 +265,15 @@ class Counts:
     clusters: list[tuple[str, str, int]]
 
 
-def counts(configurations: QuerySet[Configuration]) -> Counts:
-    """Count what the filters leave, in two queries."""
-    matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
-    rows = list(matching.annotate(count=Count("pk")))
+def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> Counts:
+    """Count what the filters leave, in two queries: from the sizes of ``designs``, where it is all that these experiments ask for."""
+    rows: Iterable[tuple[str, int | None, int]]
+    if designs is None:
+        matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
+        rows = matching.annotate(count=Count("pk"))
+    else:
+        sizes = designs.filter(design_size__configurations__gt=0).order_by().values_list("workload", "cluster_id")
+        rows = sizes.annotate(count=Sum("design_size__configurations"))
     names = {pk: (slug, name) for pk, slug, name in Cluster.objects.values_list("pk", "slug", "name")}
     by_workload: dict[str, int] = defaultdict(int)
     by_cluster: dict[tuple[str, str], int] = defaultdict(int)
