@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from analysis.catalogue import base_unit
 from analysis.statistics import Comparison, SampleSummary, compare_groups, summarise
 from analysis.trust_level import FLAGGED
@@ -20,8 +22,9 @@ from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.metrics import decided_by, described, in_order
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.selectors.counted_values import values_of_trials
 from experiments.selectors.differences import Difference, environments_beside, settings_beside
-from experiments.traffic import in_statistics
+from experiments.traffic import in_statistics, is_traffic
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -318,18 +321,19 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
 
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
-    """Metric -> values, per member; the traffic of flagged captures is left out."""
-    owner: dict[int, list[int]] = defaultdict(list)
+    """Metric -> values by number of the trial, per member; the traffic of flagged captures is left out."""
     trust = {trial.pk: trial.trust for each in trials for trial in each}
-    for number, each in enumerate(trials):
-        for trial in each:
-            owner[trial.pk].append(number)
-    by_member: list[dict[str, list[float]]] = [defaultdict(list) for _ in trials]
-    rows = Measurement.objects.filter(trial__in=list(owner), scope=scope).order_by("trial_id")
-    for trial_id, metric, value in rows.values_list("trial_id", "metric", "value"):
-        if in_statistics(trust[trial_id], metric, scope):
-            for number in owner[trial_id]:
-                by_member[number][metric].append(value)
+    there, measured = values_of_trials(list(trust), scope)
+    owned = [np.isin(there, [trial.pk for trial in each]) for each in trials]
+    is_clean = np.array([trust[trial] not in FLAGGED for trial in there], bool)
+    by_member: list[dict[str, list[float]]] = [{} for _ in trials]
+    for metric, values in measured.items():
+        counts = ~np.isnan(values)
+        if is_traffic(metric, scope):
+            counts &= is_clean
+        for own, member in zip(owned, by_member, strict=True):
+            if (mine := values[own & counts]).size:
+                member[metric] = mine.tolist()
     return by_member
 
 

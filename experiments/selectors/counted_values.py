@@ -29,6 +29,12 @@ _VALUES: Final = """
 """Where each metric stands is looked up once for all trials whose arrays have the same names."""
 _NUMBER: Final = "coalesce(kept.numbers[places.at[{place}]], 'NaN')"
 """No value is stored that is no number, and arrays without gaps are of one length."""
+_WHOLE: Final = """
+    SELECT known.names, string_agg(int8send(kept.trial_id), ''), string_agg(array_send(kept.numbers), '')
+    FROM experiments_trialvalues kept JOIN experiments_valuenames known ON known.id = kept.names_id
+    WHERE kept.trial_id = ANY(%s) GROUP BY known.id
+"""
+"""One row for all trials whose arrays have the same names; both are aggregated in the order in which the arrays are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,27 @@ class CountedValues:
         for place, configuration in enumerate(self.configurations):
             places.setdefault(configuration, []).append(place)
         return places
+
+
+def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict[str, Numbers]]:
+    """Return the trials that have values, by number, and the values of each metric that any of them has, NaN where there is none.
+    One query.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WHOLE, [list(trials)])
+        groups = [
+            (names, np.frombuffer(keys, ">i8"), numbers_of(sent, len(keys) // 8))
+            for names, keys, sent in cursor.fetchall()
+        ]
+    there = np.sort(np.concatenate([keys for _, keys, _ in groups])) if groups else np.empty(0, np.int64)
+    values: dict[str, Numbers] = {}
+    for names, keys, numbers in groups:
+        rows = np.searchsorted(there, keys)
+        for name, column in zip(names, numbers.T, strict=True):
+            its_scope, _, metric = name.partition(" ")
+            if its_scope == scope:
+                values.setdefault(metric, np.full(len(there), np.nan))[rows] = column
+    return there.tolist(), values
 
 
 def measured_metrics(experiment: Experiment, scope: str) -> list[str]:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from analysis.catalogue import METRICS
 from analysis.statistics import adjust, cliffs_delta, compare_groups, differs_anywhere, hedges_g, permutation_test
+from analysis.statistics.comparison import permutation_tests
 from tests.analysis.statistics.intervals import holds
 
 _GROUPS = {
@@ -88,6 +89,20 @@ def test_its_sampled_test_is_near_mann_whitney_and_never_zero() -> None:
     assert permutation_test(a + 100, b)[0] == pytest.approx(1e-4)
 
 
+def test_it_sums_many_metrics_at_once_as_each_permutation_of_each_would_be() -> None:
+    rng = np.random.default_rng(5)
+    pairs = [(rng.normal(shift, 1, n), rng.normal(0, 1, m)) for shift in (0.0, 0.2) for n, m in ((41, 40), (300, 290))]
+    pairs += [(np.round(a), np.round(b)) for a, b in pairs]  # with ties
+    pairs.append((np.ones(41), np.ones(40)))
+    for (a, b), (p, name) in zip(pairs, permutation_tests(pairs), strict=True):
+        n, ranks = len(a), stats.rankdata(np.concatenate([a, b]))
+        every = np.random.default_rng(2007).permuted(np.tile(np.arange(len(ranks)), (9999, 1)), axis=1)[:, :n]
+        distance = np.abs(ranks[every].sum(axis=1) - n * ranks.mean())
+        observed = abs(ranks[:n].sum() - n * ranks.mean())
+        assert p == (np.sum(distance >= observed - 1e-9) + 1) / 10_000
+        assert (p, name) == permutation_test(a, b)
+
+
 def test_it_adjusts_as_holm_and_as_benjamini_and_hochberg() -> None:
     p = [0.01, 0.04, 0.03, 0.005]
     assert adjust(p, "holm") == pytest.approx([0.03, 0.06, 0.06, 0.02])
@@ -107,6 +122,8 @@ def test_it_rarely_finds_a_difference_among_equal_groups() -> None:
 def test_its_effect_sizes_are_those_of_their_papers() -> None:
     a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0])
     assert cliffs_delta(a, b) == pytest.approx((1 - 6) / 9)
+    some, others = np.random.default_rng(8).integers(0, 9, (2, 40)).astype(float)
+    assert cliffs_delta(some, others[:30]) == np.sign(some[:, None] - others[:30]).mean()
     assert hedges_g(a, b) == pytest.approx(-1.0 * (1 - 3 / 15))
     assert hedges_g(np.array([1.0, 1.0]), np.array([1.0, 1.0])) is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.models import Experiment, Measurement
 from experiments.selectors import configuration_rows
-from experiments.selectors.counted_values import counted_values, measured_metrics
+from experiments.selectors.counted_values import counted_values, measured_metrics, values_of_trials
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +43,22 @@ def test_it_says_what_the_measurements_say(measured: Experiment, scope: str) -> 
     }
     assert told == by_rows(measured, scope)
     assert told
+
+
+@pytest.mark.parametrize("scope", ["all", "mpi"])
+def test_it_says_of_given_trials_what_their_measurements_say(measured: Experiment, scope: str) -> None:
+    for some in (measured.trials.all(), measured.trials.order_by("-pk")[:3], measured.trials.none()):
+        keys = [trial.pk for trial in some]
+        there, values = values_of_trials(keys, scope)
+        told = {
+            (trial, metric, number)
+            for metric, numbers in values.items()
+            for trial, number in zip(there, numbers.tolist(), strict=True)
+            if not np.isnan(number)
+        }
+        rows = Measurement.objects.filter(trial__in=keys, scope=scope)
+        assert told == set(rows.values_list("trial_id", "metric", "value"))
+        assert there == sorted(there)
 
 
 def test_it_names_what_was_measured(measured: Experiment) -> None:
