@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
@@ -15,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
-from dashboard.api.experiments.result import experiment_result
+from dashboard.api.experiments.result import result_answer
 from dashboard.api.experiments.shapes import (
     DiagnosisSerializer,
     FindingsSerializer,
@@ -210,9 +211,9 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @extend_schema(responses={200: ResultSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])
-    def result(self, request: Request, slug: str) -> Response:
+    def result(self, request: Request, slug: str) -> HttpResponseBase:
         """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
-        return Response(experiment_result(self.get_object(), request))
+        return result_answer(self.get_object(), request)
 
     def _editable(self, request: Request) -> Experiment:
         """Return the experiment for a change: published results refuse, and so does the caller's role."""

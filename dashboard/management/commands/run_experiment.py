@@ -6,6 +6,7 @@ import argparse
 import json
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analysis.answers import render
 from analysis.numbers import plural
-from dashboard.api.experiments.result import experiment_result
+from dashboard.api.experiments.result import result_text
 from dashboard.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
@@ -156,5 +157,6 @@ def _now(experiment: Experiment) -> str:
 
 def _write(file: Path, experiment: Experiment) -> None:
     temporary = file.with_name(f".{file.name}.part")
-    temporary.write_text(json.dumps(experiment_result(experiment), indent=1))
+    with temporary.open("w") as stream:
+        stream.writelines(result_text(experiment, partial(json.dumps, indent=1), indent=1))
     temporary.replace(file)

@@ -224,9 +224,8 @@ def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert
     factories.experiment()
     factories.finished()
     client.get(f"{EXPERIMENTS}water/result/")  # which keeps the answer
-    with django_assert_num_queries(
-        8
-    ):  # token, experiment, progress, trials, values, files, how many count, predictions
+    # Token, experiment, progress, how many count, predictions; trials, configurations, clusters, environments, names, files.
+    with django_assert_num_queries(11):
         told = client.get(f"{EXPERIMENTS}water/result/").json()
     assert told["experiment"]["slug"] == "water"
     assert told["answer"]["asks"] == "Where should I stop, and why?"  # though one point alone has finished

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
 
-from dashboard.api.experiments.result import experiment_result
+from dashboard.api.experiments import result as written
+from dashboard.api.experiments.result import experiment_result, result_text
 from experiments.library import load_published
 from experiments.models import Experiment
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -25,7 +30,7 @@ def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_q
     factories.finished()
     factories.running().mark_lost("Gone.")
     factories.running().fail("It exited with status 1.")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(9):
         result = experiment_result(experiment)
     assert result["answer"] is None
     assert result["experiment"]["specification"] == experiment.specification
@@ -80,6 +85,33 @@ def test_it_keeps_the_names_that_readers_of_older_files_know() -> None:
     assert (told["environment"], told["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
     assert told["started_at"] == told["running_at"] != told["ended_at"]
     assert {t["environment_hash"] for t in result["trials"] if t["environment"] is None} == {None}
+
+
+@pytest.mark.parametrize("accepted", ["application/json", "application/json; indent=3"])
+def test_it_is_written_in_pieces_as_it_would_be_written_whole(accepted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "_PIECE", 2)
+    client = client_of(factories.person("ada", "viewer"))
+    experiment = factories.experiment(warmups=1, control=True)
+    factories.finished(replace(RESULT, tables={"Phases of a \u2028 \n [": [{"step": "é"}]}))
+    whole = JSONRenderer().render(experiment_result(experiment, Request(APIRequestFactory().get("/"))), accepted)
+    address = f"{EXPERIMENTS}{experiment.slug}/result/"
+    small = client.get(address, headers={"accept": accepted})
+    assert small.content == whole
+    monkeypatch.setattr(written, "_IN_MEMORY", 100)
+    large = client.get(address, headers={"accept": accepted})
+    assert large.streaming
+    assert b"".join(large.streaming_content) == whole
+    assert (large["Content-Type"], large["Content-Length"]) == (small["Content-Type"], str(len(whole)))
+
+
+def test_a_file_of_it_is_what_would_be_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "_PIECE", 2)
+    experiment = factories.experiment(warmups=1)
+    factories.finished()
+    dumps = partial(json.dumps, indent=1)
+    assert "".join(result_text(experiment, dumps, indent=1)) == dumps(experiment_result(experiment))
+    experiment.trials.all().delete()
+    assert "".join(result_text(experiment, dumps, indent=1)) == dumps(experiment_result(experiment))
 
 
 def test_it_exports_published_results_too() -> None:
