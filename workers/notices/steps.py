@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, cast
 
-from django.db.models import Count, F, FilteredRelation, Q
+from django.db.models import QuerySet, Sum
 
 from analysis import numbers
 from analysis.answers.wording import place
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
-from experiments.models import Event, ExpectedChange, Experiment, Trial
+from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial
 from experiments.models.states import measured
 from experiments.selectors.history import MOST_TRIALS
 from experiments.selectors.history_list import FEWEST, METRIC
@@ -32,29 +33,33 @@ def steps_of(ended: Event) -> list[Event]:
     )
     earlier = since.order_by("-pk").first()
     hashes = experiment.configurations.filter(in_design=True).values("hash")
-    trials = Trial.objects.filter(
-        measured(),
-        experiment__project=experiment.project_id,
-        cluster=experiment.cluster_id,
-        configuration__hash__in=hashes,
+    parts = HistoryPart.objects.filter(
+        experiment__project=experiment.project_id, cluster=experiment.cluster_id, trials__gt=0
     )
-    counts = trials.order_by().values_list("configuration__hash").annotate(count=Count("pk")).filter(count__gte=FEWEST)
+    counts = parts.filter(hash__in=hashes).order_by().values_list("hash").annotate(count=Sum("trials"))
     found = []
-    for digest, _ in counts.order_by("-count", "configuration__hash")[:MOST_HISTORIES]:
-        own = FilteredRelation("measurements", condition=Q(measurements__metric=METRIC, measurements__scope="all"))
-        newest = trials.filter(configuration__hash=digest).annotate(own=own).annotate(value=F("own__value"))
-        rows = (
-            newest.exclude(value=None).order_by("-ended_at", "-pk").values_list("pk", "value", "experiment", "ended_at")
-        )
-        history = list(rows[:MOST_TRIALS])[::-1]
-        is_new = [
-            row[2] == experiment.pk and (earlier is None or (row[3] is not None and row[3] > earlier))
-            for row in history
-        ]
+    for digest, _ in counts.filter(count__gte=FEWEST).order_by("-count", "hash")[:MOST_HISTORIES]:
+        history = newest_trials(parts.filter(hash=digest), experiment.cluster_id)
+        is_new = [row[2] == experiment.pk and (earlier is None or row[3] > earlier) for row in history]
         step = _step([row[:2] for row in history], is_new)
         if step is not None:
             found.append(_event(experiment, digest, *step))
     return found
+
+
+def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tuple[int, float, int, datetime]]:
+    """Return (key, value, experiment, end) of the newest trials of a history that have a value, oldest first. One query.
+
+    The newest lie in the parts with the newest ends, of which no more are read than trials are wanted.
+    """
+    newest = parts.order_by("-newest_at").values("configuration")[:MOST_TRIALS]
+    of_metric = {"measurements__metric": METRIC, "measurements__scope": "all"}
+    trials = Trial.objects.filter(
+        measured(), configuration__in=newest, cluster=cluster, ended_at__isnull=False, **of_metric
+    )
+    rows = trials.order_by("-ended_at", "-pk").values_list("pk", "measurements__value", "experiment", "ended_at")
+    newest_first = cast(list[tuple[int, float, int, datetime]], list(rows[:MOST_TRIALS]))
+    return newest_first[::-1]
 
 
 def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:

@@ -267,6 +267,7 @@ def _at_level(experiment: Experiment, elapsed_s: float, *, repetitions: int) -> 
         value = elapsed_s * (1 + 0.01 * (number % 3))
         trial = factories.analysing()
         trial.finish(replace(factories.RESULT, measurements={"all": {"elapsed_s": value}}))
+    connection.check_constraints()  # as a commit does: what histories are made of is written then
 
 
 def test_reports_and_imports_are_told_to_nobody_by_mail(
