@@ -90,6 +90,8 @@ TOGETHER = ("tests/browser/journeys/",)
 """Directories whose files share what is dear to make."""
 
 
+_LINES_OF_A_CAUSE = 40
+
 ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
 """Tests of clocks, links, processes and pages; so is every test with servers."""
 
@@ -106,6 +108,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if hasattr(config, "workerinput"):  # one of several processes, which all have the same order
         items.sort(key=_turn)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Why each repeated test was repeated: what passes at its second try has a cause as well."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"repeated: {report.nodeid}")
+        terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-_LINES_OF_A_CAUSE:]))
 
 
 @pytest.hookimpl(tryfirst=True)

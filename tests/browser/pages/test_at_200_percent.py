@@ -58,6 +58,7 @@ def test_nothing_is_lost_or_out_of_sight(page: Page, zoomed: Page, live_server, 
         for window in (page, zoomed):
             window.goto(address)
             expect(window.locator("main h1").first).to_be_visible()
+            window.wait_for_load_state("networkidle")  # what a page loads later stands in both windows, or in neither
         whole = set(page.evaluate(TOLD))
         zoomed.get_by_role("button", name="Menu").click()  # places of the header lie behind it
         if missing := whole - set(zoomed.evaluate(TOLD)):
