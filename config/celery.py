@@ -18,6 +18,7 @@ from celery.signals import (
 )
 from django.conf import settings
 
+from config.log import say_as_object
 from config.services.children import die_with_parent
 from workers import stopping
 from workers.worker_identity import analysis_here
@@ -43,6 +44,15 @@ def refuse_without_services(**_: Any) -> None:
     if not settings.SERVICES_KNOWN:
         # Celery swallows what a receiver raises, except this.
         raise SystemExit("rankwire: DATABASE_URL and REDIS_URL not set, and no embedded services run.")
+
+
+@celeryd_init.connect
+def speak_in_objects(**_: Any) -> None:
+    """A worker that is told to end prints a line of its own."""
+    if settings.LOG_FORMAT == "json":
+        from celery.apps import worker as worker_program  # a worker has it; pages do without
+
+        worker_program.safe_say = say_as_object  # type: ignore[attr-defined]
 
 
 @celeryd_init.connect

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging.config
+import os
+import sys
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
@@ -16,6 +20,19 @@ _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
 )
 
 
+class Routine(logging.Filter):
+    """Drops what is done every few seconds, work or not: the round of the beat, and that health was asked for."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is kept: what went wrong always is."""
+        if record.levelno != logging.INFO:
+            return True
+        if record.name == "gunicorn.access":
+            atoms: Any = record.args
+            return not (str(atoms["U"]).endswith("/healthz") and str(atoms["s"]) == "200")
+        return not (record.name.startswith("celery.") and "workers.tasks.sweep" in record.getMessage())
+
+
 def logging_config(*, level: str, style: str) -> dict[str, Any]:
     """As `logging.config` takes it. `style` is `console` for people or `json` for machines, one object per line."""
     formatter = {
@@ -27,7 +44,14 @@ def logging_config(*, level: str, style: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"structlog": formatter},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structlog"}},
+        "filters": {"routine": {"()": Routine}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "structlog",
+                "filters": [] if level == "DEBUG" else ["routine"],
+            }
+        },
         "loggers": {"axes": {"level": "WARNING"}},  # every sign-in would be three lines
         "root": {"handlers": ["stderr"], "level": level},
     }
@@ -36,6 +60,7 @@ def logging_config(*, level: str, style: str) -> dict[str, Any]:
 def configure_logging(*, level: str, style: str) -> None:
     """Let every record of this process leave so."""
     logging.config.dictConfig(logging_config(level=level, style=style))
+    logging.captureWarnings(style == "json")
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -53,3 +78,14 @@ def _rendering(style: str) -> list[structlog.typing.Processor]:
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     # Plain tracebacks: the pretty ones print local variables, and passwords among them.
     return [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
+
+
+def say_as_object(text: str, _stream: object = None) -> None:
+    """Print what Celery says of itself in a handler of a signal, where no logger may be asked: its lock may be held."""
+    said = {
+        "event": text.strip(),
+        "level": "info",
+        "logger": "celery.apps.worker",
+        "timestamp": datetime.now(UTC).isoformat(),
+    }
+    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, f"{json.dumps(said)}\n".encode())

@@ -11,6 +11,7 @@ from experiments.errors import StaleTrial
 from experiments.models import ClusterTest, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from workers.trial import delivery, leftovers
+from workers.trial.heartbeat import ENDING
 from workers.worker_identity import is_alive_here, is_gone
 
 HUNG_ROUNDS: Final = 6 * MISSED_ROUNDS_UNTIL_LOST
@@ -20,7 +21,10 @@ log = structlog.get_logger()
 
 
 def reap() -> int:
-    """Mark every active trial LOST whose worker died or fell silent; return how many there were. Safe to run anywhere, any time."""
+    """Mark every active trial LOST whose worker died or fell silent; return how many there were. Safe to run anywhere, any time.
+
+    One whose worker had been told to end waits again, uncounted: an update of the installation is no fault of the trial.
+    """
     lost = 0
     for trial in Trial.objects.active().select_related("experiment"):
         if is_gone(trial.worker):
@@ -29,6 +33,11 @@ def reap() -> int:
             reason = f"Its worker has been silent: last heard of as {trial.worker}."
         else:
             continue
+        worker = trial.worker
+        if trial.progress.get(ENDING) and trial.hand_back():
+            _clear_up(trial, worker)
+            log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="It was told to end.")
+            continue
         try:
             # One try: who waits for the store here finds no other lost trial meanwhile.
             artifacts, note = delivery.left(trial, patience_s=0)
@@ -36,13 +45,18 @@ def reap() -> int:
         except StaleTrial:
             files.take_back(artifacts)
             continue  # it ended, or another reaper was faster
-        if is_gone(trial.worker):
-            leftovers.remove_scratch(trial)
-            files.forget_delivered(trial)
+        _clear_up(trial, worker)
         lost += 1
         log.warning("trial_lost", trial=trial.pk, reason=reason, new_attempt=attempt.pk if attempt else None)
     _reap_tests()
     return lost
+
+
+def _clear_up(trial: Trial, worker: str) -> None:
+    """Remove what a worker of this machine left there."""
+    if is_gone(worker):
+        leftovers.remove_scratch(trial)
+        files.forget_delivered(trial)
 
 
 def _reap_tests() -> None:

@@ -118,13 +118,20 @@ def test_the_health_is_told_to_the_machine_itself_over_plain_http(site: Site) ->
     assert [site.answer("GET", path)[0] for path in ("/healthz", "/rankwire/healthz", "/rankwire/")] == [200, 200, 301]
 
 
+@pytest.mark.parametrize("proxy", ["behind_nginx", "behind_caddy"])
 def test_a_person_walks_through_it(
-    browser: Browser, place: Path, behind_nginx: int, person: User, settings: Any, complaints: list[str]
+    proxy: str,
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    place: Path,
+    person: User,
+    settings: Any,
+    complaints: list[str],
 ) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]  # as the server knows them
     person.password = make_password("correct horse")
     person.save()
-    port = behind_nginx
+    port = request.getfixturevalue(proxy)
     _, key = ApiToken.issue(person, "outside", scope=ApiToken.Scope.SUBMIT)
     context = browser.new_context(base_url=f"https://localhost:{port}", ignore_https_errors=True)
     page = context.new_page()

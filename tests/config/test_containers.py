@@ -60,7 +60,9 @@ def test_it_sees_that_the_beat_beats(tmp_path: Path, empty_redis: Redis) -> None
         finally:
             process.terminate()
             process.wait()
-    assert [json.loads(line) for line in log.read_text().splitlines()], "nothing but objects, no banner"
+    told = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+    assert told, "nothing but objects, no banner"
+    assert not any("workers.tasks.sweep" in event for event in told), "what comes every five seconds"
     (tmp_path / "beat").touch()
     os.utime(tmp_path / "beat", (0, 0))
     assert not is_healthy()
@@ -175,6 +177,7 @@ def test_the_health_of_the_worker_is_seen_at_once_without_a_program_of_ours(tmp_
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "REDIS_URL": empty_redis.url,
         "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/not-asked",
+        "RANKWIRE_LOG_FORMAT": "json",
         "RANKWIRE_HEARTBEAT_FILE": worker["environment"]["RANKWIRE_HEARTBEAT_FILE"].replace("/tmp", str(tmp_path)),  # noqa: S108
     }
     with (tmp_path / "log").open("w") as output:
@@ -183,8 +186,13 @@ def test_the_health_of_the_worker_is_seen_at_once_without_a_program_of_ours(tmp_
         )
         try:
             wait_for(is_healthy, timeout_s=50)
+            wait_for(lambda: "ready" in (tmp_path / "log").read_text(), timeout_s=50)
+            process.terminate()
+            process.wait(60)
         finally:
             process.kill()  # its pool ends with it
             process.wait()
+    told = [json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert "worker: Warm shutdown (MainProcess)" in told, "said in an object, too"
     os.utime(tmp_path / "worker", (0, 0))
     assert not is_healthy()

@@ -20,9 +20,20 @@ except ZeroDivisionError:
 """
 
 
-def run(style: str) -> str:
-    environment = {**os.environ, "RANKWIRE_LOG_FORMAT": style}
-    command = [sys.executable, "-c", PROGRAM]
+ROUTINE = """
+import config.settings, logging, warnings
+for name in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
+    for task in ("workers.tasks.sweep", "workers.tasks.work"):
+        logging.getLogger(name).info("%(name)s was received", {"name": task})
+logging.getLogger("celery.app.trace").error("workers.tasks.sweep raised an error")
+for path, status in (("/healthz", "200"), ("/lab/healthz", "200"), ("/healthz", "503"), ("/experiments/", "200")):
+    logging.getLogger("gunicorn.access").info("%(U)s %(s)s", {"U": path, "s": status})
+"""
+
+
+def run(style: str, program: str = PROGRAM, **variables: str) -> str:
+    environment = {**os.environ, "RANKWIRE_LOG_FORMAT": style, **variables}
+    command = [sys.executable, "-c", program]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stderr
 
 
@@ -31,6 +42,13 @@ def test_it_writes_one_object_for_each_event_for_machines() -> None:
     assert (ours["event"], ours["trial"], ours["level"], ours["logger"]) == ("trial_ended", 7, "info", "ours")
     assert theirs["event"] == "it failed"
     assert "ZeroDivisionError" in theirs["exception"]
+
+
+def test_what_is_done_every_few_seconds_is_not_told_unless_it_goes_wrong() -> None:
+    told = [json.loads(line)["event"] for line in run("json", ROUTINE).splitlines()]
+    work = ["workers.tasks.work was received"] * 3
+    assert told == [*work, "workers.tasks.sweep raised an error", "/healthz 503", "/experiments/ 200"]
+    assert len(run("json", ROUTINE, RANKWIRE_LOG_LEVEL="DEBUG").splitlines()) == 11
 
 
 def test_it_shows_tracebacks_without_the_values_of_variables() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.models import State, Trial
+from experiments.models import Lease, State, Trial
 from experiments.models.trial import MISSED_ROUNDS_UNTIL_LOST
 from tests.experiments import factories
 from workers.reaper import HUNG_ROUNDS, reap
+from workers.trial.heartbeat import ENDING
 from workers.worker_identity import identity
 
 pytestmark = pytest.mark.django_db
@@ -28,3 +29,27 @@ def test_it_gives_up_a_process_of_this_machine_that_is_gone_at_once() -> None:
     host, _, _ = identity().partition(":")
     factories.running(f"{host}:{2**22 + 1}:1")
     assert reap() == 1
+
+
+def test_a_trial_whose_worker_was_told_to_end_and_killed_then_is_no_attempt() -> None:
+    """As while its capture was analysed longer than the worker had time."""
+    factories.experiment(retries=0)
+    host, _, _ = identity().partition(":")
+    trial = factories.running(f"{host}:{2**22 + 1}:1")
+    Trial.objects.filter(pk=trial.pk).update(progress={"packets": 7, ENDING: True})
+    before = Trial.objects.count()
+    assert reap() == 0
+    trial.refresh_from_db()
+    assert (trial.state, trial.attempt, trial.worker, trial.progress) == (State.QUEUED, 1, "", {})
+    assert Trial.objects.count() == before
+    assert not Lease.objects.exists()
+
+
+def test_one_that_somebody_wanted_to_end_is_not_run_again_then() -> None:
+    factories.experiment(retries=0)
+    host, _, _ = identity().partition(":")
+    trial = factories.running(f"{host}:{2**22 + 1}:1")
+    trial.cancel()
+    Trial.objects.filter(pk=trial.pk).update(progress={ENDING: True})
+    assert reap() == 1
+    assert Trial.objects.get(pk=trial.pk).state == State.LOST

@@ -16,6 +16,8 @@ from experiments.models import Trial
 from workers import stopping
 
 BEAT_S: Final = 1.0
+ENDING: Final = "worker_ends"
+"""Among what is shown of a trial: its worker was told to end, so that its death in the middle is no attempt (workers/reaper.py)."""
 log = structlog.get_logger()
 
 
@@ -75,7 +77,7 @@ class Heart:
                 if self._end.is_set():
                     return
                 try:
-                    if self._trial.beat(self._progress):
+                    if self._trial.beat(self._shown()):
                         self._stop_asked.set()
                 except StaleTrial:
                     self._stale.set()
@@ -84,3 +86,6 @@ class Heart:
                     close_old_connections()
         finally:
             connection.close()
+
+    def _shown(self) -> Mapping[str, Any] | None:
+        return {**(self._progress or {}), ENDING: True} if stopping.is_asked() else self._progress

@@ -82,8 +82,12 @@ def started_on(machine: Machine) -> Trial | None:
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    "cut_off_s",
+    [pytest.param(0.0, id="until given up"), pytest.param(60.0, id="for a minute", marks=pytest.mark.nightly)],
+)
 def test_nothing_is_lost_or_doubled(
-    machines: list[Machine], services: Services, tmp_path: Path, bucket: Bucket
+    cut_off_s: float, machines: list[Machine], services: Services, tmp_path: Path, bucket: Bucket
 ) -> None:
     one, two = machines
     one.start_worker()
@@ -93,9 +97,14 @@ def test_nothing_is_lost_or_doubled(
     the_trial_of_a_worker_that_is_killed_runs_again(one)
     one.start_worker()
     queue.add_repetitions(experiment, MORE)
-    the_trial_of_a_machine_that_is_cut_off_runs_again_and_counts_once(one, two)
+    the_trial_of_a_machine_that_is_cut_off_runs_again_and_counts_once(one, two, cut_off_s)
+    if cut_off_s:  # the other machine has done all the rest meanwhile
+        before = set(experiment.trials.values_list("pk", flat=True))
+        queue.add_repetitions(experiment, MORE)
+        again = experiment.trials.exclude(pk__in=before).filter(worker__startswith="m2:")
+        wait_until(again.exists, "the machine that was cut off works again")
     wait_until(lambda: not experiment.trials.unfinished().exists(), "all is over", timeout_s=180)
-    each_point_has_one_result(experiment, bucket)
+    each_point_has_one_result(experiment, bucket, POINTS + MORE + (MORE if cut_off_s else 0))
     the_web_process_gives_the_files_of_both(experiment, services, tmp_path)
 
 
@@ -114,13 +123,17 @@ def the_trial_of_a_worker_that_is_killed_runs_again(machine: Machine) -> None:
     is_given_up(trial)
 
 
-def the_trial_of_a_machine_that_is_cut_off_runs_again_and_counts_once(one: Machine, two: Machine) -> None:
+def the_trial_of_a_machine_that_is_cut_off_runs_again_and_counts_once(
+    one: Machine, two: Machine, cut_off_s: float
+) -> None:
     wait_until(lambda: running_on(one) and running_on(two), "both run again")
     wait_until(lambda: started_on(two), "it begins another trial")
     trial = started_on(two)
     two.cut_off()
+    end = time.monotonic() + cut_off_s
     assert trial is not None
     is_given_up(trial)
+    wait_until(lambda: time.monotonic() >= end, "it was cut off for so long")
     two.reconnect()
     before = set(Trial.objects.filter(worker__startswith="m2:").values_list("pk", flat=True))
     wait_until(
@@ -141,10 +154,10 @@ def is_given_up(trial: Trial) -> None:
     assert not Lease.objects.filter(trial=trial).exists()
 
 
-def each_point_has_one_result(experiment: Experiment, bucket: Bucket) -> None:
+def each_point_has_one_result(experiment: Experiment, bucket: Bucket, points: int) -> None:
     standing = experiment.trials.filter(superseded=False)
     assert {trial.state for trial in standing} == {State.FINISHED}, described()
-    assert sorted(standing.values_list("repetition", flat=True)) == list(range(1, POINTS + MORE + 1))
+    assert sorted(standing.values_list("repetition", flat=True)) == list(range(1, points + 1))
     assert {worker.partition(":")[0] for worker in standing.values_list("worker", flat=True)} == {"m1", "m2"}
     rows = list(Measurement.objects.values_list("trial", "scope", "metric"))
     assert len(rows) == len(set(rows))
