@@ -183,11 +183,16 @@ vars().update(mail(SMTP_URL, ENVIRONMENT.text("RANKWIRE_MAIL_FROM")))
 IDENTITY_PROVIDERS = identity_provider(ENVIRONMENT)
 SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS}}
 SOCIALACCOUNT_ADAPTER = "dashboard.people.adapters.SocialAccountAdapter"
+SOCIALACCOUNT_FORMS = {"signup": "dashboard.people.forms.NameForm"}
 SOCIALACCOUNT_STORE_TOKENS = False
 GROUP_ROLES = group_roles(ENVIRONMENT.items("RANKWIRE_GROUPS"))
 GROUPS_CLAIM = ENVIRONMENT.text("RANKWIRE_OIDC_GROUPS_CLAIM", "groups")
 ACCOUNT_ADAPTER = "dashboard.people.adapters.AccountAdapter"
-ACCOUNT_FORMS = {"login": "dashboard.people.forms.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "dashboard.people.forms.SignInForm",
+    "signup": "dashboard.people.forms.SignUpForm",
+    "reset_password": "dashboard.people.forms.ResetForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"

@@ -46,10 +46,22 @@
 
   async function copy(button) {
     const source = document.getElementById(button.dataset.copy);
-    await navigator.clipboard.writeText(source.value ?? source.textContent.trim());
-    const said = button.textContent;
+    const text = source.value ?? source.textContent.trim();
+    if (navigator.clipboard) await navigator.clipboard.writeText(text);
+    else copyHere(button, text);
+    const said = button.said ??= [...button.childNodes];
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = said; }, 1500);
+    setTimeout(() => { button.replaceChildren(...said); }, 1500);
+  }
+
+  // Browsers have no clipboard for pages that came without TLS from another machine.
+  function copyHere(button, text) {
+    const field = Object.assign(document.createElement("textarea"), { value: text });
+    button.after(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+    button.focus();
   }
 
   document.addEventListener("click", e => {

@@ -55,6 +55,7 @@ def hosts_over_time(
 
 
 def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:
+    # No `of`, by which the charts of a page mark one configuration together: no other chart of a trial has single hosts.
     several = any(span and span[2] > 1 for span in line.ranges)
     words = hover("y", scale.unit)
     if several:

@@ -91,6 +91,7 @@ def axis_title(quantity: str, unit: str) -> dict[str, str]:
 
 def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]], *, name: str, unit: str) -> Figure:
     """The trace of a heat map whose colours begin at 0 and whose bar names the unit; None stays empty."""
+    most = max((value for row in z for value in row if value is not None), default=0.0)
     return {
         "type": "heatmap",
         "name": name,
@@ -98,6 +99,7 @@ def heat(x: Sequence[Any], y: Sequence[str], z: Sequence[Sequence[float | None]]
         "y": list(y),
         "z": [list(row) for row in z],
         "zmin": 0,
+        "zmax": most or 1.0,  # Plotly heeds a lower end only beside an upper one
         "colorscale": "--seq",
         "hoverongaps": False,
         "colorbar": {

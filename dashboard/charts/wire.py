@@ -29,6 +29,10 @@ _SURVIVAL: dict[str, Callable[[Mapping[str, float], float], float]] = {
 }
 
 
+_DECADES: Final = {"type": "log", "exponentformat": "power", "dtick": 1}
+"""A number for each power of ten: what Plotly writes between them lies over its neighbours in a small panel."""
+
+
 def interarrival_ccdf(
     gap_s: Sequence[float], share_longer: Sequence[float], fits: Sequence[Mapping[str, Any]]
 ) -> Figure:
@@ -50,8 +54,8 @@ def interarrival_ccdf(
     return {
         "data": data if points else [],
         "layout": {
-            "xaxis": {"title": axis_title("Gap x", "s"), "type": "log", "exponentformat": "SI"},
-            "yaxis": {"title": axis_title("P(gap > x)", ""), "type": "log", "exponentformat": "power"},
+            "xaxis": {"title": axis_title("Gap x", "s"), **_DECADES},
+            "yaxis": {"title": axis_title("P(gap > x)", ""), **_DECADES},
         },
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import numbers
+from analysis.statistics import SampleSummary
 from dashboard.charts import Scale
 from experiments.metrics import HEADLINE
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
@@ -96,23 +97,29 @@ def _widest(compared: Compared) -> float:
 def _metric_row(row: MetricRow, compared: Compared, widest: float, places: Sequence[int] = ()) -> dict[str, Any]:
     """A line of the table: the values of `places`, all where it is empty, and each member's change against the baseline."""
     scale = Scale.of([s.median for s in row.summaries if s], row.unit)
+    others = [number for number, m in enumerate(compared.members) if m is not compared.baseline]
     return {
         "row": row,
         "unit": scale.unit,
         "values": [
-            None
-            if s is None
-            else {
-                "median": numbers.significant(scale(s.median)),
-                "range": numbers.between(scale(s.minimum), scale(s.maximum), digits=4) if s.n > 1 else "",
-                "outliers": len(s.outliers),
-            }
-            for s in ([row.summaries[place] for place in places] or row.summaries)
+            {"of": compared.members[place].label, **_value(row.summaries[place], scale)}
+            for place in places or range(len(row.summaries))
         ],
         "against": []
         if places
-        else [_against(row, number, widest) for number, m in enumerate(compared.members) if m is not compared.baseline],
+        else [
+            (f"{compared.members[number].label} against {compared.baseline.label}", _against(row, number, widest))
+            for number in others
+        ],
     }
+
+
+def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:
+    """Of one member; empty where it has none."""
+    if summary is None:
+        return {}
+    ends = numbers.between(scale(summary.minimum), scale(summary.maximum), digits=4) if summary.n > 1 else ""
+    return {"median": numbers.significant(scale(summary.median)), "range": ends, "outliers": len(summary.outliers)}
 
 
 def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
@@ -18,20 +18,18 @@ from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
 
+_MAY: Final = {
+    ApiToken.Scope.READ: "read",
+    ApiToken.Scope.SUBMIT: "read and submit",
+    ApiToken.Scope.MAINTAIN: "all that you may",
+}
+
 
 class TokenForm(forms.Form):
     """A token to be made."""
 
     name = forms.CharField(max_length=80, help_text="What it is for: a machine, a script.")
-    scope = forms.ChoiceField(
-        label="May",
-        choices=[
-            (ApiToken.Scope.READ, "read"),
-            (ApiToken.Scope.SUBMIT, "read and submit"),
-            (ApiToken.Scope.MAINTAIN, "all that you may"),
-        ],
-        help_text="Never more than your own role.",
-    )
+    scope = forms.ChoiceField(label="May", choices=list(_MAY.items()), help_text="Never more than your own role.")
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
     days = forms.IntegerField(label="Lasts, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
 
@@ -98,10 +96,11 @@ def account_page(
 ) -> HttpResponse:
     """Answer with the page; ``form`` and ``shown`` stand in place of what it has otherwise."""
     reader: Any = request.user
+    tokens = ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk")
     context = {
         "display": PreferencesForm(reader),
         "form": form or TokenForm(reader),
-        "tokens": ApiToken.objects.filter(user=reader).select_related("project").order_by("-created_at", "-pk"),
+        "tokens": [(token, _MAY[ApiToken.Scope(token.scope)]) for token in tokens],
         "memberships": Membership.objects.filter(user=reader).select_related("project").order_by("project__name"),
         **of_account(reader),
         **shown,

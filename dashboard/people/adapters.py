@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -17,9 +17,17 @@ from django.urls import reverse
 from dashboard.people.groups import give_roles
 from dashboard.people.invitations import invitation_of
 
+NAME_TAKEN: Final = "Another account has this name."
+
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Accounts with a password."""
+
+    error_messages: ClassVar = {
+        **DefaultAccountAdapter.error_messages,
+        "username_taken": NAME_TAKEN,
+        "email_taken": "Another account has this e-mail address.",
+    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.SIGN_UP) or invitation_of(request) is not None
@@ -42,6 +50,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Accounts of the identity provider: whom that lets in, this installation lets in; roles come by groups or invitations."""
+
+    error_messages: ClassVar = {
+        **DefaultSocialAccountAdapter.error_messages,
+        "email_taken": "Another account has this e-mail address. If it is yours, sign in to it, and connect %s there.",
+        "no_password": "Your account has no other way in: set a password first.",
+    }
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
         return True

@@ -23,6 +23,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis.numbers import plural
+from dashboard.people.adapters import NAME_TAKEN
 from dashboard.people.lockouts import locked, unlock
 from dashboard.requests.lookup import asked
 from experiments.errors import AccountAsItIs, LastSuperuser
@@ -55,6 +56,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         fields: ClassVar = ["username", "email"]
         labels: ClassVar = {"username": "Name", "email": "E-mail"}
         help_texts: ClassVar = {"username": "To sign in with: letters, digits and @ . + - _"}
+        error_messages: ClassVar = {"username": {"unique": NAME_TAKEN}}
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.forms import BoundField
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
@@ -217,3 +217,10 @@ def styled(field: BoundField) -> SafeString:
     if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
         attributes["placeholder"] = False
     return field.as_widget(attrs=attributes)
+
+
+@register.filter
+def sentences(errors: Iterable[str]) -> SafeString:
+    """What is wrong with a field, each on a line of its own."""
+    lines = ((text if text.endswith((".", "!", "?")) else f"{text}.",) for text in map(str, errors))
+    return format_html_join("", "<span>{}</span>", lines)

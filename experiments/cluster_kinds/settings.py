@@ -12,7 +12,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 
 def _as_name(text: str) -> str:
     if _NAME.fullmatch(text) is None:
-        raise ValueError(f"{text[:80]!r} is no name: letters, digits and _ . : - are, and none begins with - or .")
+        raise ValueError(
+            f"{text[:80]!r} is no name: letters, digits, “_”, “:”, “.” and “-” make one, and “.” and “-” do not begin it"
+        )
     return text
 
 

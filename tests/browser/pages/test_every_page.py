@@ -14,6 +14,7 @@ from tests.browser.accessibility import violations, violations_of_colours
 from tests.browser.pages.walked import NOT_WALKED, WALKED
 from tests.dashboard.people.addresses import filled
 from tests.dashboard.people.table import TABLE
+from tests.dashboard.studies_measured import NETWORK, measured, needing
 from tests.experiments import factories
 
 
@@ -29,6 +30,7 @@ def things(finished: Experiment, person) -> dict[str, dict[str, object]]:
     """What the names in addresses stand for."""
     trial = finished.trials.latest("pk")
     project = Project.objects.get(slug=DEFAULT_PROJECT)
+    study = measured(project, NETWORK, needing)
     report = Report.write(project, "Water", f"# Water\n\n{{{{ answer {finished.slug} }}}}", {}, by=person)
     Program.register({"name": "solver", "program": ["/opt/solver"]})
     task = BackgroundTask.ask(person, BackgroundTask.Kind.EXPORT, {"query": "", "form": "csv"}, title="Table")
@@ -39,7 +41,7 @@ def things(finished: Experiment, person) -> dict[str, dict[str, object]]:
         "trials/": {"pk": trial.pk},
         "trials/chosen/": {"change": "again"},
         "history/": {"configuration": trial.configuration.hash, "cluster": "testbed"},
-        "network/": {"slug": finished.slug},
+        "network/": {"slug": study.slug},
         "network/predictions/": {"pk": factories.prediction(finished).pk},
         "clusters/": {"slug": "testbed"},
         "workloads/": {"name": "solver"},

@@ -162,6 +162,16 @@ def test_it_leaves_traffic_empty_where_nothing_was_sent():
     assert heat["name"] == "From rank to rank (MB)"
 
 
+def test_colours_of_traffic_begin_at_zero_so_that_like_pairs_look_alike():
+    heat = charts.traffic_matrix([0, 1], [[0, 3_331_000], [3_332_000, 0]], of="rank")["data"][0]
+    assert (heat["zmin"], heat["zmax"]) == (0, 3.332)  # Plotly heeds neither alone
+
+
+def test_gaps_have_a_number_for_each_power_of_ten():
+    layout = charts.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS)["layout"]
+    assert [layout[axis]["dtick"] for axis in ("xaxis", "yaxis")] == [1, 1]
+
+
 def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
     count = 2 * MOST_ROWS - 1
     sent = np.zeros((count, count), int)

@@ -120,6 +120,12 @@ def test_a_cluster_that_was_stored_wrong_is_not_ready_and_says_why(set_up: Clien
     assert "host: is not a known field" in form.content.decode()
 
 
+def test_each_error_of_a_field_stands_on_a_line_of_its_own(set_up: Client) -> None:
+    wrong = at_field(set_up.post(reverse("cluster-new"), {**RACK, "hosts": "-x n1 2;b"}), "hosts")
+    assert wrong.count("<span>") == wrong.count(".</span>") == 2
+    assert ".." not in wrong
+
+
 @pytest.mark.parametrize("role", ["viewer", "submitter", "maintainer"])
 def test_others_see_the_cluster_and_not_its_settings(page: Client, person: User, role: str) -> None:
     person.memberships.update(role=role)

@@ -37,7 +37,8 @@ def test_every_chip_is_defined() -> None:
 
 
 def test_every_rule_of_findings_has_a_name_and_a_definition() -> None:
-    assert [rule for rule in RULES if not words_of(f"finding.{rule}")] == []
+    called = (set(RULES) - {"bound_flows"}) | {"window_bound", "latency_bound"}  # one rule, two kinds of findings
+    assert [name for name in called if not words_of(f"finding.{name}")] == []
 
 
 def test_no_page_leaves_a_mark_or_a_name_unexplained(

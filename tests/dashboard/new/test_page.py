@@ -257,7 +257,7 @@ def test_it_stores_the_experiment_and_opens_it_on_start(page):
 def test_it_names_a_wrong_value_at_its_field_and_stores_nothing(page, changes, place, words):
     said = preview(page, **changes).partition(f' id="{place}"')[2].partition("</p>")[0]
     assert words in said
-    assert said.strip().endswith(".")
+    assert said.strip().endswith(".</span>")
     response = submit(page, **changes)
     assert response.status_code == 422
     on_page = response.content.decode().partition(f' id="{place}"')[2].partition("</p>")[0]

@@ -28,7 +28,9 @@ def test_it_shows_a_new_key_once(page: Client, person: User) -> None:
     assert token is not None
     assert (token.user, token.name, token.scope, token.project) == (person, "laptop", "submit", None)
     assert answer["Cache-Control"] == "private, no-store"
+    assert 'data-copy="key"' in answer.content.decode()
     again = page.get("/account/").content.decode()
+    assert "read and submit</td>" in again
     assert "laptop" in again
     assert found[0] not in again
 

@@ -108,6 +108,10 @@ def test_it_never_takes_over_an_account_of_the_same_name_or_address(provider: Pr
     provider.person |= {"email": "newton@example.org", "email_verified": True}
     client = Client()
     answer = sign_in(client)
+    asked = client.get(answer["Location"]).content.decode()
+    assert "Another account has newton already." in asked
+    assert "Another account has newton@example.org already." in asked
+    assert 'value="newton' not in asked
     signed_in = client.session.get("_auth_user_id")
     assert signed_in != str(admin.pk), answer
 

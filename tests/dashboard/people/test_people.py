@@ -74,7 +74,7 @@ def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Cl
     assert lise.check_password(password)
     again = root.post(LIST, wanted)
     assert again.status_code == 422
-    assert "already exists" in again.content.decode()
+    assert "Another account has this name." in again.content.decode()
 
 
 def test_a_closed_account_lets_nobody_in_and_can_be_opened_again(root: Client, page: Client, person: User) -> None:

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.test import Client
@@ -83,6 +85,32 @@ def test_labels_are_no_titles_and_examples_do_not_repeat_them(signed_in: Client)
     page = html.fromstring(signed_in.get("/account/password/").content.decode())
     assert page.xpath("//main//label/text()") == ["Current password", "New password", "New password (again)"]
     assert page.xpath("//main//input/@placeholder") == []
+
+
+@pytest.mark.parametrize("address", ["/sign-in/", "/sign-up/", "/account/password/reset/"])
+def test_fields_are_called_alike_on_every_page(library: Project, client: Client, settings: Any, address: str) -> None:
+    settings.SIGN_UP = settings.SENDS_MAIL = True
+    shown = html.fromstring(client.get(address).content.decode())
+    labels = shown.xpath("//main//label/text()")
+    assert shown.xpath("//main//input/@placeholder") == []
+    assert set(labels) <= {"Name", "Password", "Password (again)", "E-mail", "E-mail (optional)"}, labels
+
+
+def test_signing_in_and_a_reset_say_once_what_they_did(library: Project, person: User, client: Client) -> None:
+    link = f"/account/password/reset/{user_pk_to_url_str(person)}-{default_token_generator.make_token(person)}/"
+    form = client.get(link, follow=True).redirect_chain[-1][0]
+    done = client.post(form, {"password1": "a long enough secret", "password2": "a long enough secret"}, follow=True)
+    assert done.content.decode().count("assword is changed") == 2  # title and heading
+    assert "successfully" not in done.content.decode()
+    home = client.post("/sign-in/", {"username": "okafor", "password": "a long enough secret"}, follow=True)
+    assert "uccessfully" not in home.content.decode()
+
+
+def test_a_changed_password_says_what_it_ended(signed_in: Client) -> None:
+    new = {"password1": "a long enough secret", "password2": "a long enough secret"}
+    account = signed_in.post("/account/password/", {"oldpassword": PERSON["password"], **new}, follow=True)
+    assert account.redirect_chain[-1][0] == "/account/"
+    assert "It ended all API tokens" in account.content.decode()
 
 
 def test_the_mail_with_a_link_says_who_it_is_for(person: User, client: Client, settings: Any, mailoutbox: Any) -> None:
