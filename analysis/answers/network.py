@@ -23,6 +23,8 @@ from analysis.statistics import Interval
 _TOLD: Final = 1.25
 """Where smaller changes than this cannot show, a factor is not said to make no difference: only that it cannot be told."""
 _MOST_SHOWN: Final = 4
+_MOST_LETTERS: Final = 600
+"""Of a head line that is read at one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,14 @@ def answer_network(asked: Asked) -> Answer:
 
 
 def _shown(sentences: Sequence[str]) -> str:
-    """The first sentences and the last: what lies between is in the table."""
-    left = len(sentences) - _MOST_SHOWN
+    """The first sentences and the last: what lies between is in the table, and more of it where they are long."""
+    letters = sum(map(len, [*sentences[: _MOST_SHOWN - 1], sentences[-1]]))
+    most = _MOST_SHOWN if letters <= _MOST_LETTERS else 2
+    left = len(sentences) - most
     if left <= 0:
         return " ".join(sentences)
     more = f"{left} more combination{'s are' if left > 1 else ' is'} in the table."
-    return " ".join([*sentences[: _MOST_SHOWN - 1], sentences[-1], more])
+    return " ".join([*sentences[: most - 1], sentences[-1], more])
 
 
 def _slices(grid: Grid, others: Sequence[Factor]) -> list[list[Point]]:

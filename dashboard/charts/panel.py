@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dashboard.charts import Figure
+
+_MOST_LINES: Final = 4
+_SHORT: Final = 16
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,12 @@ class Chart:
     logarithm: bool = True
     log_first: bool = False
     """Whether the switch between linear and logarithmic stands at logarithmic to begin with."""
+
+    @property
+    def is_named_at_length(self) -> bool:
+        """Whether its legend needs more lines than a panel has room for: long names have one each."""
+        names = [str(trace.get("name", "")) for trace in self.figure.get("data", ()) if trace.get("showlegend", True)]
+        return len(names) > _MOST_LINES and max(map(len, names)) > _SHORT
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from dashboard.charts.parts import (
 )
 from dashboard.charts.sweep import x_axis
 
+_MOST_NAMED, _SHORT_NAME = 8, 16
+"""Bars with long names, and letters of a short one, that have room below each other."""
 _PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
@@ -182,6 +184,7 @@ def time_parts(
     known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not known:
         return _empty("Time", "s")
+    crowded = len(sizes) > _MOST_NAMED and max(map(len, sizes)) > _SHORT_NAME
     totals = [sum(values[i] or 0.0 for values in known.values()) or 1.0 for i in range(len(sizes))]
     scale = Scale(0, "%") if shares else Scale.of(totals, "s")
     data = []
@@ -198,7 +201,7 @@ def time_parts(
                 "x": list(sizes),
                 "y": heights,
                 "text": words,
-                "textposition": "inside",
+                "textposition": "none" if crowded else "inside",
                 "insidetextanchor": "middle",
                 "textangle": 0,
                 "textfont": {"color": "--ink"},
@@ -207,11 +210,14 @@ def time_parts(
                 **({"of": list(of)} if of else {}),
             }
         )
+    x_axis: Figure = {"title": axis_title("Hosts, not to scale", ""), "type": "category"}
+    if crowded:  # names on end would leave the bars no room; pointing at a bar tells its own
+        x_axis |= {"title": axis_title("Configurations, in the order of the table", ""), "showticklabels": False}
     return {
         "data": data,
         "layout": {
             "barmode": "stack",
-            "xaxis": {"title": axis_title("Hosts, not to scale", ""), "type": "category"},
+            "xaxis": x_axis,
             "yaxis": {"title": axis_title("Share of the time" if shares else "Time", scale.unit)},
         },
     }
