@@ -17,6 +17,9 @@ RUN install -d -o rankwire -g rankwire var var/cache
 USER rankwire
 RUN XDG_CACHE_HOME=/srv/rankwire/var/cache .venv/bin/python -m analysis.warm_up
 USER root
+# What of C is loaded into trials follows from these two.
+COPY workers workers
+RUN .venv/bin/python -c 'from workers.profile.library import library; from workers.testbed.relay_library import made_relay; library(); made_relay()'
 COPY . .
 # The settings make a secret key wherever they find none: each installation makes its own.
 RUN script/bootstrap --no-kernels \

@@ -143,6 +143,18 @@ def test_compiled_kernels_lie_in_the_volume() -> None:
     assert rest.index("! -name cache -exec rm -rf") < rest.index("VOLUME")
 
 
+def test_a_change_of_the_pages_builds_no_library_of_c_again() -> None:
+    """What builds them is copied first, and imports nothing that comes later."""
+    before = (ROOT / "Dockerfile").read_text().partition("COPY . .")[0]
+    copied = {line.split()[1] for line in before.splitlines() if line.startswith("COPY ")}
+    program = before.partition(".venv/bin/python -c '")[2].partition("; library()")[0]
+    assert program.startswith("from workers.profile.library import library")
+    loaded = f"import sys; {program}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
+    ours = {place.name for place in ROOT.iterdir() if (place / "__init__.py").is_file()}
+    assert ours & set(done.stdout.split()) == ours & copied == {"analysis", "workers"}
+
+
 def test_the_worker_hands_its_trial_back_before_its_container_is_killed() -> None:
     worker = services()["worker"]
     assert worker["stop_grace_period"] == "1m"
