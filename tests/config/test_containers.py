@@ -88,6 +88,13 @@ def test_it_sets_only_settings_that_exist() -> None:
             assert held <= settings.ENVIRONMENT.names | {"RANKWIRE_HEARTBEAT"}, name
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_every_setting_can_be_set_in_env(name: str) -> None:
+    """What is missing here could not be set for containers at all."""
+    not_wanted = {"RANKWIRE_VAR", "RANKWIRE_HEARTBEAT_FILE"}  # places inside of the container
+    assert settings.ENVIRONMENT.names - set(services()[name]["environment"]) <= not_wanted
+
+
 def test_it_runs_our_programs_as_an_ordinary_user() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     users = [line.split()[1] for line in lines if line.startswith("USER ")]
