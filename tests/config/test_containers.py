@@ -176,8 +176,13 @@ def test_it_gives_a_container_no_more_than_it_needs(name: str) -> None:
     assert "no-new-privileges:true" in service["security_opt"]
     if name != "redis":
         assert service["tmpfs"] == ["/tmp"]  # noqa: S108
-        assert service["pids_limit"] > 0
-        assert service["mem_limit"]
+
+
+def test_every_container_has_limits() -> None:
+    for name, service in services().items():
+        assert service["pids_limit"] > 0, name
+        assert service["mem_limit"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
 
 
 def test_the_health_of_the_worker_is_seen_at_once_without_a_program_of_ours(tmp_path: Path, empty_redis: Redis) -> None:
