@@ -17,6 +17,8 @@ Keys = Sequence[Sequence[int]]
 _DARK = 0.55
 _DARK_OF_HALF = 0.6
 _PERCENT_FLOOR = 5.0
+_MOST_COLUMNS, _MOST_ROWS = 14, 24
+"""Cells in a row and in a column that have room for a number each."""
 
 
 def heat_map(
@@ -140,6 +142,10 @@ def _figure(
     x_title: str,
     y_title: str,
 ) -> Figure:
+    if (
+        len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS
+    ):  # pointing at a cell and the table tell its value
+        return {"data": [trace | {"xgap": 0, "ygap": 0}], "layout": _layout(x_title, y_title)}
     # Places and not names: a name such as "10" would be taken for the tenth place.
     notes = [
         {"x": column, "y": row, "text": words, "font": {"size": 12, "color": inks[row][column]}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analysis.answers import Factor, answer
+from analysis.answers.network import _shown
 from analysis.scaling import Point
 from tests.analysis.answers.designs import BYTES, DELAY, GFLOPS, LOSS, RATE, asks, checked, values
 
@@ -172,3 +173,9 @@ def test_it_finds_its_points_in_a_large_design(monkeypatch):
 
     assert len(values(given, "factor of delay")) == 40
     assert len(compared) < 1000
+
+
+def test_long_sentences_are_fewer_in_the_head_line():
+    long, short = ([f"{size} KiB: {words}." for size in range(10)] for words in ("x" * 200, "y"))
+    assert _shown(long) == f"{long[0]} {long[-1]} 8 more combinations are in the table."
+    assert _shown(short) == f"{' '.join([*short[:3], short[-1]])} 6 more combinations are in the table."

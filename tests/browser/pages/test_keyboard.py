@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from experiments.models import Experiment
 from tests.dashboard.laboratory import run_waiting
+from tests.experiments import factories
 
 FOCUSED = "(e => (e.getAttribute('aria-label') || e.labels?.[0]?.innerText || e.innerText || '').trim())(document.activeElement)"
 
@@ -131,3 +132,19 @@ def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, complaint
     assert page.evaluate("document.getAnimations().length") == 0
     assert experiment.trials.count() == 6
     assert complaints == []
+
+
+def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished: Experiment) -> None:
+    trial = finished.trials.latest("pk")
+    factories.stored_file(trial, "stdout.txt", b"a step of many\n" * 400, "stdout").save()
+    page.goto(f"/trials/{trial.pk}/#output")
+    output = page.get_by_role("tab", name="Output")
+    expect(output).to_have_attribute("aria-selected", "true")
+    output.focus()
+    stops = []
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate(FOCUSED))
+    assert stops == ["Copy", "Exact command", "Download", "Standard output"]
+    page.keyboard.press("End")
+    page.wait_for_function("document.activeElement.scrollTop > 0")

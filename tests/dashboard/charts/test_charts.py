@@ -8,6 +8,7 @@ import scipy.stats
 
 from dashboard import charts
 from dashboard.charts import Line, Published
+from dashboard.charts.panel import Chart
 from dashboard.charts.wire import MOST_ROWS
 from tests.dashboard.charts.figures import checked
 from tests.words import plain
@@ -235,3 +236,19 @@ def test_it_spreads_a_dot_strip_between_lowest_and_highest():
     assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)
     assert charts.dot_strip(2.0, []) is None
     assert charts.dot_strip(2.0, [2.0]).this == 50.0
+
+
+def test_bars_whose_names_have_no_room_leave_them_to_the_pointer():
+    few, many = ([f"{hosts}, bandwidth 100 Mbit/s" for hosts in range(1, count + 1)] for count in (4, 24))
+    shown = [charts.time_parts(names, {"Computing": [1.0] * len(names)}) for names in (few, many)]
+    assert [figure["layout"]["xaxis"].get("showticklabels", True) for figure in shown] == [True, False]
+    assert [figure["data"][0]["textposition"] for figure in shown] == ["inside", "none"]
+
+
+def test_a_legend_of_many_long_names_makes_its_panel_taller():
+    long, short = ([{"name": name} for name in names] for names in (["delay 0 ms, loss 1 %"] * 5, ["2 hosts"] * 5))
+    assert [Chart("time", "Time", {"data": data}).is_named_at_length for data in (long, short, [])] == [
+        True,
+        False,
+        False,
+    ]

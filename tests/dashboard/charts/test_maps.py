@@ -36,6 +36,14 @@ def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shar
     }
 
 
+def test_a_map_of_many_cells_has_no_numbers_over_each_other() -> None:
+    columns = [f"{kib} KiB" for kib in range(1, 101)]
+    cells = [[0.1 * kib for kib in range(1, 101)] for _ in Y]
+    figure = heat_map(columns, Y, cells, **TITLES, scale=Scale.of([0.1], "s"), ends=(0.1, 10.0))
+    assert "annotations" not in figure["layout"]
+    assert figure["data"][0]["text"][0][:2] == ["100", "200"]  # for the pointer and the table
+
+
 def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_colours() -> None:
     reference = [[0.2, 0.2], [0.2, None]]
     percent = apart_map(X, Y, CELLS, reference, **TITLES)["data"][0]
