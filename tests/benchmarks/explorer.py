@@ -1,4 +1,4 @@
-"""What the comparison, the explorer, histories and the list of trials cost as the repository grows: one command prints the table.
+"""What the comparison, the explorer, histories, a trial and the list of trials cost as the repository grows: one command prints the table.
 
     python tests/benchmarks/explorer.py [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
@@ -74,7 +74,7 @@ def ask(requests: int, only: list[str]) -> dict[str, Cost]:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from experiments.models import Configuration, Experiment, Membership, Project
+    from experiments.models import Configuration, Experiment, Membership, Project, Trial
 
     users = get_user_model().objects
     admin = users.filter(username="admin").first() or users.create_superuser("admin")
@@ -85,6 +85,7 @@ def ask(requests: int, only: list[str]) -> dict[str, Cost]:
     slugs = list(Experiment.objects.filter(project__slug="generated").order_by("pk").values_list("slug", flat=True))
     some = Configuration.objects.filter(experiment__slug=slugs[0]).select_related("experiment__cluster")
     histories = [f"/history/{c.hash}/{c.experiment.cluster.slug}/" for c in some if c.experiment.cluster]
+    trials = list(Trial.objects.filter(experiment__slug__in=slugs[:10]).values_list("pk", flat=True)[:1000:25])
     pages = {
         "comparison of 4 experiments": lambda n: (
             "/compare/?of=" + ",".join(f"e:{slugs[(n * 7 + k) % len(slugs)]}" for k in range(4))
@@ -95,6 +96,7 @@ def ask(requests: int, only: list[str]) -> dict[str, Cost]:
         "explorer, metric over metric": lambda n: "/explore/?x=packets&y=elapsed_s&colour=hosts",
         "history": lambda n: histories[n % len(histories)],
         "histories": lambda n: f"/history/?page={1 + n % 3}",
+        "trial": lambda n: f"/trials/{trials[n % len(trials)]}/",
         "trials": lambda n: "/trials/",
         "trials, sorted by a metric": lambda n: "/trials/?sort=-elapsed_s",
         "trials, filtered": lambda n: f"/trials/?where=hosts+%3E%3D+{1 + n % 8}&state=finished",
