@@ -146,7 +146,7 @@ def analyse(
         everything=whole,
         mpi=mpi,
         trust=_trust(
-            whole, reading.facts | _counts(connected.limits) | reading.matrices.left_out(), drops, reading.signs, rates
+            whole, reading.facts | _counts(connected.limits) | reading.left_out(), drops, reading.signs, rates
         ),
         flows=connected.flows,
         matrices=connected.matrices,
@@ -243,6 +243,10 @@ class _Reading:
     def _member(self) -> Rows | None:
         return self.mpi_flows.member if self.mpi_flows.any else None
 
+    def left_out(self) -> dict[str, int]:
+        """What bounded memory left out of matrices and queue pairs."""
+        return self.matrices.left_out() | self.roce.left_out()
+
     def notes(self) -> list[str]:
         """What bounded memory made approximate."""
         peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
@@ -299,6 +303,8 @@ def _counts(limits: Limits) -> dict[str, int]:
         "untracked_packets": limits.untracked_packets,
         "gaps_forgotten": limits.gaps_forgotten,
         "interrupted": limits.interrupted,
+        "repeated_aside": limits.repeated_aside,
+        "mpi_aside": limits.mpi_aside,
     }
 
 

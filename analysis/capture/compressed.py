@@ -22,6 +22,7 @@ _LARGEST_WINDOW: Final = 1 << 27
 """Streams may ask the reader for any amount of memory; 128 MiB is what `zstd` itself accepts unasked."""
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _CHECKSUM_BYTES: Final = 4
+_MOST_LZ4_STEPS: Final = 1 << 16
 
 
 class StreamSource(ABC):
@@ -112,6 +113,12 @@ class XzSource(Bzip2Source):
 
     def _begin(self) -> Any:
         return lzma.LZMADecompressor(memlimit=2 * _LARGEST_WINDOW)
+
+    def readinto(self, target: memoryview) -> int:
+        count = super().readinto(target)
+        if self._inflate.check == lzma.CHECK_NONE:
+            self.unverified = "the xz stream has no check of its content, so that is not verified"
+        return count
 
 
 class ZstdSource:
@@ -205,6 +212,29 @@ class ZstdSource:
         self._file.close()
 
 
+def all_have_checksums(file: BinaryIO) -> bool:
+    """Whether every frame of an LZ4 file (its format description 1.6.1) holds a checksum of its content, as far as one can look.
+
+    A file of very many blocks and frames is not looked through.
+    """
+    steps = iter(range(_MOST_LZ4_STEPS))
+    for _ in steps:
+        head = file.read(5)
+        if len(head) < 5 or head[:4] != LZ4_MAGIC:
+            return True  # the end, or what the reader will complain about
+        flags = head[4]
+        if not flags & 0x04:
+            return False
+        file.seek(2 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0), 1)
+        for _ in steps:
+            length = int.from_bytes(file.read(4), "little")
+            if not length:
+                break
+            file.seek((length & 0x7FFFFFFF) + (4 if flags & 0x10 else 0), 1)
+        file.seek(_CHECKSUM_BYTES, 1)
+    return False
+
+
 class Lz4Source:
     """Read by pyarrow, which exports need anyway; frames may follow each other."""
 
@@ -217,14 +247,10 @@ class Lz4Source:
         self.size = size
         self.problem: str | None = None
         self.unverified: str | None = None
-        if not file.read(5)[4:] or self._has_no_checksum():
+        if not all_have_checksums(file):
             self.unverified = "the lz4 stream has no checksum, so its content is not verified"
         file.seek(0)
         self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "lz4")
-
-    def _has_no_checksum(self) -> bool:
-        self._file.seek(4)
-        return not self._file.read(1)[0] & 0x04
 
     def readinto(self, target: memoryview) -> int:
         if self.problem is not None:

@@ -95,6 +95,7 @@ class PcapngFormat:
         self._interfaces = np.zeros((0, 5), np.int64)
         self._count = 0
         self._entries = 0
+        self._options_left = False
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
         self._resolutions: set[str] = set()
 
@@ -130,7 +131,7 @@ class PcapngFormat:
         if len(data) < 12:
             return 0
         if self._entries >= MOST_ENTRIES:
-            return self._damaged(f"more than {MOST_ENTRIES} blocks and options that are no packets")
+            return self._too_many()
         self._entries += 1
         head = data[:12].tobytes()
         big_endian = self.big_endian
@@ -157,6 +158,9 @@ class PcapngFormat:
             return length
         return self._interface(block, order, length) if kind == framing.INTERFACE else self._statistic(block, order)
 
+    def _too_many(self) -> int:
+        return self._damaged(f"more than {MOST_ENTRIES} blocks and options that are no packets")
+
     def _damaged(self, why: str) -> int:
         self.damage = why
         return -1
@@ -167,6 +171,8 @@ class PcapngFormat:
         link = int.from_bytes(block[8:10], order)
         snap = int.from_bytes(block[12:16], order)
         options = self._options(block[16:-4], order)
+        if self._options_left:
+            return self._too_many()
         resolution = options[9][0] if options.get(9) else 6
         offset_s = int.from_bytes(options[14][:8], order, signed=True) if len(options.get(14, b"")) >= 8 else 0
         exponent = resolution & 0x7F
@@ -209,7 +215,10 @@ class PcapngFormat:
         """pcapng options, the last of each code; what does not fit is left out."""
         options: dict[int, bytes] = {}
         at = 0
-        while at + 4 <= len(data) and self._entries < MOST_ENTRIES:
+        while at + 4 <= len(data):
+            if self._entries >= MOST_ENTRIES:  # what is not read may be the unit of all times
+                self._options_left = True
+                break
             code = int.from_bytes(data[at : at + 2], order)
             length = int.from_bytes(data[at + 2 : at + 4], order)
             if code == 0 or at + 4 + length > len(data):

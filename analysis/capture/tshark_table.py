@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from analysis.capture import virtual_networks as encapsulation
+from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import nanoseconds, running
 from analysis.kernels.greetings import (
@@ -73,6 +74,15 @@ _ERRORS: Final = frozenset({"icmp", "icmpv6"})
 _QUOTING: Final = _ERRORS | {"sflow"}
 """What quotes packets that others have sent."""
 _HIDING: Final = frozenset({"esp", "macsec", "wg"})
+_CARRYING: Final = frozenset(
+    {
+        "eth", "ethertype", "vlan", "etag", "vntag", "mpls", "llc", "pppoes", "ppp", "ieee8021ad", "ieee8021ah", "ieee8021cb", "hsr",
+        "gre", "vxlan", "geneve", "ah",
+    }
+)  # fmt: skip
+"""What a frame that was cut ends with where what it carries was not captured."""
+_CARRYING_PORTS: Final = frozenset({"4789", "8472", "6081", "6635", "4754", "4791"})
+"""UDP: of tunnels that are looked into, and of RoCEv2."""
 _CHUNK: Final = 20_000
 _ROCE_PORT: Final = "4791"
 _BTL_MAGIC: Final = b"OPAL-TCP-BTL"
@@ -127,9 +137,11 @@ class _Reader:
     def __init__(self) -> None:
         self.packets = 0
         self.source: dict[str, Any] = {"decoder": "pyshark", "format": "tshark", "first_packet": 0}
-        self.source |= {"hidden": 0, "beyond_frame": 0}
+        self.source |= {"hidden": 0, "beyond_frame": 0, "addresses_not_kept": 0, "packets_beyond_flow_limit": 0}
         self._hosts: dict[str, int] = {}
         self._flows: dict[tuple[int, int, int, int, int, int], int] = {}
+        self._ends, self._protocols = np.zeros((0, 4), np.uint16), np.zeros(0, np.uint8)
+        self._networks = np.zeros(0, np.uint64)
         self._link_types: set[int] = set()
         self._greetings = Greetings()
 
@@ -148,18 +160,26 @@ class _Reader:
                 greetings.append((len(rows) - 1, *said))
         self.packets += len(rows)
         columns = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
-        endpoints = np.array([key[:4] for key in self._flows], np.uint16).reshape(-1, 4)
+        self._note_flows()
         return PacketTable(
             **columns,
             hosts=tuple(self._hosts),
-            flow_endpoints=endpoints,
-            flow_protocol=np.array([key[4] for key in self._flows], np.uint8),
-            flow_network=np.array([key[5] for key in self._flows], np.uint64),
+            flow_endpoints=self._ends,
+            flow_protocol=self._protocols,
+            flow_network=self._networks,
             btl_handshakes=self._greetings.confirmed(
                 np.array(greetings, np.int64).reshape(-1, 3), columns["flow"], columns["kind"]
             ),
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
+
+    def _note_flows(self) -> None:
+        """Arrays of all flows so far: only the new ones are looked at, or a table would cost more the more there were before it."""
+        new = list(islice(self._flows, len(self._ends), None))
+        if new:
+            self._ends = np.concatenate([self._ends, np.array([key[:4] for key in new], np.uint16)])
+            self._protocols = np.concatenate([self._protocols, np.array([key[4] for key in new], np.uint8)])
+            self._networks = np.concatenate([self._networks, np.array([key[5] for key in new], np.uint64)])
 
     def _row(self, fields: dict[str, str]) -> Row:
         row = dict.fromkeys(_COLUMNS, 0)
@@ -176,6 +196,8 @@ class _Reader:
             row["kind"] |= ICMP
         elif row["kind"] and not row["kind"] & FRAGMENT:
             self._transport(row, fields, protocols[:quoted])
+        if row["cap_len"] < row["orig_len"] and quoted == len(protocols) and _ends_early(fields, protocols[-1]):
+            row["kind"] |= CUT
         return row
 
     def _network(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
@@ -186,7 +208,7 @@ class _Reader:
         layer = protocols.count(inner) - 1
         source, target = _nth(fields[f"{inner}.src"], layer), _nth(fields[f"{inner}.dst"], layer)
         row["kind"] = IPV4 if inner == "ip" else IPV6
-        if not source or not target:
+        if not source or not target or fields[f"{inner}.dst"].count(",") < layer:
             row["kind"] |= CUT
             return
         row["src"], row["dst"] = self._host(source), self._host(target)
@@ -195,7 +217,10 @@ class _Reader:
             row["kind"] |= FRAGMENT
 
     def _host(self, address: str) -> int:
-        return min(self._hosts.setdefault(address, len(self._hosts)), int(NO_HOST))
+        if len(self._hosts) >= MOST_HOSTS and address not in self._hosts:
+            self.source["addresses_not_kept"] += 1
+            return int(NO_HOST)
+        return self._hosts.setdefault(address, len(self._hosts))
 
     def _transport(self, row: Row, fields: dict[str, str], protocols: list[str]) -> None:
         inner = next((name for name in reversed(protocols) if name in ("tcp", "udp", "ip", "ipv6")), "")
@@ -248,13 +273,24 @@ class _Reader:
         row["tcp_flags"] = int(_last(fields["ip.dsfield.ecn" if inner == "ip" else "ipv6.tclass.ecn"]) or "0", 0)
 
     def _flow(self, row: Row, protocol: int, network: int) -> None:
+        if NO_HOST in (row["src"], row["dst"]):
+            return
         forward = (row["src"], row["sport"], row["dst"], row["dport"], protocol, network)
         backward = (row["dst"], row["dport"], row["src"], row["sport"], protocol, network)
         if backward in self._flows and forward != backward:
             row["flow"] = self._flows[backward]
             row["kind"] |= REVERSE
+        elif len(self._flows) >= MOST_FLOWS and forward not in self._flows:
+            self.source["packets_beyond_flow_limit"] += 1
         else:
             row["flow"] = self._flows.setdefault(forward, len(self._flows))
+
+
+def _ends_early(fields: dict[str, str], last: str) -> bool:
+    """Whether a frame that was cut ends, with the protocol ``last``, before what its headers carry."""
+    if last == "infiniband":
+        return not fields["infiniband.bth.psn"]
+    return last in _CARRYING or (last == "udp" and _last(fields["udp.dstport"]) in _CARRYING_PORTS)
 
 
 def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:

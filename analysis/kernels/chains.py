@@ -9,7 +9,7 @@ import numpy as np
 from analysis.kernels import inlined, jit
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
-from analysis.packets import ACK, CUT, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
+from analysis.packets import ACK, FIN, FRAGMENT, NO_FLOW, NO_TIME, REVERSE, RST, SYN, TCP
 
 CHAIN: Final = np.dtype(
     [
@@ -228,7 +228,7 @@ def follow_chains(
     chain = chains[0]
     for i in range(len(kind)):
         now, s, d, f = time_ns[i], signed(src[i]), signed(dst[i]), signed(flow[i])
-        if not kind[i] & TCP or kind[i] & (FRAGMENT | CUT) or (len(skip) and skip[i]) or now == NO_TIME:
+        if not kind[i] & TCP or kind[i] & FRAGMENT or (len(skip) and skip[i]) or now == NO_TIME:
             continue
         if flow[i] == NO_FLOW or f >= len(hands) or max(s, d) >= len(hosts):
             continue

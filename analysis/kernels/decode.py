@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from analysis.kernels import inlined, jit
 from analysis.kernels.encapsulation import (
+    CUT_OFF,
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
@@ -20,6 +21,7 @@ from analysis.kernels.encapsulation import (
     behind_authentication,
     behind_protocol,
     behind_tags,
+    through_vlan_tags,
 )
 from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
 from analysis.kernels.greetings import greeting
@@ -59,7 +61,7 @@ UInt8 = npt.NDArray[np.uint8]
 
 @jit
 def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
-    """(bytes of link layer, EtherType); the EtherType is UNKNOWN when it could not be read or is not one."""
+    """(bytes of link layer, EtherType); the EtherType is CUT_OFF when it was not captured, UNKNOWN when it is not one."""
     if link == ETHERNET:
         return through_vlan_tags(at, end, 14, 12)
     if link == LINUX_SLL:
@@ -67,27 +69,17 @@ def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
     if link == LINUX_SLL2:
         return through_vlan_tags(at, end, 20, 0)
     if link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
-        version = u8(at, end) >> 4 if at < end else 0
+        if at >= end:
+            return 0, CUT_OFF
+        version = u8(at, end) >> 4
         return 0, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else UNKNOWN
-    if link in (NULL, LOOP) and at + 4 <= end:
+    if link in (NULL, LOOP):
+        if at + 4 > end:
+            return 4, CUT_OFF
         # BSD writes the address family in the byte order of the machine, and IPv6 has a number per system
         family = min(u32(at, end), u32_little(at, end))
         return 4, ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 28, 30) else UNKNOWN
     return 0, UNKNOWN
-
-
-@jit
-def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple[int, int]:
-    """Behind any number of 802.1Q and 802.1ad tags."""
-    if at + length > end:
-        return length, UNKNOWN
-    kind = u16(at + type_offset, end)
-    while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100 or kind == 0x9200:
-        if at + length + 4 > end:
-            return length, UNKNOWN
-        kind = u16(at + length + 2, end)
-        length += 4
-    return length, kind
 
 
 @jit
@@ -173,6 +165,7 @@ def innermost(
         if following < 0:
             known = tables_at(tables, 1, 0)
             known.hidden += following == HIDDEN
+            known.cut_off += following == CUT_OFF
             return ip, ethertype, room, network
         room = (min(room, length) if length > 0 else room) - (inside - ip)
         ip, ethertype, network = inside, following, inner_network
@@ -303,11 +296,19 @@ def decode(
                 ip, ethertype, network = behind_tags(ip, end, ethertype, network)
                 if ethertype < 0:
                     known.hidden += ethertype == HIDDEN
-                    known.not_ip += 1
+                    if ethertype == CUT_OFF and cap_len[i] < orig_len[i]:
+                        kind[i] = CUT
+                        known.unparsed += 1
+                    else:
+                        known.not_ip += 1
                     continue
             room = max(signed(orig_len[i]) - (ip - frame), 0)
+            cut_off = 0
             if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
+                before = known.cut_off
                 ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
+                if known.cut_off > before and cap_len[i] < orig_len[i]:
+                    cut_off = CUT
             if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
                 kind[i] = CUT | (IPV4 if ethertype == ETHERTYPE_IPV4 else IPV6)
                 known.unparsed += 1
@@ -316,7 +317,7 @@ def decode(
                 frame_kind, transport, ip_len, protocol, source, destination, mark = ipv4_header(ip, end, tables)
             else:
                 frame_kind, transport, ip_len, protocol, source, destination, mark = ipv6_header(ip, end, tables)
-            kind[i] = frame_kind
+            kind[i] = frame_kind | cut_off
             if frame_kind == CUT:
                 known.unparsed += 1
                 continue
@@ -356,8 +357,10 @@ def decode(
                 datagram, begins = u16(l4 + 4, end), begins_fragments(ip, end, ethertype)
                 known.beyond_frame += datagram > content and not begins and not beyond
                 payload[i] = (min(datagram, content) if datagram > 0 else content) - 8
-                kind[i] = frame_kind | UDP
-                if b == ROCE_PORT and content >= 20 and l4 + 20 <= end:  # what InfiniBand's base transport header says
+                kind[i] = frame_kind | UDP | cut_off
+                if b == ROCE_PORT and content >= 20 and l4 + 20 > end:
+                    kind[i] = frame_kind | UDP | CUT
+                elif b == ROCE_PORT and content >= 20:  # what InfiniBand's base transport header says
                     window[i] = u8(l4 + 8, end)
                     ack[i] = u32(l4 + 12, end) & 0xFFFFFF
                     seq[i] = u32(l4 + 16, end) & 0xFFFFFF

@@ -1,7 +1,8 @@
 """From the outermost header to the innermost IP packet: tags, labels, tunnels and virtual networks.
 
-Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.2; RFC 2003, 2473 (IP in IP), 2516 (PPPoE), 2784 and 2890 (GRE), 3032, 4023, 7510 (MPLS),
-3378 (EtherIP), 4302 (AH), 7348 (VXLAN), 8926 (GENEVE). What carries no IP packet stays what it was.
+Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1CB, 802.2; IEC 62439-3 (HSR); RFC 2003, 2473 (IP in IP), 2516 (PPPoE), 2784 and 2890 (GRE),
+3032, 4023, 7510 (MPLS), 3378 (EtherIP), 4302 (AH), 7348 (VXLAN), 8086 (GRE in UDP), 8926 (GENEVE), 8986 (Ethernet in IP).
+What carries no IP packet stays what it was.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 UNKNOWN = -1
 HIDDEN = -2
 """In place of an EtherType: something is inside that only another decoder, or nobody, can look into."""
+CUT_OFF = -3
+"""The captured bytes end inside of a header that would tell what follows."""
 
 DEPTH = 8
 """Headers that may be wrapped around each other; deeper is an attack, not a network."""
@@ -26,6 +29,18 @@ _NETWORK_MASK = np.uint64((1 << 56) - 1)
 _NEST = np.uint64(1_000_003)
 
 _TCP, _UDP = 6, 17
+_NOT_LOOKED_INTO = (
+    0x0641, 0x0643, 0x0644, 0x0645, 0x22E5, 0x22EB, 0x22F3, 0x2452, 0x6400, 0x6559, 0x880B, 0x883E, 0x88BE, 0x88DE, 0x88E5, 0x8903, 0x8909,
+    0x8915, 0x894F, 0x8988, 0xD28B,
+)  # fmt: skip
+"""Roofnet, GMHDR, ERSPAN, TRILL, wireless frames, bridges over GRE, frame relay, PPP, WCCP, ERSPAN, VMLAB, MACsec, FabricPath, metadata
+of Cisco, RoCE of the first version, NSH, heartbeats of backbones, AVSP: what may hold IP packets, by the tables of Wireshark."""
+_PACKED_IN_PPP = (0x002D, 0x002F, 0x003D, 0x0053, 0x00FD)
+"""Headers or packets that are compressed, encrypted or in pieces."""
+_TUNNELS = (1194, 1701, 2152, 2268, 3343, 4305, 4341, 4500, 4789, 4790, 5072, 6080, 12220, 12222, 30030, 51820)
+"""UDP: OpenVPN, L2TP, GTP-U, AMT, clusters of Windows, B.A.T.M.A.N., LISP, IPsec, VXLAN that names no network, VXLAN-GPE, AYIYA, GUE,
+LWAPP, mirrors of Juniper, WireGuard."""
+_GRE_PORT, _TZSP_PORT = 4754, 37008
 _VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT, _MPLS_PORT = 4789, 8472, 6081, 6635
 
 
@@ -36,11 +51,25 @@ def nested(network: np.uint64, kind: int, number: int) -> np.uint64:
 
 
 @jit
+def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple[int, int]:
+    """Behind any number of 802.1Q and 802.1ad tags."""
+    if at + length > end:
+        return length, CUT_OFF
+    kind = u16(at + type_offset, end)
+    while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100 or kind == 0x9200:
+        if at + length + 4 > end:
+            return length, CUT_OFF
+        kind = u16(at + length + 2, end)
+        length += 4
+    return length, kind
+
+
+@jit
 def behind_labels(at: int, end: int) -> tuple[int, int]:
     """(address, EtherType) of what an MPLS label stack carries: IP by its version, anything else is hidden."""
     for _ in range(_MOST_LABELS):
         if at + 5 > end:
-            return at, UNKNOWN
+            return at, CUT_OFF
         bottom = u32(at, end) & 0x100
         at += 4
         if bottom:
@@ -62,14 +91,26 @@ def behind_llc(at: int, end: int) -> tuple[int, int]:
         and u8(at + 5, end) in (0, 0xF8)
     ):
         return at + 8, u16(at + 6, end)
-    return at, UNKNOWN
+    return at, CUT_OFF if at + 3 > end or (u16(at, end) == 0xAAAA and at + 8 > end) else UNKNOWN
+
+
+@jit
+def tag_bytes(ethertype: int) -> int:
+    """Bytes of a header of the link layer up to the end of the EtherType in it; 0 where that header is none of these."""
+    if ethertype in (0x8100, 0x88A8, 0x9100, 0x9200):
+        return 4
+    if ethertype == 0x893F or ethertype == 0x8864:
+        return 8
+    if ethertype in (0x8926, 0x892F, 0xF1C1):
+        return 6
+    return 14 if ethertype == 0x6558 else 18 if ethertype == 0x88E7 else 0
 
 
 @jit
 def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[int, int, np.uint64]:
     """(address, EtherType, network) of the IP packet behind link-layer tags; ``at`` is the byte behind ``ethertype``.
 
-    The EtherType is HIDDEN or UNKNOWN where there is no IP packet, or where it was not captured.
+    The EtherType is HIDDEN or UNKNOWN where there is no IP packet, CUT_OFF where it was not captured whether there is one.
     """
     for _ in range(DEPTH):
         if ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6) or ethertype < 0:
@@ -77,33 +118,36 @@ def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[
         if ethertype == 0x8847 or ethertype == 0x8848:
             at, ethertype = behind_labels(at, end)
             return at, ethertype, network
+        if at + tag_bytes(ethertype) > end:
+            return at, CUT_OFF, network
         if ethertype <= 1500:
             at, ethertype = behind_llc(at, end)
             if ethertype <= 1500:
-                return at, UNKNOWN, network
-        elif ethertype in (0x8100, 0x88A8, 0x9100, 0x9200) and at + 4 <= end:
+                return at, min(ethertype, UNKNOWN), network
+        elif ethertype in (0x8100, 0x88A8, 0x9100, 0x9200):
             ethertype = u16(at + 2, end)
             at += 4
-        elif ethertype == 0x893F and at + 8 <= end:  # E-Tag: differs by direction, names no network
+        elif ethertype == 0x893F:  # E-Tag: differs by direction, names no network
             ethertype = u16(at + 6, end)
             at += 8
-        elif ethertype == 0x8926 and at + 6 <= end:  # VN-Tag, likewise
+        elif ethertype in (0x8926, 0x892F, 0xF1C1):  # VN-Tag, likewise; tags of frames that were sent twice, on purpose
             ethertype = u16(at + 4, end)
             at += 6
-        elif ethertype == 0x6558 and at + 14 <= end:
+        elif ethertype == 0x6558:
             ethertype = u16(at + 12, end)
             at += 14
-        elif ethertype == 0x88E7 and at + 18 <= end:
+        elif ethertype == 0x88E7:
             network = nested(network, PBB, u32(at, end) & 0xFFFFFF)
             ethertype = u16(at + 16, end)
             at += 18
-        elif ethertype == 0x8864 and at + 8 <= end:
+        elif ethertype == 0x8864:
             network = nested(network, PPPOE, u16(at + 2, end))
             protocol = u16(at + 6, end)
             ethertype = 0x8847 if protocol == 0x0281 else ETHERTYPE_IPV4 if protocol == 0x0021 else UNKNOWN
             ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else ethertype
+            ethertype = HIDDEN if protocol in _PACKED_IN_PPP else ethertype
             at += 8
-        elif ethertype in (0x88E5, 0x894F, 0x22F3, 0x8915):  # MACsec, NSH, TRILL, RoCE of the first version
+        elif ethertype in _NOT_LOOKED_INTO:
             return at, HIDDEN, network
         else:
             return at, UNKNOWN, network
@@ -128,12 +172,36 @@ def begins_fragments(ip: int, end: int, ethertype: int) -> bool:
 
 
 @jit
+def behind_gre(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
+    """(address, EtherType, network) of what GRE carries."""
+    if at + 4 > end:
+        return at, CUT_OFF, network
+    flags, ethertype = u16(at, end), u16(at + 2, end)
+    if flags & 0x4007:  # routing, or another version
+        return at, HIDDEN, network
+    inside = at + 4 + (4 if flags & 0x8000 else 0)
+    if flags & 0x2000:
+        if inside + 4 > end:
+            return at, CUT_OFF, network
+        network = nested(network, GRE, u32(inside, end))
+        inside += 4
+    inside += 4 if flags & 0x1000 else 0
+    if 0x8200 <= ethertype <= 0x83FF:  # frames of wireless networks
+        return at, HIDDEN, network
+    return behind_tags(inside, end, ethertype, network)
+
+
+@jit
 def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
     """(address, EtherType, network) of what a UDP datagram to the port of a tunnel carries; ``at`` is its header."""
-    if at + 16 > end:
+    if at + 4 > end:
         return at, UNKNOWN, network
     port = u16(at + 2, end)
-    if port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and u8(at + 8, end) == 0x08:
+    if port in (_VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT, _MPLS_PORT) and at + 16 > end:
+        return at, CUT_OFF, network
+    if (
+        port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and u8(at + 8, end) & 0x08
+    ):  # other flags tell of group policies and the like
         return behind_tags(at + 16, end, 0x6558, nested(network, VXLAN, u32(at + 12, end) >> 8))
     if port == _GENEVE_PORT and u8(at + 8, end) >> 6 == 0:
         inside = at + 16 + (u8(at + 8, end) & 63) * 4
@@ -141,7 +209,9 @@ def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
     if port == _MPLS_PORT:
         inside, ethertype = behind_labels(at + 8, end)
         return inside, ethertype, network
-    if port in (4790, 2152, 1701, 4500, 51820):  # VXLAN-GPE, GTP-U, L2TP, IPsec, WireGuard
+    if port == _GRE_PORT:
+        return behind_gre(at + 8, end, network)
+    if port in _TUNNELS or (port == _TZSP_PORT and at + 9 <= end and u8(at + 8, end) == 1):  # sniffers' frames
         return at, HIDDEN, network
     if port in (3544, 5247) or u16(at, end) in (
         3544,
@@ -149,26 +219,6 @@ def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint
     ):  # Teredo, data of CAPWAP: answers go to ports of the asker's own
         return at, HIDDEN, network
     return at, UNKNOWN, network
-
-
-@jit
-def behind_gre(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what GRE carries."""
-    if at + 4 > end:
-        return at, UNKNOWN, network
-    flags, ethertype = u16(at, end), u16(at + 2, end)
-    if flags & 0x4007:  # routing, or another version
-        return at, HIDDEN, network
-    inside = at + 4 + (4 if flags & 0x8000 else 0)
-    if flags & 0x2000:
-        if inside + 4 > end:
-            return at, UNKNOWN, network
-        network = nested(network, GRE, u32(inside, end))
-        inside += 4
-    inside += 4 if flags & 0x1000 else 0
-    if ethertype == 0x88BE or ethertype == 0x22EB:  # ERSPAN
-        return at, HIDDEN, network
-    return behind_tags(inside, end, ethertype, network)
 
 
 @jit
@@ -185,8 +235,12 @@ def behind_protocol(at: int, end: int, protocol: int, network: np.uint64) -> tup
     if protocol == 137:
         inside, ethertype = behind_labels(at, end)
         return inside, ethertype, network
+    if protocol == 143:
+        return behind_tags(at, end, 0x6558, network)
     if protocol == 97:
         return behind_tags(at + 2, end, 0x6558, network)
     if protocol == 103 and at + 1 <= end and u8(at, end) & 15 == 1:  # a PIM register carries a packet
         return at, HIDDEN, network
-    return at, HIDDEN if protocol in (50, 115) else UNKNOWN, network
+    if protocol == 51 and at + 8 > end:
+        return at, CUT_OFF, network
+    return at, HIDDEN if protocol in (50, 51, 115) else UNKNOWN, network

@@ -22,6 +22,7 @@ TABLES = np.dtype(
         ("packets_beyond_flow_limit", "i8"),
         ("hidden", "i8"),
         ("beyond_frame", "i8"),
+        ("cut_off", "i8"),
         ("host_slots", "i8"),
         ("host_slot_count", "i8"),
         ("host_list", "i8"),
@@ -48,6 +49,9 @@ RECENT = np.dtype(
 """What a TCP packet over IPv4 found in the tables, by its addresses and ports as they lie in its headers; ``kind`` is 0 while empty.
 Flows and hosts keep their numbers, so nothing in here grows old."""
 RECENT_ROOM = 1 << 12
+MOST_PROBES = 256
+"""Slots that are looked at for one entry: tables are half full at most, so that only addresses and ports that were chosen for the same
+few slots need more. Those have no room, as in a full table, instead of a search through all the others for every packet."""
 
 tables_at = record_at(TABLES)
 host_at = record_at(HOST)
@@ -77,18 +81,20 @@ def slot_of(value: np.uint64, mask: int) -> int:
 
 @jit
 def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
-    """Index of the address, entered when new; NO_HOST when the table is full."""
+    """Index of the address, entered when new; NO_HOST when there is no room for it."""
     known = tables_at(tables, 1, 0)
     mask = known.host_slot_count - 1
     place = slot_of(mix(high, low * _HASH), mask)
     entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
-    while entry != 0:
+    probes = 0
+    while entry != 0 and probes < MOST_PROBES:
+        probes += 1
         host = host_at(known.host_list, known.host_room, entry - 1)
         if host.low == low and host.high == high:
             return entry - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
-    if known.hosts == known.host_room:
+    if known.hosts == known.host_room or entry != 0:
         known.addresses_not_kept += 1
         return signed(NO_HOST)
     host = host_at(known.host_list, known.host_room, known.hosts)
@@ -128,19 +134,21 @@ def _is_between(flow: Any, source: int, sport: int, destination: int, dport: int
 
 @jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
-    """Index of the unordered 4-tuple with ``identity`` (protocol | virtual network << 8), entered when new; -1 when the table is full."""
+    """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
     known = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = known.flow_slot_count - 1
     place = slot_of(mix(key, identity), mask)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
-    while entry != 0:
+    probes = 0
+    while entry != 0 and probes < MOST_PROBES:
+        probes += 1
         flow = flow_at(known.flow_list, known.flow_room, entry - 1)
         if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
             return entry - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
-    if known.flows == known.flow_room:
+    if known.flows == known.flow_room or entry != 0:
         known.packets_beyond_flow_limit += 1
         return -1
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
@@ -157,7 +165,7 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
 
 @jit
 def reenter_flows(tables: int) -> None:
-    """Enter all flows into a new, empty slot table."""
+    """Enter all flows into a new, empty slot table. In the same order, so that none lies farther from its first slot than before."""
     known = tables_at(tables, 1, 0)
     mask = known.flow_slot_count - 1
     for index in range(known.flows):

@@ -7,22 +7,31 @@ from typing import Any
 import numpy as np
 
 from analysis.kernels import inlined, jit
+from analysis.kernels.endpoints import MOST_PROBES
 from analysis.kernels.raw import signed
 from analysis.packets import IPV4, IPV6
 
 _IP = IPV4 | IPV6
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
+UNKNOWN = -1
+TAKEN, MISSED = range(2)
+"""Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
 
 
 @jit
 def _place_of(key: int, slots: Any, keys: Any) -> int:
-    """The slot that names ``key``, or a free one. Its upper bits decide as well: many hosts send to one, and one to many."""
+    """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES).
+
+    The key's upper bits decide as well: many hosts send to one, and one to many.
+    """
     mask = len(slots) - 1
     place = signed((np.uint64(key) * _SPREAD) >> _32) & mask
-    while slots[place] != 0 and keys[slots[place] - 1] != key:
+    for _ in range(MOST_PROBES):
+        if slots[place] == 0 or keys[slots[place] - 1] == key:
+            return place
         place = (place + 1) & mask
-    return place
+    return UNKNOWN
 
 
 @inlined
@@ -39,7 +48,7 @@ def count_pairs(
 ) -> int:  # fmt: skip
     """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 16 | destination.
 
-    ``slots``, a power of two and more than the pairs, hold numbers of pairs + 1, 0 where free; ``used`` (1,) pairs are taken.
+    ``slots``, a power of two and more than the pairs, hold numbers of pairs + 1, 0 where free; ``used`` (2,) see TAKEN.
     Returns N, or the row before which the caller must make room.
     """
     last, pair = -1, signed(0)
@@ -52,12 +61,16 @@ def count_pairs(
             _add(totals, pair, packets, wire, content)
             packets = wire = content = 0
             place = _place_of(key, slots, keys)
+            if place == UNKNOWN:
+                used[MISSED] += signed(orig_len[i])
+                last, pair = -1, signed(0)
+                continue
             if slots[place] == 0:
-                if used[0] == len(keys):
+                if used[TAKEN] == len(keys):
                     return i
-                keys[used[0]] = key
-                used[0] += 1
-                slots[place] = used[0]
+                keys[used[TAKEN]] = key
+                used[TAKEN] += 1
+                slots[place] = used[TAKEN]
             last, pair = key, signed(slots[place]) - 1
         packets += 1
         wire += signed(orig_len[i])
@@ -68,6 +81,8 @@ def count_pairs(
 
 @jit
 def enter_pairs(keys: Any, slots: Any) -> None:
-    """Enter the pairs ``keys`` (n,) into free slots."""
+    """Enter the pairs ``keys`` (n,) into free slots, in the order in which they came: none lies farther from its first slot then."""
     for pair in range(len(keys)):
-        slots[_place_of(signed(keys[pair]), slots, keys)] = pair + 1
+        place = _place_of(signed(keys[pair]), slots, keys)
+        if place != UNKNOWN:
+            slots[place] = pair + 1

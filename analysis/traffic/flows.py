@@ -36,6 +36,10 @@ class Limits:
     """Of those, how often one went on; its row has only what came since."""
     interrupted: int = 0
     """Of these, how often bytes were on their way or nothing was known any more."""
+    repeated_aside: int = 0
+    """Retransmitted segments of connections set aside: in no matrix."""
+    mpi_aside: int = 0
+    """Connections of MPI among those: in no matrix of ranks."""
 
 
 @dataclass(frozen=True, slots=True)

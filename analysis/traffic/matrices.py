@@ -51,7 +51,7 @@ class MatrixAccumulator:
         self._slots = np.zeros(128, np.int32)
         self._keys = np.zeros(64, np.uint32)
         self._totals = np.zeros((64, 3), np.int64)
-        self._used = np.zeros(1, np.int64)
+        self._used = np.zeros(2, np.int64)
         self._hosts: tuple[str, ...] = ()
 
     def update(self, table: PacketTable, skip: npt.NDArray[np.bool_] | None = None) -> None:
@@ -90,14 +90,23 @@ class MatrixAccumulator:
 
     def left_out(self) -> dict[str, int]:
         """The most bytes that any pair of hosts may have more than the matrix says."""
-        return {"missed_by_pairs": self._missed_bytes}
+        return {"missed_by_pairs": self._missed()}
 
     def notes(self) -> list[str]:
         """What bounded memory cost."""
-        if not self._missed_bytes:
+        if not self._missed():
             return []
-        lost = amount(self._missed_bytes, "B")
-        return [f"more than {grouped(self._most)} pairs of hosts: the host matrix may miss {lost} of any pair"]
+        lost = amount(self._missed(), "B")
+        what = (
+            f"more than {grouped(self._most)} pairs of hosts"
+            if self._missed_bytes
+            else "addresses chosen to lie together"
+        )
+        return [f"{what}: the host matrix may miss {lost} of any pair"]
+
+    def _missed(self) -> int:
+        """Wire bytes that any pair may lack: of pairs that made room, and of all whose addresses were chosen to find no slot."""
+        return self._missed_bytes + int(self._used[pairs.MISSED])
 
     def _make_room(self) -> None:
         """A larger table; at the limit the half of the pairs with fewest bytes is dropped, and the most that a pair lost is kept."""

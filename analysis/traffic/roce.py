@@ -1,8 +1,9 @@
 """RoCEv2, InfiniBand in UDP to port 4791: what was asked for, what was sent again, what the network complained about.
 
-Definitions: operations are counted where they begin (the first packet, or the only one). A retransmission is a packet of a reliable
-connection whose number (PSN) is not above the highest of its queue pair so far; requests and READ responses number for themselves.
-ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers packets that a switch has marked (ECN 11).
+Definitions: operations are counted where they begin (the first packet, or the only one), once where they are sent again. A
+retransmission is a packet of a reliable connection whose number (PSN) is not above the highest of its queue pair so far; requests
+and READ responses number for themselves. ACKs repeat numbers by design and are left out. A congestion notification (CNP) answers
+packets that a switch has marked (ECN 11). Packets whose header was not captured count in volume alone.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy.typing as npt
 
 from analysis.kernels import roce as kernel
 from analysis.kernels.decode import ROCE_PORT
-from analysis.packets import UDP, PacketTable
+from analysis.packets import CUT, UDP, PacketTable
 
 MOST_QUEUE_PAIRS: Final = 1 << 16
 MOST_ROWS: Final = 1000
 CNP: Final = 0x81
+_HEADER_BYTES: Final = 12
+"""Of the base transport header; shorter datagrams are something else."""
 _MARKED: Final = 3
 _RELIABLE: Final = (0, 5)
 """Reliable and extended reliable connection: the upper three bits of the operation code."""
@@ -37,8 +40,9 @@ class RoceAccumulator:
 
     def __init__(self) -> None:
         self._hosts: tuple[str, ...] = ()
-        self._codes = np.zeros(256, np.int64)
+        self._codes, self._codes_again = np.zeros(256, np.int64), np.zeros(256, np.int64)
         self._marked = self._beyond = 0
+        self._volume = np.zeros(len(_PER_STREAM), np.int64)
         self._streams: dict[tuple[int, int, int, int], int] = {}
         self._totals = np.zeros((64, len(_PER_STREAM)), np.int64)
         self._highest, self._repeated = np.full(64, kernel.UNKNOWN, np.int64), np.zeros(64, np.int64)
@@ -46,10 +50,12 @@ class RoceAccumulator:
     def update(self, table: PacketTable) -> None:
         """Add the next packets."""
         rows = np.flatnonzero(table.dport == ROCE_PORT)
-        rows = rows[table.kind[rows] & UDP != 0]
+        rows = rows[(table.kind[rows] & UDP != 0) & (table.payload[rows] >= _HEADER_BYTES)]
         if not len(rows):
             return
         self._hosts = table.hosts
+        self._volume += [len(rows), table.orig_len[rows].sum(dtype=np.int64), table.payload[rows].sum(dtype=np.int64)]
+        rows = rows[table.kind[rows] & CUT == 0]
         codes = table.window[rows]
         self._codes += np.bincount(codes, minlength=256)[:256]
         self._marked += int(np.count_nonzero(table.tcp_flags[rows] == _MARKED))
@@ -60,22 +66,28 @@ class RoceAccumulator:
             counts = np.bincount(stream, weights, minlength=len(self._totals))
             self._totals[:, column] += counts.astype(np.int64)
         numbered = np.isin(codes >> 5, _RELIABLE) & ~np.isin(codes & 31, _ACKS)
-        kernel.count_repeated(stream[numbered], table.seq[rows[numbered]], self._highest, self._repeated)
+        again = np.zeros(np.count_nonzero(numbered), np.bool_)
+        kernel.count_repeated(stream[numbered], table.seq[rows[numbered]], self._highest, self._repeated, again)
+        self._codes_again += np.bincount(codes[numbered][again], minlength=256)[:256]
+
+    def left_out(self) -> dict[str, int]:
+        """Packets of queue pairs beyond the limit, whose retransmissions are not known."""
+        return {"queue_pairs_beyond_limit": self._beyond}
 
     def result(self) -> dict[str, Any] | None:
         """JSON-ready; None without RoCEv2. ``queue_pairs``: those with most bytes, what each was sent."""
-        packets = int(self._codes.sum())
+        packets, wire_bytes, payload_bytes = self._volume.tolist()
         if not packets:
             return None
+        begun = self._codes - self._codes_again
         operations = {
-            name: int(sum(self._codes[kind << 5 | low] for kind in range(8) for low in lows if kind != CNP >> 5))
+            name: int(sum(begun[kind << 5 | low] for kind in range(8) for low in lows if kind != CNP >> 5))
             for name, lows in _BEGINS.items()
         }
-        used = len(self._streams)
         return {
             "packets": packets,
-            "wire_bytes": int(self._totals[:used, 1].sum()),
-            "payload_bytes": int(self._totals[:used, 2].sum()),
+            "wire_bytes": wire_bytes,
+            "payload_bytes": payload_bytes,
             "operations": operations,
             "retransmitted_packets": int(self._repeated.sum()),
             "congestion_notifications": int(self._codes[CNP]),

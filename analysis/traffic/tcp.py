@@ -45,7 +45,7 @@ from analysis.kernels import tcp as kernel
 from analysis.kernels import tcp_state as state
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic.flow_records import assemble, short_way_data
-from analysis.traffic.flows import AMONG_NONE, FlowSet, Limits
+from analysis.traffic.flows import AMONG_MPI, AMONG_NONE, FlowSet, Limits
 from analysis.traffic.set_aside import Aside
 from analysis.traffic.tcp_samples import SampleLog
 
@@ -260,6 +260,10 @@ class TcpAccumulator:
             set_aside=sum(part.connections for part in gone),
             resumed=int(store["resumed"]),
             interrupted=int(store["interrupted"]),
+            repeated_aside=sum(
+                int(part.row[f"retransmitted_segments_{way}"][0]) for part in gone for way in ("ab", "ba")
+            ),
+            mpi_aside=self._aside[AMONG_MPI].connections if self._aside else 0,
         )
 
     def _grow_flows(self, flows: int) -> None:

@@ -57,8 +57,23 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "connections went",
         "on after making room for others, and what was on its way meanwhile was forgotten",
     ),
+    "repeated_aside": (
+        "retransmitted segment is",
+        "retransmitted segments are",
+        "of connections that made room for others, and in no matrix",
+    ),
+    "mpi_aside": (
+        "connection of MPI",
+        "connections of MPI",
+        "made room for others and count in no matrix of ranks",
+    ),
     "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
     "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
+    "queue_pairs_beyond_limit": (
+        "packet belongs",
+        "packets belong",
+        "to queue pairs of RoCEv2 beyond the limit, whose retransmissions are not known",
+    ),
     "addresses_not_kept": ("time", "times", "an address had no room in the host table"),
 }
 """What the metrics are about and nevertheless leave out, by its count among the facts; never with trust "good"."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from analysis.kernels import endpoints
 from tests.analysis import capture_files as files
 from tests.analysis.frames import ethernet, ipv4, tcp
 
@@ -155,6 +156,59 @@ def connections_in_turn(count: int) -> bytes:
     return _saved(made)
 
 
+def _slots(
+    values: np.ndarray[tuple[int], np.dtype[np.uint64]], bits: int
+) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    return (values * endpoints._HASH >> np.uint64(32)) & np.uint64((1 << bits) - 1)
+
+
+def _mixed(value: Any, word: Any) -> Any:
+    mixed = (value ^ word) * endpoints._HASH
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def _chosen(slots: np.ndarray[tuple[int], np.dtype[np.uint64]], most: int, count: int) -> Any:
+    """Which of the keys begin in the first ``most`` slots, again and again: ``count`` numbers; all of them where none does."""
+    chosen = np.flatnonzero(slots < np.uint64(most))
+    return np.resize(chosen if len(chosen) else np.arange(len(slots)), count)
+
+
+def _tried(count: int) -> int:
+    """Keys that are looked through: enough for many packets, few for few."""
+    return min(1 << 24, 1 << 12 + count.bit_length() // 2 * 2)
+
+
+def chosen_hosts(count: int) -> bytes:
+    """Addresses that all begin to look for their place in the same five hundred slots of the table of hosts."""
+    address = np.arange(0x0B000000, 0x0B000000 + _tried(count), dtype=np.uint64)
+    word = (np.uint64(0xFFFF00000000) | address) * endpoints._HASH
+    made = _records(count)
+    made["source"] = address[_chosen(_slots(_mixed(np.uint64(0), word), 17), 512, count)]
+    return _saved(made)
+
+
+def chosen_ports(count: int) -> bytes:
+    """Ports of two hosts whose flows begin to look for their place in the same few thousand slots."""
+    pairs = np.arange(_tried(count), dtype=np.uint64)
+    sport, dport = pairs >> np.uint64(12), np.uint64(1024) + (pairs & np.uint64(4095))
+    key = sport << np.uint64(32) | np.uint64(1 << 16) | dport
+    made, chosen = _records(count), _chosen(_slots(_mixed(key, np.uint64(6)), 22), 8192, count)
+    made["sport"], made["dport"] = sport[chosen], dport[chosen]
+    return _saved(made)
+
+
+def chosen_pairs(count: int) -> bytes:
+    """Pairs of some thousand hosts, chosen for a few slots of the table of pairs."""
+    hosts = min(4096, count)
+    pairs = np.arange(hosts * hosts, dtype=np.uint64)
+    source, target = pairs // np.uint64(hosts), pairs % np.uint64(hosts)
+    made, first = _records(count), np.arange(hosts // 2)
+    chosen = _chosen(_slots(source << np.uint64(16) | target, 21), 8192, count - len(first))
+    made["source"] = 0x0A000000 + np.concatenate([2 * first, source[chosen]])
+    made["destination"] = 0x0A000000 + np.concatenate([2 * first + 1, target[chosen]])
+    return _saved(made)
+
+
 def answered_twice(connections: int) -> bytes:
     """All connections open, all are answered, and both again: none of the hostile ones, but more at the same time than most."""
     made = _records(4 * connections)
@@ -177,6 +231,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
     made.__name__: made
     for made in (
         zeros, equal_stamps, stamps_to_and_fro, host_scan, spoofed_hosts, port_scan, host_pairs, connections_in_turn, wrapped_without_end,
+        chosen_hosts, chosen_ports, chosen_pairs,
     )
 }  # fmt: skip
 

@@ -38,8 +38,8 @@ def zstd_with_both(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(level=1, write_checksum=True).compress(data)
 
 
-def lz4(data: bytes) -> bytes:
-    return subprocess.run(["lz4", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+def lz4(data: bytes, *options: str) -> bytes:
+    return subprocess.run(["lz4", "-q", "-c", *options], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
 COMPRESSORS = {
@@ -94,6 +94,21 @@ def test_a_stream_without_a_checksum_is_read_and_its_end_called_not_verified(tmp
     assert (trust.verdict, trust.reasons) == ("good", ())
     assert "end not verified" in trust.remarks[0]
     assert trust.to_dict()["remarks"] == list(trust.remarks)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lzma.compress(PLAIN, check=lzma.CHECK_NONE),
+        lz4(PLAIN[:70_000], "--no-frame-crc") + lz4(PLAIN[70_000:]),
+        lz4(PLAIN[:70_000]) + lz4(PLAIN[70_000:], "--no-frame-crc"),
+    ],
+    ids=["xz", "lz4, first frame", "lz4, second frame"],
+)
+def test_so_are_other_kinds_that_can_leave_it_out(tmp_path: Path, data: bytes) -> None:
+    measured = analysed(tmp_path, data)
+    assert measured.metrics["packets"] == len(FRAMES)
+    assert "end not verified" in measured.trust.remarks[0]
 
 
 def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import analysis
 from analysis.capture.tshark_table import read_with_tshark
 from analysis.capture.virtual_networks import named_network
-from analysis.packets import TCP, UDP, PacketTable
+from analysis.packets import CUT, TCP, UDP, PacketTable
 from tests.analysis import capture_files as files
 from tests.analysis.capture.encapsulations import KINDS, OUTER, frame, inner_frame, outer_udp, vxlan
 from tests.analysis.capture_files import Frame
@@ -86,6 +87,53 @@ def test_both_decoders_agree_wherever_the_snap_length_cuts(tmp_path: Path) -> No
     assert analysis.analyse(path).trust.verdict == "degraded"
 
 
+@pytest.mark.parametrize("kind", [*KINDS, "plain", "vlan"])
+def test_what_was_cut_before_the_packet_inside_is_marked_by_both_decoders(tmp_path: Path, kind: str) -> None:
+    wrap = {
+        "plain": lambda packet, _: ethernet(packet),
+        "vlan": lambda packet, _: frame(0x8100, b"\0\5\x08\0" + packet),
+    }
+    whole = (KINDS | wrap)[kind](conversation()[3], 7)
+    path = tmp_path / "cut.pcap"
+    cuts = [Frame.whole(10**15 + k, whole, k) for k in range(len(whole) - 700)]
+    path.write_bytes(files.pcap(cuts))
+    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
+    for table in (native, second):
+        assert np.all(table.kind & (TCP | CUT))
+    path.write_bytes(files.pcap([Frame.whole(10**15 + 10**7 * k, whole, len(whole) - 741) for k in range(3)]))
+    for decoder in ("native", "pyshark"):
+        trust = analysis.analyse(path, decoder=decoder).trust
+        assert trust.verdict == "unusable"
+        assert trust.reasons[0].startswith("3 packets have headers that are cut short")
+
+
+def test_frames_that_were_captured_whole_are_never_called_cut(tmp_path: Path) -> None:
+    """However short they are: what is not there was not sent."""
+    short = [frame(0x8100, b"\0"), frame(0x8847, b"\0\0"), frame(30, b""), outer_udp(4789, b"\x08\0\0"), b"\1" * 9]
+    for name in ("native", "pyshark"):
+        table = analysis.read_capture(capture(tmp_path, short), decoder=name)  # type: ignore[arg-type]
+        assert not np.any(table.kind & CUT)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        pytest.param(lambda packet: outer_udp(4789, b"\x88\0\0\5\0\0\7\0" + inner_frame(packet)), id="vxlan-group-policy"),
+        pytest.param(lambda packet: outer_udp(4754, b"\0\0\x08\0" + packet), id="gre-in-udp"),
+        pytest.param(lambda packet: ethernet(ipv4(inner_frame(packet), protocol=143, **OUTER)), id="ethernet-in-ip"),
+        pytest.param(lambda packet: frame(0x892F, b"\0\x3a\0\1\x08\0" + packet), id="hsr"),
+        pytest.param(lambda packet: frame(0xF1C1, b"\0\0\0\1\x08\0" + packet), id="r-tag"),
+    ],
+)  # fmt: skip
+def test_rarer_ways_to_wrap_a_packet_are_looked_into_as_well(tmp_path: Path, wrapped: Callable[[bytes], bytes]) -> None:
+    path = capture(tmp_path, [wrapped(packet) for packet in conversation()])
+    measured = analysis.analyse(path)
+    assert (measured.metrics["connections"], measured.metrics["retransmitted_bytes"]) == (1, 700)
+    assert measured.trust.verdict == "good"
+    seen = tshark_fields(path, "tcp.len", "udp.length")
+    assert measured.metrics["payload_bytes"] == sum(int(tcp_len or 0) for tcp_len, _ in seen) + 30
+
+
 def test_equal_addresses_in_two_virtual_networks_are_two_connections(tmp_path: Path) -> None:
     path = capture(tmp_path, [vxlan(packet, network) for network in (1, 2) for packet in conversation()])
     measured = analysis.analyse(path)
@@ -115,6 +163,12 @@ def test_what_a_tunnel_carries_besides_ip_stays_a_datagram_of_the_tunnel(tmp_pat
         pytest.param(frame(0x88E5, bytes(50)), id="macsec"),
         pytest.param(outer_udp(4500, bytes(60)), id="ipsec-over-udp"),
         pytest.param(frame(0x8847, bytes.fromhex("0004d140") + bytes(60)), id="pseudo-wire"),
+        pytest.param(outer_udp(4341, bytes(8) + ipv4(tcp())), id="lisp"),
+        pytest.param(outer_udp(4789, bytes(8) + inner_frame(ipv4(tcp()))), id="vxlan-without-network"),
+        pytest.param(outer_udp(37008, b"\1\0\0\1\1" + inner_frame(ipv4(tcp()))), id="sniffed"),
+        pytest.param(frame(0x8909, b"\1\1\0\1\0\7\x08\0" + ipv4(tcp())), id="metadata"),
+        pytest.param(frame(0x8864, b"\x11\0\0\7\0\x2a\0\xfd" + bytes(40)), id="compressed-ppp"),
+        pytest.param(ethernet(ipv4(b"\0\0\x88\x0b\xff\3\0\x21" + ipv4(tcp()), protocol=47, **OUTER)), id="gre-of-ppp"),
     ],
 )
 def test_what_nobody_can_look_into_is_never_good(tmp_path: Path, hiding: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,10 @@ from analysis.capture import formats
 from analysis.packets import PacketTable
 from analysis.traffic import rates
 from analysis.traffic.matrices import MatrixAccumulator
+from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
+from tests.analysis.capture_files import Frame
+from tests.analysis.frames import ethernet, ipv4, tcp
 
 PACKETS = 400_000
 """28 MB of records."""
@@ -67,7 +71,7 @@ def test_a_hostile_capture_costs_little(tmp_path: Path, name: str) -> None:
     assert told["resident"] < SCATTER * most
     if name in ("port_scan", "host_pairs"):
         assert told["connections"] == PACKETS  # none of them is left out of a sum
-    if name in ("host_scan", "spoofed_hosts", "connections_in_turn", "wrapped_without_end"):
+    if name in ("host_scan", "spoofed_hosts", "connections_in_turn", "wrapped_without_end") or "chosen" in name:
         assert told["trust"] == "degraded"
         assert told["reasons"]
 
@@ -134,6 +138,19 @@ def test_blocks_that_are_no_packets_are_read_so_many_and_no_more(
     source = analysis.read_capture(path).source
     assert source["damaged"]
     assert "more than 100 blocks" in source["notes"][0]
+
+
+def test_times_are_never_read_in_a_unit_that_stands_behind_too_many_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "MOST_ENTRIES", 100)
+    path = tmp_path / "unit.pcapng"
+    unit = struct.pack("<HHI", 9, 1, 9)
+    for many, packets in ((90, 1), (110, 0)):
+        content = struct.pack("<HHI", 1, 0, 0) + many * struct.pack("<HH", 2, 0) + unit
+        frame = Frame.whole(10**15, ethernet(ipv4(tcp())))
+        path.write_bytes(files.section() + files.block(1, content, "<") + files.enhanced(frame))
+        assert analysis.analyse(path).metrics["packets"] == packets
 
 
 def _larger_sizes(table: PacketTable, parts: int) -> tuple[rates.RateAccumulator, list[int], list[int]]:

@@ -104,6 +104,7 @@ def test_a_header_that_is_captured_to_its_window_is_enough(tmp_path: Path) -> No
     measured = analysed(tmp_path, files.pcap(short))
     assert (measured.metrics["connections"], measured.metrics["payload_bytes"]) == (1, 400 * len(FRAMES))
     assert measured.trust.verdict == "good"
+    assert measured.metrics == analysed(tmp_path, files.pcap(FRAMES)).metrics
 
 
 def test_nothing_is_read_behind_the_length_that_ip_gives(tmp_path: Path) -> None:

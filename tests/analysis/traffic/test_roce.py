@@ -7,9 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import analysis
 from analysis.capture.tshark_table import read_with_tshark
+from analysis.traffic import roce
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
@@ -53,7 +55,7 @@ FRAMES = [
 def test_operations_repeated_numbers_marks_and_notifications_are_counted(tmp_path: Path) -> None:
     told = analysis.analyse(capture(tmp_path, FRAMES)).roce
     assert told is not None
-    assert told["operations"] == {"SEND": 3, "RDMA WRITE": 3, "RDMA READ": 1, "ATOMIC": 0}
+    assert told["operations"] == {"SEND": 2, "RDMA WRITE": 3, "RDMA READ": 1, "ATOMIC": 0}  # one SEND came twice
     assert (told["packets"], told["wire_bytes"]) == (len(FRAMES), sum(map(len, FRAMES)))
     assert (told["retransmitted_packets"], told["congestion_notifications"], told["marked_packets"]) == (3, 1, 2)
     rows = {(row["source"], row["queue_pair"]): row for row in told["queue_pairs"]}
@@ -77,6 +79,39 @@ def test_tshark_reads_the_same_headers(tmp_path: Path) -> None:
     assert Counter(native.dport.tolist()) == {4791: len(FRAMES) + 1}
     ours, theirs = (analysis.analyse(path, decoder=name).roce for name in ("native", "pyshark"))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("decoder", ["native", "pyshark"])
+@pytest.mark.parametrize("captured", [42, 50, 53])
+def test_packets_whose_header_was_not_captured_count_in_volume_alone(
+    tmp_path: Path, captured: int, decoder: str
+) -> None:
+    path = tmp_path / "cut.pcap"
+    cut = [Frame.whole(10**15 + 1000 * k, packet(SEND_ONLY, k), captured if k < 3 else 200) for k in range(5)]
+    path.write_bytes(files.pcap(cut))
+    measured = analysis.analyse(path, decoder=decoder)  # type: ignore[arg-type]
+    assert measured.roce is not None
+    assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(frame.orig_len for frame in cut))
+    assert (measured.roce["operations"]["SEND"], measured.roce["retransmitted_packets"]) == (2, 0)
+    assert measured.trust.reasons[0].startswith("3 packets have headers that are cut short")
+
+
+@pytest.mark.parametrize("decoder", ["native", "pyshark"])
+def test_a_datagram_without_room_for_the_header_is_no_rocev2(tmp_path: Path, decoder: str) -> None:
+    short = ethernet(ipv4(udp(50_000, 4791, bytes(11)), protocol=17))
+    assert analysis.analyse(capture(tmp_path, [short]), decoder=decoder).roce is None  # type: ignore[arg-type]
+
+
+def test_queue_pairs_beyond_the_limit_are_told_and_part_of_the_volume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roce, "MOST_QUEUE_PAIRS", 2)
+    frames = [packet(SEND_ONLY, 1, pair=pair) for pair in range(5)]
+    measured = analysis.analyse(capture(tmp_path, frames))
+    assert measured.roce is not None
+    assert (measured.roce["packets"], measured.roce["wire_bytes"]) == (5, sum(map(len, frames)))
+    assert measured.roce["packets_beyond_limit"] == 3
+    assert "3 packets belong to queue pairs of RoCEv2 beyond the limit" in measured.trust.reasons[0]
 
 
 def test_without_rocev2_nothing_is_claimed(tmp_path: Path) -> None:

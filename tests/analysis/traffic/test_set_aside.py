@@ -65,6 +65,9 @@ def test_sums_and_quantiles_are_those_of_all_connections(mask: np.ndarray | None
     (exact, missing), (found, missing_too) = whole.metrics(mask), bounded.metrics(mask)
     assert missing.keys() == missing_too.keys()
     assert exact["retransmitted_segments"] == exact["connections"] * 3
+    placed = int(sum(bounded.records[f"retransmitted_segments_{way}"].sum() for way in ("ab", "ba")))
+    assert bounded.limits.repeated_aside == 3 * CONNECTIONS - placed > 0
+    assert 0 < bounded.limits.mpi_aside < bounded.limits.set_aside
     for name in (
         "connections",
         "flows_without_handshake",
