@@ -32,6 +32,7 @@ _ROUND = (
     (1,),
 )
 _FEW_TICKS = 7
+_MOST_TICKS = 24
 _TICKS_APART = 1 / 14
 """Of an axis: on a phone two numbers that are nearer lie over each other, however they are turned."""
 
@@ -245,8 +246,11 @@ def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
             before = places[at]
     if len(kept) == len(values):
         return {"tickvals": list(values)}
-    texts = [numbers.significant(value) if at in kept else "" for at, value in enumerate(values)]
-    return {"tickvals": list(values), "ticktext": texts}
+    shown = (
+        range(len(values)) if len(values) <= _MOST_TICKS else sorted(kept)
+    )  # lines for all of many would be a surface
+    texts = [numbers.significant(values[at]) if at in kept else "" for at in shown]
+    return {"tickvals": [values[at] for at in shown], "ticktext": texts}
 
 
 def reference(published: Published, scale: Scale) -> Figure:

@@ -18,6 +18,13 @@ def test_the_first_and_the_last_keep_theirs_and_close_ones_between_do_not() -> N
     assert axis["ticktext"] == ["1", "", "", "", "16", "32", "64", "128"]
 
 
+def test_of_many_settings_only_those_with_a_number_have_a_line() -> None:
+    told = ticks([float(size) for size in range(100)], 0, 99)
+    assert (told["tickvals"][0], told["tickvals"][-1]) == (0, 99)
+    assert len(told["tickvals"]) <= 24
+    assert "" not in told["ticktext"]
+
+
 def test_the_last_stays_where_the_one_before_is_near() -> None:
     assert ticks([0, 0.99, 1], 0, 1)["ticktext"] == ["0", "", "1"]
 
