@@ -15,7 +15,8 @@ from dashboard.api.protocol import schema
 from dashboard.api.protocol.filtering import clean, refuse_unknown
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
-from experiments.selectors.comparison import FEWEST, MOST, compare
+from experiments.selectors.compared_members import FEWEST, MOST
+from experiments.selectors.comparison import compare
 
 _MEMBER: Final = {"type": "string", "pattern": r"^(e:[-a-zA-Z0-9_]{1,100}|[ct]:[0-9]{1,18})$"}
 _PARAMETERS: Final = [

@@ -10,10 +10,11 @@ from dashboard.charts import Line, over_parameter
 from dashboard.charts.compare import Change, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import axis_title
-from dashboard.compare.sentences import Changed, amount, lower_first, point_name
+from dashboard.compare.sentences import amount, lower_first, point_name
 from dashboard.labels import parameter_label
 from experiments.metrics import described
-from experiments.selectors.comparison import Compared, Member, Point
+from experiments.selectors.compared_members import Member, Point
+from experiments.selectors.comparison import Compared
 
 MOST: Final = 5
 """Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
@@ -22,14 +23,14 @@ MOST_OF_ONE_POINT: Final = 3
 LONGEST_NAME: Final = 28
 
 
-def charts(compared: Compared, changed: Changed) -> list[Chart]:
+def charts(compared: Compared) -> list[Chart]:
     """Overlaid values over the common points; with a single point the members stand side by side."""
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
     parameter = ", ".join(map(parameter_label, compared.names))
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
-    return [*overlaid[:1], _change(compared, drawn[0], parameter, changed), *overlaid[1:]] if drawn else []
+    return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
 
 
 def not_drawn(compared: Compared) -> list[str]:
@@ -127,7 +128,7 @@ def _axis(compared: Compared, points: list[Point]) -> list[Any]:
     return [point[0] if alone else point_name(compared, point) for point in points]
 
 
-def _change(compared: Compared, metric: str, parameter: str, changed: Changed) -> Chart:
+def _change(compared: Compared, metric: str, parameter: str) -> Chart:
     """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
     drawn = _drawn_points(compared)
     series = [
@@ -143,7 +144,7 @@ def _change(compared: Compared, metric: str, parameter: str, changed: Changed) -
                     _configuration(compared, member, point),
                 )
                 for x, point in zip(_axis(compared, drawn), drawn, strict=True)
-                if (c := changed[point][number]) is not None and c.ratio is not None
+                if (c := compared.changed[point][number]) is not None and c.ratio is not None
             ],
         )
         for number, member in enumerate(compared.members)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -12,14 +12,12 @@ from analysis import numbers
 from analysis.statistics import Comparison
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import described
-from experiments.selectors.comparison import Compared, Member, Point, verdict_words
+from experiments.selectors.compared_members import Member, Point
+from experiments.selectors.comparison import Compared, verdict_words
 from experiments.selectors.differences import Difference
 
 _ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
 _MOST_DIFFERENCES: Final = 8
-
-Changed = Mapping[Point, Sequence[Comparison | None]]
-"""Common point -> each member against the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +36,14 @@ class Answer:
     against: Sequence[Against]
 
 
-def answer(compared: Compared, changed: Changed) -> Answer:
-    """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline.
-
-    ``changed`` are the changes of what decides (``Compared.change_over_points``).
-    """
+def answer(compared: Compared) -> Answer:
+    """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline."""
     metric = compared.deciding
     others = [member for member in compared.members if member is not compared.baseline]
     if metric is None:
         verdict = "Nothing to compare: no metric that decides was measured on more than one side."
         return Answer(verdict, [Against(member, [_counted(compared, member)]) for member in others])
-    over = {member.label: _over_points(compared, member, metric, changed) for member in others}
+    over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
@@ -57,10 +52,10 @@ def answer(compared: Compared, changed: Changed) -> Answer:
     return Answer(_of_many(compared, metric), told)
 
 
-def _over_points(compared: Compared, member: Member, metric: str, all_changed: Changed) -> str:
+def _over_points(compared: Compared, member: Member, metric: str) -> str:
     """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %), and shows no clear change at 1 (−2 %).'"""
     number = compared.members.index(member)
-    changed = [c for each in all_changed.values() if (c := each[number]) is not None]
+    changed = [c for each in compared.changed.values() if (c := each[number]) is not None]
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(compared.points) == 1:

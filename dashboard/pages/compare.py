@@ -18,7 +18,8 @@ from dashboard.labels import parameter_label
 from dashboard.requests.lookup import asked
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
-from experiments.selectors.comparison import Compared, Member, compare
+from experiments.selectors.compared_members import Member
+from experiments.selectors.comparison import Compared, compare
 from experiments.selectors.differences import Difference
 
 
@@ -33,13 +34,12 @@ def page(request: HttpRequest) -> HttpResponse:
         )
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
-    changed = compared.change_over_points(compared.deciding) if compared.deciding else {}
-    drawn, oversubscribed = charts(compared, changed), _oversubscribed(compared)
+    drawn, oversubscribed = charts(compared), _oversubscribed(compared)
     context = {
         "place": "experiments",
         "compared": compared,
         "members": [_head(compared, member, scope, oversubscribed) for member in compared.members],
-        "answer": answer(compared, changed),
+        "answer": answer(compared),
         "settings": _differences(compared, compared.settings),
         "environment": _differences(compared, compared.environment),
         "points": _points(compared, scope),

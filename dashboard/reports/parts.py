@@ -241,11 +241,10 @@ def _comparison(user: Any, experiments: Sequence[Experiment]) -> Body:
         compared = compare(user, [f"e:{each.slug}" for each in experiments])
     except CannotCompare as error:
         raise LookupError(str(error)) from None
-    changed = compared.change_over_points(compared.deciding) if compared.deciding else {}
-    told = compare_answer(compared, changed)
+    told = compare_answer(compared)
     members = [[member.label, member.name] for member in compared.members]
     sentences = [sentence for each in told.against for sentence in each.sentences]
-    drawn = compare_charts.charts(compared, changed)[:2]
+    drawn = compare_charts.charts(compared)[:2]
     return {
         "title": "Comparison",
         "sentence": told.verdict,

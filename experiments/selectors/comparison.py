@@ -6,10 +6,9 @@ are pooled in one column; what is compared is one point that all members have.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,53 +17,18 @@ from analysis.catalogue import base_unit
 from analysis.statistics import Comparison, SampleSummary, compare_groups, summarise
 from analysis.trust_level import FLAGGED
 from experiments import workloads
-from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.metrics import decided_by, described, in_order
-from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
+from experiments.models import Measurement, Trial
+from experiments.selectors.compared_members import Member, Names, Point, chosen_members, common_points, load_trials
 from experiments.selectors.counted_values import values_of_trials
 from experiments.selectors.differences import Difference, environments_beside, settings_beside
 from experiments.traffic import in_statistics, is_traffic
 
-FEWEST: Final = 2
-MOST: Final = 8
-LABELS: Final = "ABCDEFGH"
 TIME: Final = "elapsed_s"
 _ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
 _OWN_FIGURES: Final = 3
 """First of a workload's figures of merit that are read at every common point too."""
-_LONGEST_TOKEN: Final = 110
-
-Point = tuple[Any, ...]
-Names = tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Member:
-    """One side of a comparison. ``token`` names it in addresses: ``e:slug``, ``c:key`` or ``t:key``."""
-
-    token: str
-    label: str
-    name: str
-    url: str
-    experiment: Experiment
-    configurations: list[Configuration]
-    trial: int | None = None
-    counted: dict[int, list[Trial]] = field(default_factory=dict)
-    """Configuration key -> the trials that its values come from."""
-    left_out: int = 0
-    """Trials without result, which no value comes from."""
-
-    def at(self, names: Names, point: Point) -> Configuration | None:
-        return next((c for c in self.configurations if point_of(c, names) == point), None)
-
-    def trials_at(self, names: Names, point: Point) -> list[Trial]:
-        configuration = self.at(names, point)
-        return self.counted.get(configuration.pk, []) if configuration else []
-
-    def flagged_at(self, names: Names, point: Point) -> int:
-        """How many of them have their traffic left out."""
-        return sum(trial.trust in FLAGGED for trial in self.trials_at(names, point))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +72,8 @@ class Compared:
     rows: list[MetricRow]
     series: dict[str, dict[Point, list[list[float]]]]
     """Metric -> point -> one list of values per member; what decides first."""
+    changed: dict[Point, list[Comparison | None]] = field(default_factory=dict)
+    """Each member against the baseline in what decides, at every common point; empty where nothing decides."""
 
     @property
     def drawn(self) -> list[str]:
@@ -125,21 +91,6 @@ class Compared:
         """Whether every counted trial of every member gave the same number at every common point."""
         values = {value for own in self.series[metric].values() for each in own for value in each}
         return len(values) == 1
-
-    def change_over_points(self, metric: str) -> dict[Point, list[Comparison | None]]:
-        """Each member against the baseline at every common point, corrected over all of them."""
-        base = self.members.index(self.baseline)
-        groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in self.members}
-        for number, point in enumerate(self.points):
-            for member, values in zip(self.members, self.series[metric].get(point, []), strict=False):
-                if values:
-                    groups[member.label][str(number)] = values
-        compared = compare_groups(groups, baseline=self.members[base].label, families=lambda _: "")
-        by_metric = {(c.metric, c.group): c for c in compared}
-        return {
-            point: [by_metric.get((str(number), member.label)) for member in self.members]
-            for number, point in enumerate(self.points)
-        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -182,17 +133,18 @@ def _row_as_data(row: MetricRow) -> dict[str, Any]:
 def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "", scope: str = "all") -> Compared:
     """Compare what ``user`` may see under ``tokens`` in at most eight queries.
 
-    ``at`` is the position of a common point (text of a whole number), the first when left out. Raise CannotCompare.
+    What decides is corrected over the common points, also in its row at the chosen one: a point has one verdict. ``at`` is the
+    position of a common point (text of a whole number), the first when left out. Raise CannotCompare.
     """
-    members = _members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
+    members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
     chosen = next((m for m in members if m.token == baseline), None)
     if chosen is None and baseline:
         raise CannotCompare(f"The baseline {baseline!r} is not among what is compared.")
-    _load_trials(members)
+    load_trials(members)
     names, points = common_points(members)
     point = points[_position(at, len(points))]
     trials = [member.trials_at(names, point) for member in members]
-    return Compared(
+    compared = Compared(
         members=members,
         baseline=chosen or members[0],
         names=names,
@@ -203,6 +155,29 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         rows=_rows(members, chosen or members[0], _values(trials, scope)),
         series=_series(members, names, points),
     )
+    metric = compared.deciding
+    if metric is None:
+        return compared
+    changed = _change_over_points(compared, metric)
+    rows = compared.rows
+    if scope == Measurement.Scope.ALL:
+        rows = [replace(row, against=tuple(changed[point])) if row.metric == metric else row for row in rows]
+    return replace(compared, rows=rows, changed=changed)
+
+
+def _change_over_points(compared: Compared, metric: str) -> dict[Point, list[Comparison | None]]:
+    """Each member against the baseline at every common point, corrected over all of them."""
+    groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in compared.members}
+    for number, point in enumerate(compared.points):
+        for member, values in zip(compared.members, compared.series[metric].get(point, []), strict=False):
+            if values:
+                groups[member.label][str(number)] = values
+    changes = compare_groups(groups, baseline=compared.baseline.label, families=lambda _: "")
+    by_place = {(change.metric, change.group): replace(change, metric=metric) for change in changes}
+    return {
+        point: [by_place.get((str(number), member.label)) for member in compared.members]
+        for number, point in enumerate(compared.points)
+    }
 
 
 def verdict_words(comparison: Comparison, direction: str) -> str:
@@ -220,104 +195,6 @@ def _position(at: str, count: int) -> int:
     if not at.isdecimal() or len(at) > 6 or int(at) >= count:
         raise CannotCompare(f"There is no common point {at!r}; there are {count}, counted from 0.")
     return int(at)
-
-
-def _members(user: Any, tokens: Sequence[str]) -> list[Member]:
-    if not FEWEST <= len(tokens) <= MOST:
-        raise CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
-    slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
-    configurations = [int(key) for kind, key in map(_parsed, tokens) if kind == "c"]
-    trials = [int(key) for kind, key in map(_parsed, tokens) if kind == "t"]
-    visible = visible_experiments(user).select_related("cluster", "project")
-    by_token: dict[str, Member] = {}
-    for experiment in visible.filter(slug__in=slugs) if slugs else ():
-        by_token[f"e:{experiment.slug}"] = _member(f"e:{experiment.slug}", experiment, experiment.name)
-    mine = Configuration.objects.filter(experiment__in=visible_experiments(user))
-    for row in mine.filter(pk__in=configurations).select_related("experiment__cluster") if configurations else ():
-        by_token[f"c:{row.pk}"] = _member(f"c:{row.pk}", row.experiment, row.experiment.name, [row])
-    asked = visible_trials(user).filter(pk__in=trials).select_related("experiment__cluster", "configuration")
-    for trial in asked if trials else ():
-        member = _member(f"t:{trial.pk}", trial.experiment, f"Trial {trial.pk}", [trial.configuration])
-        member.trial, member.url = trial.pk, trial.get_absolute_url()
-        by_token[member.token] = member
-    missing = [token for token in tokens if token not in by_token]
-    if missing:
-        raise CannotCompare(f"Not there, or not for you to see: {', '.join(missing)}.")
-    members = [by_token[token] for token in tokens]
-    _load_designs(members)
-    for label, member in zip(LABELS, members, strict=False):
-        member.label = label
-    return members
-
-
-def _member(token: str, experiment: Experiment, name: str, rows: Sequence[Configuration] = ()) -> Member:
-    return Member(token, "", name, experiment.get_absolute_url(), experiment, list(rows))
-
-
-def _parsed(token: str) -> tuple[str, str]:
-    kind, _, key = token.partition(":")
-    number = kind in ("c", "t") and key.isascii() and key.isdecimal() and len(key) < 19
-    slug = kind == "e" and 0 < len(key) <= _LONGEST_TOKEN and re.fullmatch("[-a-zA-Z0-9_]+", key)
-    if not (number or slug):
-        raise CannotCompare(f"{token[:_LONGEST_TOKEN]!r} is not one of e:slug, c:number and t:number.")
-    return kind, str(int(key)) if number else key
-
-
-def _load_designs(members: Sequence[Member]) -> None:
-    """Give the experiments their configurations, in one query."""
-    whole = {m.experiment.pk: m for m in members if m.token.startswith("e:")}
-    if whole:
-        for row in Configuration.objects.filter(experiment__in=list(whole), in_design=True):
-            whole[row.experiment_id].configurations.append(row)
-
-
-def _load_trials(members: Sequence[Member]) -> None:
-    """Give every member the trials that its values come from, in one query; a trial stands for itself."""
-    keys = {c.pk for m in members for c in m.configurations}
-    rows = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED).only(
-        "pk", "configuration_id", "environment_id", "state", "superseded", "trust"
-    )
-    by_configuration: dict[int, list[Trial]] = defaultdict(list)
-    for trial in rows.order_by("repetition", "attempt"):
-        by_configuration[trial.configuration_id].append(trial)
-    for member in members:
-        for configuration in member.configurations:
-            own = [t for t in by_configuration[configuration.pk] if member.trial in (None, t.pk)]
-            current = [t for t in own if member.trial or not t.superseded]
-            member.counted[configuration.pk] = [t for t in current if t.state == State.FINISHED]
-            member.left_out += sum(t.state in (State.FAILED, State.ERRORED, State.LOST) for t in current)
-
-
-def point_of(configuration: Configuration, names: Names) -> Point:
-    return tuple(_hashable(configuration.parameters.get(name)) for name in names)
-
-
-def _hashable(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
-
-
-def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
-    """Return the parameters that any experiment sweeps and the points over them that all members have, in the first's order."""
-    swept: list[str] = []
-    for member in members:
-        values: dict[str, set[str]] = defaultdict(set)
-        for row in member.configurations:
-            for name, value in row.parameters.items():
-                values[name].add(repr(value))
-        swept += [name for name, different in values.items() if len(different) > 1 and name not in swept]
-    names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
-    held = [{point_of(row, names) for row in member.configurations} for member in members]
-    points = list(dict.fromkeys(point_of(row, names) for row in members[0].configurations))
-    common = [point for point in points if all(point in each for each in held)]
-    if not common:
-        by = f" of {', '.join(names)}" if names else ""
-        raise CannotCompare(
-            f"There is no combination{by} that all of these have; compare single configurations instead."
-        )
-    try:
-        return names, sorted(common)
-    except TypeError:  # words beside numbers: the design's own order
-        return names, common
 
 
 def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:

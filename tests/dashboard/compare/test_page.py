@@ -65,6 +65,21 @@ def test_it_distinguishes_points_of_different_verdicts(library, page):
     assert verdict == f"Against A, elapsed time of B {words}"
 
 
+def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):
+    """Four against four without an overlap: p = 2/70, which six headline metrics together would not let pass."""
+    four = {**WATER, "repetitions": 4}
+    headline = {"cpu_total_s": 1.0, "throughput_Bps": 1.0}
+    runs = [measured(library, {"name": n, **four}, seconds(f, **headline)) for n, f in (("First", 1.0), ("Other", 1.2))]
+    shown = opened(page, *tokens(*runs), at="1").context
+    assert "is higher at both common points" in shown["answer"].verdict
+    elapsed, *others = shown["compared"].rows
+    assert (elapsed.metric, elapsed.against[1].metric, elapsed.against[1].verdict) == ("elapsed_s", "elapsed_s", "higher")
+    assert elapsed.against[1].p_adjusted == pytest.approx(2 / 70)
+    assert {row.against[1].verdict for row in others} == {"no clear change"}
+    told = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs)), "at": "1"}).json()["metrics"][0]
+    assert (told["metric"], told["comparisons"][1]["words"]) == ("elapsed_s", "worse")
+
+
 def test_it_names_the_best_of_more_than_two(library, page):
     runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 2.0))]
     answer = opened(page, *tokens(*runs), at="1").context["answer"]
