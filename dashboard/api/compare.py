@@ -27,7 +27,11 @@ _PARAMETERS: Final = [
         description="`e:slug`, `c:key` or `t:key`; two to eight.",
     ),
     OpenApiParameter("baseline", _MEMBER, description="One of them; the first when left out."),
-    OpenApiParameter("at", {"type": "integer", "minimum": 0}, description="Position among the common points, from 0."),
+    OpenApiParameter(
+        "at",
+        {"type": "integer", "minimum": 0},
+        description="Position among the common points, from 0; left out, where what decides changed most.",
+    ),
     OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
 ]
 

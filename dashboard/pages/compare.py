@@ -64,7 +64,7 @@ def members_asked(request: HttpRequest) -> list[str]:
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:
     asked_for = {"of": ",".join(m.token for m in compared.members), "baseline": baseline or compared.baseline.token}
     position = compared.points.index(compared.at) if at is None else at
-    if position:
+    if len(compared.points) > 1:  # left out, it is where most changed
         asked_for["at"] = str(position)
     if scope != "all":
         asked_for["scope"] = scope

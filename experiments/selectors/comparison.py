@@ -6,9 +6,10 @@ are pooled in one column; what is compared is one point that all members have.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,9 @@ TIME: Final = "elapsed_s"
 _ALWAYS_READ: Final = (TIME, "cpu_mean_rank_s", "packets")
 _OWN_FIGURES: Final = 3
 """First of a workload's figures of merit that are read at every common point too."""
+
+Series = dict[str, dict[Point, list[list[float]]]]
+Changed = dict[Point, list[Comparison | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +74,15 @@ class Compared:
     settings: list[Difference]
     environment: list[Difference]
     rows: list[MetricRow]
-    series: dict[str, dict[Point, list[list[float]]]]
+    series: Series
     """Metric -> point -> one list of values per member; what decides first."""
-    changed: dict[Point, list[Comparison | None]] = field(default_factory=dict)
+    changed: Changed
     """Each member against the baseline in what decides, at every common point; empty where nothing decides."""
 
     @property
     def drawn(self) -> list[str]:
         """Metrics worth a chart: the baseline and another have values at a common point, and these are not one number everywhere."""
-        base = self.members.index(self.baseline)
-        shared = [metric for metric in self.series if any(_beside(own, base) for own in self.series[metric].values())]
-        return [metric for metric in shared if not self.is_constant(metric)]
+        return list(_drawn(self.series, self.members.index(self.baseline)))
 
     @property
     def deciding(self) -> str | None:
@@ -89,8 +91,7 @@ class Compared:
 
     def is_constant(self, metric: str) -> bool:
         """Whether every counted trial of every member gave the same number at every common point."""
-        values = {value for own in self.series[metric].values() for each in own for value in each}
-        return len(values) == 1
+        return _is_constant(self.series[metric])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -134,50 +135,61 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
     """Compare what ``user`` may see under ``tokens`` in at most eight queries.
 
     What decides is corrected over the common points, also in its row at the chosen one: a point has one verdict. ``at`` is the
-    position of a common point (text of a whole number), the first when left out. Raise CannotCompare.
+    position of a common point (text of a whole number); left out, it is where what decides changed most. Raise CannotCompare.
     """
     members = chosen_members(user, list(dict.fromkeys(t.strip() for t in tokens if t.strip())))
-    chosen = next((m for m in members if m.token == baseline), None)
-    if chosen is None and baseline:
+    reference = next((m for m in members if m.token == (baseline or m.token)), None)
+    if reference is None:
         raise CannotCompare(f"The baseline {baseline!r} is not among what is compared.")
     load_trials(members)
     names, points = common_points(members)
-    point = points[_position(at, len(points))]
+    series = _series(members, names, points)
+    deciding = next(_drawn(series, members.index(reference)), None)
+    changed = {} if deciding is None else _change_over_points(members, reference, points, series, deciding)
+    point = points[_position(at, len(points))] if at else _most_changed(points, changed)
     trials = [member.trials_at(names, point) for member in members]
-    compared = Compared(
+    rows = _rows(members, reference, _values(trials, scope))
+    if scope == Measurement.Scope.ALL:
+        rows = [replace(row, against=tuple(changed[point])) if row.metric == deciding else row for row in rows]
+    return Compared(
         members=members,
-        baseline=chosen or members[0],
+        baseline=reference,
         names=names,
         points=points,
         at=point,
         settings=settings_beside([m.experiment for m in members], [m.at(names, point) for m in members]),
         environment=environments_beside(trials),
-        rows=_rows(members, chosen or members[0], _values(trials, scope)),
-        series=_series(members, names, points),
+        rows=rows,
+        series=series,
+        changed=changed,
     )
-    metric = compared.deciding
-    if metric is None:
-        return compared
-    changed = _change_over_points(compared, metric)
-    rows = compared.rows
-    if scope == Measurement.Scope.ALL:
-        rows = [replace(row, against=tuple(changed[point])) if row.metric == metric else row for row in rows]
-    return replace(compared, rows=rows, changed=changed)
 
 
-def _change_over_points(compared: Compared, metric: str) -> dict[Point, list[Comparison | None]]:
+def _change_over_points(
+    members: Sequence[Member], baseline: Member, points: Sequence[Point], series: Series, metric: str
+) -> Changed:
     """Each member against the baseline at every common point, corrected over all of them."""
-    groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in compared.members}
-    for number, point in enumerate(compared.points):
-        for member, values in zip(compared.members, compared.series[metric].get(point, []), strict=False):
+    groups: dict[str, dict[str, list[float]]] = {member.label: {} for member in members}
+    for number, point in enumerate(points):
+        for member, values in zip(members, series[metric][point], strict=True):
             if values:
                 groups[member.label][str(number)] = values
-    changes = compare_groups(groups, baseline=compared.baseline.label, families=lambda _: "")
+    changes = compare_groups(groups, baseline=baseline.label, families=lambda _: "")
     by_place = {(change.metric, change.group): replace(change, metric=metric) for change in changes}
     return {
-        point: [by_place.get((str(number), member.label)) for member in compared.members]
-        for number, point in enumerate(compared.points)
+        point: [by_place.get((str(number), member.label)) for member in members] for number, point in enumerate(points)
     }
+
+
+def _most_changed(points: Sequence[Point], changed: Changed) -> Point:
+    """The point with the largest clear change, to any side; the first where none is clear."""
+    clear = [
+        (round(abs(math.log(change.ratio)), 6), -place)
+        for place, point in enumerate(points)
+        for change in changed.get(point, ())
+        if change is not None and change.verdict in ("higher", "lower") and change.ratio
+    ]
+    return points[-max(clear)[1]] if clear else points[0]
 
 
 def verdict_words(comparison: Comparison, direction: str) -> str:
@@ -190,8 +202,6 @@ def verdict_words(comparison: Comparison, direction: str) -> str:
 
 
 def _position(at: str, count: int) -> int:
-    if not at:
-        return 0
     if not at.isdecimal() or len(at) > 6 or int(at) >= count:
         raise CannotCompare(f"There is no common point {at!r}; there are {count}, counted from 0.")
     return int(at)
@@ -214,6 +224,17 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, lis
     return by_member
 
 
+def _drawn(series: Series, base: int) -> Iterator[str]:
+    """Metrics that the baseline and another have at a common point, and that are not one number everywhere."""
+    for metric, own in series.items():
+        if any(_beside(values, base) for values in own.values()) and not _is_constant(own):
+            yield metric
+
+
+def _is_constant(own: Mapping[Point, Sequence[Sequence[float]]]) -> bool:
+    return len({value for members in own.values() for values in members for value in values}) == 1
+
+
 def _beside(values: Sequence[Sequence[float]], base: int) -> bool:
     return bool(values[base]) and any(own for place, own in enumerate(values) if place != base)
 
@@ -230,13 +251,9 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
     return list(dict.fromkeys((*deciding, *_ALWAYS_READ, *figures)))
 
 
-def _series(
-    members: Sequence[Member], names: Names, points: Sequence[Point]
-) -> dict[str, dict[Point, list[list[float]]]]:
+def _series(members: Sequence[Member], names: Names, points: Sequence[Point]) -> Series:
     metrics = _read_everywhere(members)
-    series: dict[str, dict[Point, list[list[float]]]] = {
-        metric: {point: [[] for _ in members] for point in points} for metric in metrics
-    }
+    series: Series = {metric: {point: [[] for _ in members] for point in points} for metric in metrics}
     place: dict[int, list[tuple[Point, int]]] = defaultdict(list)
     trust: dict[int, str] = {}
     for number, member in enumerate(members):

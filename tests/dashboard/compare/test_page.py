@@ -73,11 +73,29 @@ def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, pa
     shown = opened(page, *tokens(*runs), at="1").context
     assert "is higher at both common points" in shown["answer"].verdict
     elapsed, *others = shown["compared"].rows
-    assert (elapsed.metric, elapsed.against[1].metric, elapsed.against[1].verdict) == ("elapsed_s", "elapsed_s", "higher")
+    assert (elapsed.metric, elapsed.against[1].metric, elapsed.against[1].verdict) == (
+        "elapsed_s",
+        "elapsed_s",
+        "higher",
+    )
     assert elapsed.against[1].p_adjusted == pytest.approx(2 / 70)
     assert {row.against[1].verdict for row in others} == {"no clear change"}
     told = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs)), "at": "1"}).json()["metrics"][0]
     assert (told["metric"], told["comparisons"][1]["words"]) == ("elapsed_s", "worse")
+
+
+def test_it_begins_where_what_decides_changed_most(library, page):
+    first = measured(library, {"name": "First", **WATER}, seconds(1.0))
+    other = measured(library, {"name": "Other", **WATER}, lambda p: seconds(0.25 if p["hosts"] == 4 else 1.1)(p))
+    chosen = opened(page, *tokens(first, other)).context
+    assert chosen["compared"].at == (4,)
+    assert [(each["words"], each["on"], "at=" in each["query"]) for each in chosen["points"]] == [
+        ("2", False, True),
+        ("4", True, True),
+    ]
+    assert opened(page, *tokens(first, other), at="0").context["compared"].at == (2,)
+    alike = measured(library, {"name": "Alike", **WATER}, seconds(1.0, **{"throughput_Bps": 2.0}))
+    assert opened(page, *tokens(first, alike)).context["compared"].at == (2,)
 
 
 def test_it_names_the_best_of_more_than_two(library, page):
