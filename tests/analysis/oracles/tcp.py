@@ -165,6 +165,8 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
 
 def _handshake_ns(until: Segment, everything: Sequence[Segment]) -> list[int]:
     """SYN to final ACK where the first three segments are the handshake and nothing of it came twice."""
+    if len(everything) < 3:
+        return []
     syn, answer, final = everything[:3]
     shape = (syn.flags, answer.flags, final.flags) == (SYN, SYN | ACK, ACK) and final.payload == 0
     return [final.time_ns - syn.time_ns] if shape and until not in (syn, answer, final) else []
