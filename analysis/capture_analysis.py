@@ -302,6 +302,7 @@ def _counts(limits: Limits) -> dict[str, int]:
     return {
         "untracked_packets": limits.untracked_packets,
         "gaps_forgotten": limits.gaps_forgotten,
+        "segments_forgotten": limits.segments_forgotten,
         "interrupted": limits.interrupted,
         "repeated_aside": limits.repeated_aside,
         "mpi_aside": limits.mpi_aside,

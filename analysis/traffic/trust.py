@@ -68,6 +68,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "made room for others and count in no matrix of ranks",
     ),
     "gaps_forgotten": ("gap", "gaps", "in sequence numbers had to be forgotten"),
+    "segments_forgotten": (
+        "unacknowledged segment",
+        "unacknowledged segments",
+        "had to be forgotten, so round trips are missing",
+    ),
     "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "queue_pairs_beyond_limit": (
         "packet belongs",

@@ -47,6 +47,15 @@ def test_the_tools_own_report_counts(tmp_path: Path) -> None:
     assert "stopped too early" in result.trust.reasons[0]
 
 
+@pytest.mark.parametrize(("unacknowledged", "reasons"), [(4096, ()), (4100, ("4 unacknowledged segments",))])
+def test_round_trips_that_are_missing_are_told(tmp_path: Path, unacknowledged: int, reasons: tuple[str, ...]) -> None:
+    sent = [data(k * MS, k, seq=1 + 10 * k, size=10) for k in range(unacknowledged)]
+    answer = ipv4(tcp(20_000, 40_000, seq=1, ack=1 + 10 * unacknowledged), source="10.0.0.2", destination="10.0.0.1")
+    result = analysed(tmp_path, [*sent, Frame.whole(10**15 + unacknowledged * MS, ethernet(answer))])
+    told = tuple(f"{forgotten} had to be forgotten, so round trips are missing" for forgotten in reasons)
+    assert (result.trust.verdict, result.trust.reasons) == ("degraded" if reasons else "good", told)
+
+
 def test_without_a_report_nothing_is_claimed_about_drops(tmp_path: Path) -> None:
     result = analysed(tmp_path, steady())
     for name in ("dropped_by_kernel", "received_by_filter", "captured", "tail_lost"):
