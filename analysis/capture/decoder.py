@@ -113,7 +113,11 @@ class Decoder:
     def facts(self) -> dict[str, Any]:
         """Counts over all chunks so far."""
         counts = ("unparsed", "not_ip", "addresses_not_kept", "packets_beyond_flow_limit", "hidden", "beyond_frame")
-        return {"decoder": "native", **{name: self._count(name) for name in counts}}
+        return {
+            "decoder": "native",
+            **{name: self._count(name) for name in counts},
+            "greetings_forgotten": self._greetings.forgotten,
+        }
 
 
 def _endpoints(flows: npt.NDArray[np.void]) -> npt.NDArray[np.uint16]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from analysis.packets import NO_FLOW, ONE_SIDED, OTHER_SIDE, REVERSE
 
 MOST_WAITING: Final = 4096
-"""Flows whose answer is waited for; of more the first ones are forgotten."""
+"""Flows whose answer is waited for; of more the first ones are forgotten, and counted."""
 
 
 class Greetings:
@@ -18,6 +18,8 @@ class Greetings:
 
     def __init__(self) -> None:
         self._waiting: dict[int, tuple[int, int, int]] = {}
+        self.forgotten = 0
+        """Flows whose answer would no longer be known for one."""
 
     def confirmed(
         self, heard: npt.NDArray[np.int64], flow: npt.NDArray[np.uint32], kind: npt.NDArray[np.uint8]
@@ -42,5 +44,6 @@ class Greetings:
             return [(row, job | OTHER_SIDE, first_rank), (row, job, rank)]
         if flow not in self._waiting and len(self._waiting) >= MOST_WAITING:
             del self._waiting[next(iter(self._waiting))]
+            self.forgotten += 1
         self._waiting[flow] = (side, jobid, rank)
         return []

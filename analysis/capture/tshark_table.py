@@ -161,15 +161,16 @@ class _Reader:
         self.packets += len(rows)
         columns = {name: np.array([row[name] for row in rows], _TYPES[name]) for name in _COLUMNS}
         self._note_flows()
+        heard = np.array(greetings, np.int64).reshape(-1, 3)
+        confirmed = self._greetings.confirmed(heard, columns["flow"], columns["kind"])
+        self.source["greetings_forgotten"] = self._greetings.forgotten
         return PacketTable(
             **columns,
             hosts=tuple(self._hosts),
             flow_endpoints=self._ends,
             flow_protocol=self._protocols,
             flow_network=self._networks,
-            btl_handshakes=self._greetings.confirmed(
-                np.array(greetings, np.int64).reshape(-1, 3), columns["flow"], columns["kind"]
-            ),
+            btl_handshakes=confirmed,
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
 

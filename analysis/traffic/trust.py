@@ -73,6 +73,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "unacknowledged segments",
         "had to be forgotten, so round trips are missing",
     ),
+    "greetings_forgotten": (
+        "connection began",
+        "connections began",
+        "as those of Open MPI 1.8 to 2 do and had to be forgotten before the answer, so ranks may be missing",
+    ),
     "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "queue_pairs_beyond_limit": (
         "packet belongs",
