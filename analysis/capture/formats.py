@@ -92,11 +92,13 @@ class PcapngFormat:
         self.sections = 0
         self.snap_length = 0
         self.damage: str | None = None
-        self._interfaces = np.zeros((0, 5), np.int64)
+        self._interfaces = np.zeros((0, 6), np.int64)
         self._count = 0
         self._entries = 0
         self._options_left = False
         self._statistics: dict[tuple[int, int], dict[int, int]] = {}
+        self._between_packets: dict[tuple[int, int], int] = {}
+        """What packets say was dropped before them, by interface of the sections that are over."""
         self._resolutions: set[str] = set()
 
     def frame(self, data: Buffer, start: int, end: int, block: Block, first: int) -> tuple[int, int, int]:
@@ -153,6 +155,7 @@ class PcapngFormat:
         if kind == framing.SECTION_HEADER:
             if length < 28 or not _is_known_section(block, order):
                 return self._damaged("a section header of an unknown version")
+            self._between_packets = self._dropped_between()
             self.sections += 1
             self._count = 0
             return length
@@ -185,9 +188,9 @@ class PcapngFormat:
         else:
             rule, value = framing.TICKS_DIVIDED, 10 ** (exponent - 9)
         limit = framing.TIME_LIMIT
-        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit)]
+        row = [link, snap, rule, value, max(min(offset_s * 10**9, limit), -limit), 0]
         if self._count == len(self._interfaces):
-            grown = np.zeros((max(4, 2 * self._count), 5), np.int64)
+            grown = np.zeros((max(4, 2 * self._count), 6), np.int64)
             grown[: self._count] = self._interfaces
             self._interfaces = grown
         self._interfaces[self._count] = row
@@ -239,13 +242,30 @@ class PcapngFormat:
         }
 
     def _drop_counters(self) -> dict[str, int]:
+        """Statistics blocks and packets count the same drops of an interface, so the larger count is the one that missed none: packets
+        know of none behind the last one, and a block that was written meanwhile of none behind itself.
+        """
         names = {4: "received", 7: "dropped", 5: "dropped_by_interface"}
         totals: dict[str, int] = {}
         for counters in self._statistics.values():
             for code, name in names.items():
                 if code in counters:
                     totals[name] = totals.get(name, 0) + counters[code]
+        between = self._dropped_between()
+        if between:
+            totals["dropped_between_packets"] = sum(
+                max(count - sum(self._statistics.get(place, {}).get(code, 0) for code in (5, 7)), 0)
+                for place, count in between.items()
+            )
         return totals
+
+    def _dropped_between(self) -> dict[tuple[int, int], int]:
+        """By section and interface; of more than are kept apart the sum, as section 0."""
+        between = dict(self._between_packets)
+        for number in np.flatnonzero(self._interfaces[: self._count, 5]).tolist():
+            place = (self.sections, number) if len(between) < MOST_INTERFACES else (0, 0)
+            between[place] = between.get(place, 0) + int(self._interfaces[number, 5])
+        return between
 
 
 def _order_of_lengths(major: int, minor: int) -> int:

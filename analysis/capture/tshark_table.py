@@ -18,6 +18,7 @@ from analysis.capture import virtual_networks as encapsulation
 from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import nanoseconds, running
+from analysis.kernels.framing import MOST_DROPPED
 from analysis.kernels.greetings import (
     BTL_BYTES,
     LIBFABRIC_FIXED_BYTES,
@@ -45,7 +46,7 @@ from analysis.packets import (
 )
 
 _FIELDS: Final = (
-    "frame.time_epoch", "frame.len", "frame.cap_len", "frame.protocols", "frame.encap_type",
+    "frame.time_epoch", "frame.len", "frame.cap_len", "frame.protocols", "frame.encap_type", "frame.drop_count",
     "ip.src", "ip.dst", "ip.frag_offset", "ip.proto", "ip.id", "ip.ttl",
     "ipv6.src", "ipv6.dst", "ipv6.fraghdr.offset", "ipv6.nxt", "ipv6.flow",
     "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.flags", "tcp.window_size_value", "tcp.len",
@@ -191,6 +192,9 @@ class _Reader:
             self._link_types.add(int(fields["frame.encap_type"]))
         protocols = fields["frame.protocols"].split(":")
         quoted = next((at for at, name in enumerate(protocols) if name in _QUOTING), len(protocols))
+        if dropped := int(fields["frame.drop_count"] or 0):
+            told = self.source.get("dropped_between_packets", 0)
+            self.source["dropped_between_packets"] = min(told + dropped, MOST_DROPPED)
         self.source["hidden"] += not _HIDING.isdisjoint(protocols)
         self._network(row, fields, protocols[:quoted])
         if quoted < len(protocols) and protocols[quoted] in _ERRORS:
@@ -249,7 +253,7 @@ class _Reader:
         row["sport"], row["dport"] = (int(_nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
         self._flow(row, 6 if inner == "tcp" else 17, _virtual_network(fields, protocols))
         row["fingerprint"] = zlib.crc32(
-            "\t".join(fields[name] for name in _FIELDS[5:] if name != "tcp.payload").encode()
+            "\t".join(fields[name] for name in _FIELDS[6:] if name != "tcp.payload").encode()
         )
 
     def _datagram(self, fields: dict[str, str], protocols: list[str], claimed: int) -> int:

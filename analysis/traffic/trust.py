@@ -23,6 +23,8 @@ _LINK_LAYER: Final = 14 + 2 * 4
 """Ethernet with two VLAN tags: a frame longer than MTU + this is no frame of the wire."""
 _HEADERS: Final = 40
 _RING: Final = 1 << 12
+_DROPPED: Final = ("dropped", "dropped_by_interface", "dropped_between_packets")
+"""Of a file: what statistics blocks count, and what packets count beyond that."""
 LEFT: Final = "super_segments_left"
 """Counter: those that cannot be split, because no segment size is known or they are not TCP."""
 _NO_REPORT: Final = "the capture tool's own report was not given and the file holds no statistics"
@@ -207,8 +209,9 @@ def file_counters(facts: dict[str, Any], drops: DropCounters | None) -> tuple[di
     given = drops or DropCounters()
     received = given.received if given.received is not None else facts.get("received")
     dropped = given.dropped
-    if dropped is None and ("dropped" in facts or "dropped_by_interface" in facts):
-        dropped = int(facts.get("dropped", 0)) + int(facts.get("dropped_by_interface", 0))
+    told = [int(facts[name]) for name in _DROPPED if name in facts]
+    if dropped is None and told:
+        dropped = sum(told)
     captured = given.captured if given.captured is not None else facts["packets"] if received is not None else None
     counters = {"captured": captured, "received_by_filter": received, "dropped_by_kernel": dropped}
     metrics: dict[str, float] = {name: int(value) for name, value in counters.items() if value is not None}

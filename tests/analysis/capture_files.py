@@ -61,16 +61,20 @@ def interface(
     return block(1, struct.pack(order + "HHI", link, 0, snap_length) + options, order)
 
 
-def enhanced(frame: Frame, order: Order = "<", *, number: int = 0, ticks: int | None = None) -> bytes:
+def enhanced(
+    frame: Frame, order: Order = "<", *, number: int = 0, ticks: int | None = None, options: bytes = b""
+) -> bytes:
     """``ticks`` in the interface's resolution; nanoseconds when it is not given."""
     ticks = (frame.time_ns or 0) if ticks is None else ticks
     head = struct.pack(order + "IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.orig_len)
-    return block(6, head + frame.data, order)
+    return block(6, head + frame.data + (b"\0" * (-len(frame.data) % 4) + options if options else b""), order)
 
 
-def obsolete(frame: Frame, order: Order = "<", *, number: int = 0) -> bytes:
+def obsolete(frame: Frame, order: Order = "<", *, number: int = 0, dropped: int = 0) -> bytes:
     ticks = frame.time_ns or 0
-    head = struct.pack(order + "HHIIII", number, 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.orig_len)
+    head = struct.pack(
+        order + "HHIIII", number, dropped, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), frame.orig_len
+    )
     return block(2, head + frame.data, order)
 
 
