@@ -35,7 +35,15 @@ CUT: Final = 64
 REVERSE: Final = 128
 """The packet travels from the flow's second endpoint to its first (endpoint A = sender of the first packet seen)."""
 
-_WHOLE_TABLE: Final = ("hosts", "flow_endpoints", "flow_protocol", "flow_network", "btl_handshakes", "source")
+_WHOLE_TABLE: Final = (
+    "hosts",
+    "flow_endpoints",
+    "flow_protocol",
+    "flow_network",
+    "flow_strays",
+    "btl_handshakes",
+    "source",
+)
 
 # What names a virtual network, in the upper bits of its word in PacketTable.flow_network
 VXLAN: Final = 1
@@ -90,6 +98,8 @@ class PacketTable:
     """Shape (F,): IP protocol number."""
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.encapsulation); (0,) where unknown."""
+    flow_strays: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
     """Shape (H, 3): packet index, jobid, rank of everything that MPI libraries say first (kernels.greetings; METRICS.md section 6)."""
     source: dict[str, Any] = field(default_factory=dict)
@@ -131,6 +141,7 @@ class PacketTable:
             flow_endpoints=last.flow_endpoints,
             flow_protocol=last.flow_protocol,
             flow_network=last.flow_network,
+            flow_strays=last.flow_strays,
             btl_handshakes=np.concatenate(handshakes),
             source=source,
         )

@@ -99,6 +99,7 @@ class Decoder:
             flow_endpoints=_endpoints(flows),
             flow_protocol=flows["protocol"],
             flow_network=flows["network"],
+            flow_strays=flows["strays"],
             btl_handshakes=self._greetings.confirmed(handshakes, columns["flow"], columns["kind"]),
         )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from analysis.capture import virtual_networks as encapsulation
 from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
@@ -54,8 +55,12 @@ _FIELDS: Final = (
     "udp.srcport", "udp.dstport", "udp.length", "udp.checksum",
     "ip.len", "ip.hdr_len", "ip.flags.mf", "ip.dsfield.ecn", "ipv6.tclass.ecn",
     "vxlan.vni", "geneve.vni", "gre.key", "pppoe.session_id", "ieee8021ah.isid",
+    "vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label",
     "infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn",
 )  # fmt: skip
+_WAYS: Final = ("vlan.id", "ieee8021ad.id", "ieee8021ad.svid", "ieee8021ad.cvid", "mpls.label")
+_NO_MARK: Final = frozenset({"tcp.payload", *_WAYS})
+"""A packet that is seen twice may be under another VLAN then."""
 _PREFERENCES: Final = (
     "tcp.analyze_sequence_numbers:FALSE", "tcp.desegment_tcp_streams:FALSE", "tcp.track_bytes_in_flight:FALSE",
     "ip.defragment:FALSE", "ipv6.defragment:FALSE",
@@ -143,6 +148,8 @@ class _Reader:
         self._flows: dict[tuple[int, int, int, int, int, int], int] = {}
         self._ends, self._protocols = np.zeros((0, 4), np.uint16), np.zeros(0, np.uint8)
         self._networks = np.zeros(0, np.uint64)
+        self._ways: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._strays: dict[int, int] = {}
         self._link_types: set[int] = set()
         self._greetings = Greetings()
 
@@ -171,6 +178,7 @@ class _Reader:
             flow_endpoints=self._ends,
             flow_protocol=self._protocols,
             flow_network=self._networks,
+            flow_strays=self._strays_of_all(),
             btl_handshakes=confirmed,
             source={**self.source, "encapsulations": sorted(self._link_types)},
         )
@@ -252,8 +260,10 @@ class _Reader:
             return
         row["sport"], row["dport"] = (int(_nth(fields[f"{inner}.{end}port"], layer)) for end in ("src", "dst"))
         self._flow(row, 6 if inner == "tcp" else 17, _virtual_network(fields, protocols))
+        if row["flow"] != NO_FLOW and (inner == "tcp" or row["dport"] == int(_ROCE_PORT)):
+            self._note_way(row, tuple(_named(name, fields[name]) for name in _WAYS))
         row["fingerprint"] = zlib.crc32(
-            "\t".join(fields[name] for name in _FIELDS[6:] if name != "tcp.payload").encode()
+            "\t".join(fields[name] for name in _FIELDS[6:] if name not in _NO_MARK).encode()
         )
 
     def _datagram(self, fields: dict[str, str], protocols: list[str], claimed: int) -> int:
@@ -276,6 +286,16 @@ class _Reader:
         row["ack"], row["seq"] = (int(_last(fields[f"infiniband.bth.{name}"]), 0) for name in ("destqp", "psn"))
         inner = next(name for name in reversed(protocols) if name in ("ip", "ipv6"))
         row["tcp_flags"] = int(_last(fields["ip.dsfield.ecn" if inner == "ip" else "ipv6.tclass.ecn"]) or "0", 0)
+
+    def _note_way(self, row: Row, way: tuple[str, ...]) -> None:
+        """As kernels.endpoints.note_way."""
+        if self._ways.setdefault((row["flow"], row["kind"] & REVERSE), way) != way:
+            self._strays[row["flow"]] = self._strays.get(row["flow"], 0) + 1
+
+    def _strays_of_all(self) -> npt.NDArray[np.uint32]:
+        strays = np.zeros(len(self._flows), np.uint32)
+        strays[list(self._strays)] = list(self._strays.values())
+        return strays
 
     def _flow(self, row: Row, protocol: int, network: int) -> None:
         if NO_HOST in (row["src"], row["dst"]):
@@ -308,6 +328,12 @@ def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
         if field and waiting[field]:
             network = encapsulation.nested_network(network, kind, int(waiting[field].pop(0), 0))
     return network
+
+
+def _named(field: str, values: str) -> str:
+    """The VLANs or labels among them that name something (kernels.encapsulation)."""
+    nothing = (0, 2) if field == "mpls.label" else (0,)
+    return ",".join(value for value in values.split(",") if value and int(value, 0) not in nothing)
 
 
 def _nth(values: str, place: int) -> str:

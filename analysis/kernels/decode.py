@@ -16,14 +16,17 @@ from analysis.kernels.encapsulation import (
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
     HIDDEN,
+    NOWHERE,
     UNKNOWN,
+    Around,
     begins_fragments,
     behind_authentication,
     behind_protocol,
     behind_tags,
     through_vlan_tags,
+    under_outer_vlans,
 )
-from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, recent_of, tables_at
+from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
 from analysis.kernels.greetings import greeting
 from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
 from analysis.packets import (
@@ -80,6 +83,12 @@ def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
         family = min(u32(at, end), u32_little(at, end))
         return 4, ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 28, 30) else UNKNOWN
     return 0, UNKNOWN
+
+
+@jit
+def untagged_bytes(link: int, length: int) -> int:
+    """Bytes of a link layer of ``length`` bytes before its first VLAN tag."""
+    return 14 if link == ETHERNET else 16 if link == LINUX_SLL else 20 if link == LINUX_SLL2 else length
 
 
 @jit
@@ -141,36 +150,36 @@ def ipv6_header(ip: int, end: int, tables: int) -> tuple[int, int, int, int, int
 
 @jit
 def innermost(
-    ip: int, end: int, ethertype: int, room: int, network: np.uint64, tables: int
-) -> tuple[int, int, int, np.uint64]:
-    """(address, EtherType, bytes that its frame has for it, network) of the innermost IP packet of the one at ``ip``."""
+    ip: int, end: int, ethertype: int, room: int, around: Around, tables: int
+) -> tuple[int, int, int, Around]:
+    """(address, EtherType, bytes that its frame has for it, around) of the innermost IP packet of the one at ``ip``."""
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
             if ip + 20 > end or u8(ip, end) < 0x45 or u8(ip, end) > 0x4F or u16(ip + 6, end) & 0x1FFF:
-                return ip, ethertype, room, network
+                return ip, ethertype, room, around
             length = u16(ip + 2, end)
             at, protocol = behind_authentication(ip + (u8(ip, end) & 15) * 4, end, u8(ip + 9, end))
         else:
             if ip + 40 > end or u8(ip, end) >> 4 != 6:
-                return ip, ethertype, room, network
+                return ip, ethertype, room, around
             length = u16(ip + 4, end)
             length += 40 if length > 0 else 0
             transport, protocol, later_fragment, cut = ipv6_transport(ip, end)
             if later_fragment or cut:
-                return ip, ethertype, room, network
+                return ip, ethertype, room, around
             at = ip + transport
         if protocol == 6:
-            return ip, ethertype, room, network
-        inside, following, inner_network = behind_protocol(at, end, protocol, network)
+            return ip, ethertype, room, around
+        inside, following, around_inner = behind_protocol(at, end, protocol, around)
         if following < 0:
             known = tables_at(tables, 1, 0)
             known.hidden += following == HIDDEN
             known.cut_off += following == CUT_OFF
-            return ip, ethertype, room, network
+            return ip, ethertype, room, around
         room = (min(room, length) if length > 0 else room) - (inside - ip)
-        ip, ethertype, network = inside, following, inner_network
+        ip, ethertype, around = inside, following, around_inner
     tables_at(tables, 1, 0).hidden += 1
-    return ip, ethertype, room, network
+    return ip, ethertype, room, around
 
 
 @jit
@@ -291,9 +300,11 @@ def decode(
             fingerprint[i] = 0
             l2, ethertype = link_layer(frame, end, links[i])
             ip = frame + l2
-            network = np.uint64(0)
+            around = NOWHERE
+            if l2 > 14:
+                around = under_outer_vlans(frame + untagged_bytes(links[i], l2), ip, end)
             if ethertype != ETHERTYPE_IPV4 and ethertype != ETHERTYPE_IPV6:
-                ip, ethertype, network = behind_tags(ip, end, ethertype, network)
+                ip, ethertype, around = behind_tags(ip, end, ethertype, around)
                 if ethertype < 0:
                     known.hidden += ethertype == HIDDEN
                     if ethertype == CUT_OFF and cap_len[i] < orig_len[i]:
@@ -306,7 +317,7 @@ def decode(
             cut_off = 0
             if ip + 20 <= end and u8(ip + (9 if ethertype == ETHERTYPE_IPV4 else 6), end) != 6:
                 before = known.cut_off
-                ip, ethertype, room, network = innermost(ip, end, ethertype, room, network, tables)
+                ip, ethertype, room, around = innermost(ip, end, ethertype, room, around, tables)
                 if known.cut_off > before and cap_len[i] < orig_len[i]:
                     cut_off = CUT
             if ip + (20 if ethertype == ETHERTYPE_IPV4 else 40) > end:
@@ -342,14 +353,16 @@ def decode(
             b = u16(l4 + 2, end)
             sport[i] = a
             dport[i] = b
-            index = -1
+            index, plain = -1, False
             if source != NO_HOST and destination != NO_HOST:
-                index = find_flow(source, a, destination, b, np.uint64(protocol) | network << _8, tables)
+                index = find_flow(source, a, destination, b, np.uint64(protocol) | around[0] << _8, tables)
                 if index >= 0:
                     flow[i] = index
                     ends = flow_at(known.flow_list, known.flow_room, index)
                     if ends.a != source or ends.a_port != a:
                         frame_kind |= REVERSE
+                    if protocol == 6 or b == ROCE_PORT:
+                        plain = note_way(ends, frame_kind & REVERSE, around[1])
             if protocol == 17:
                 if l4 + 6 > end or content < 8 or 0 < u16(l4 + 4, end) < 8:
                     kind[i] = frame_kind | CUT
@@ -366,7 +379,7 @@ def decode(
                     seq[i] = u32(l4 + 16, end) & 0xFFFFFF
                     tcp_flags[i] = u8(ip + 1, end) & 3 if ethertype == ETHERTYPE_IPV4 else u16(ip, end) >> 4 & 3
                 continue
-            if usual > 0 and index >= 0:
+            if usual > 0 and index >= 0 and plain:
                 recent.addresses, recent.ports, recent.flow = addresses, ports, index
                 recent.source, recent.destination, recent.kind = source, destination, frame_kind
         header = 0

@@ -28,6 +28,15 @@ _KIND_SHIFT = np.uint64(32)
 _NETWORK_MASK = np.uint64((1 << 56) - 1)
 _NEST = np.uint64(1_000_003)
 
+_TAGS_MASK = np.uint64((1 << 31) - 1)
+_FIRST_LABEL = 4096
+"""Behind the numbers of VLANs."""
+
+Around = tuple[np.uint64, np.uint64]
+NOWHERE = (np.uint64(0), np.uint64(0))
+"""What lies around a packet: the word of its virtual networks, which belong to a flow, and that of its VLANs and labels, which only
+tell whether packets of one direction took the same way: labels differ by direction, and a router sees both sides of a VLAN."""
+
 _TCP, _UDP = 6, 17
 _NOT_LOOKED_INTO = (
     0x0641, 0x0643, 0x0644, 0x0645, 0x22E5, 0x22EB, 0x22F3, 0x2452, 0x6400, 0x6559, 0x880B, 0x883E, 0x88BE, 0x88DE, 0x88E5, 0x8903, 0x8909,
@@ -51,6 +60,35 @@ def nested(network: np.uint64, kind: int, number: int) -> np.uint64:
 
 
 @jit
+def within(around: Around, kind: int, number: int) -> Around:
+    """``around`` with one more virtual network."""
+    return nested(around[0], kind, number), around[1]
+
+
+@jit
+def under_vlan(around: Around, tag: int) -> Around:
+    """``around`` with one more VLAN; priorities are none, and tags of VLAN 0 have nothing else."""
+    number = np.uint64(tag & 0xFFF)
+    return around[0], (around[1] * _NEST + number) & _TAGS_MASK if number > 0 else around[1]
+
+
+@jit
+def under_label(around: Around, label: int) -> Around:
+    """``around`` with one more MPLS label; the explicit nulls, 0 and 2, name nothing."""
+    number = np.uint64(label + _FIRST_LABEL)
+    return around[0], around[1] if label == 0 or label == 2 else (around[1] * _NEST + number) & _TAGS_MASK
+
+
+@jit
+def under_outer_vlans(first: int, behind: int, end: int) -> Around:
+    """What the tags between two addresses put around a packet."""
+    around = NOWHERE
+    for at in range(first, behind, 4):
+        around = under_vlan(around, u16(at, end))
+    return around
+
+
+@jit
 def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple[int, int]:
     """Behind any number of 802.1Q and 802.1ad tags."""
     if at + length > end:
@@ -65,17 +103,18 @@ def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple
 
 
 @jit
-def behind_labels(at: int, end: int) -> tuple[int, int]:
-    """(address, EtherType) of what an MPLS label stack carries: IP by its version, anything else is hidden."""
+def behind_labels(at: int, end: int, around: Around) -> tuple[int, int, Around]:
+    """(address, EtherType, around) of what an MPLS label stack carries: IP by its version, anything else is hidden."""
     for _ in range(_MOST_LABELS):
         if at + 5 > end:
-            return at, CUT_OFF
+            return at, CUT_OFF, around
         bottom = u32(at, end) & 0x100
+        around = under_label(around, u32(at, end) >> 12)
         at += 4
         if bottom:
             version = u8(at, end) >> 4
-            return at, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else HIDDEN
-    return at, HIDDEN
+            return at, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else HIDDEN, around
+    return at, HIDDEN, around
 
 
 @jit
@@ -107,24 +146,24 @@ def tag_bytes(ethertype: int) -> int:
 
 
 @jit
-def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of the IP packet behind link-layer tags; ``at`` is the byte behind ``ethertype``.
+def behind_tags(at: int, end: int, ethertype: int, around: Around) -> tuple[int, int, Around]:
+    """(address, EtherType, around) of the IP packet behind link-layer tags; ``at`` is the byte behind ``ethertype``.
 
     The EtherType is HIDDEN or UNKNOWN where there is no IP packet, CUT_OFF where it was not captured whether there is one.
     """
     for _ in range(DEPTH):
         if ethertype in (ETHERTYPE_IPV4, ETHERTYPE_IPV6) or ethertype < 0:
-            return at, ethertype, network
+            return at, ethertype, around
         if ethertype == 0x8847 or ethertype == 0x8848:
-            at, ethertype = behind_labels(at, end)
-            return at, ethertype, network
+            return behind_labels(at, end, around)
         if at + tag_bytes(ethertype) > end:
-            return at, CUT_OFF, network
+            return at, CUT_OFF, around
         if ethertype <= 1500:
             at, ethertype = behind_llc(at, end)
             if ethertype <= 1500:
-                return at, min(ethertype, UNKNOWN), network
+                return at, min(ethertype, UNKNOWN), around
         elif ethertype in (0x8100, 0x88A8, 0x9100, 0x9200):
+            around = under_vlan(around, u16(at, end))
             ethertype = u16(at + 2, end)
             at += 4
         elif ethertype == 0x893F:  # E-Tag: differs by direction, names no network
@@ -137,21 +176,21 @@ def behind_tags(at: int, end: int, ethertype: int, network: np.uint64) -> tuple[
             ethertype = u16(at + 12, end)
             at += 14
         elif ethertype == 0x88E7:
-            network = nested(network, PBB, u32(at, end) & 0xFFFFFF)
+            around = within(around, PBB, u32(at, end) & 0xFFFFFF)
             ethertype = u16(at + 16, end)
             at += 18
         elif ethertype == 0x8864:
-            network = nested(network, PPPOE, u16(at + 2, end))
+            around = within(around, PPPOE, u16(at + 2, end))
             protocol = u16(at + 6, end)
             ethertype = 0x8847 if protocol == 0x0281 else ETHERTYPE_IPV4 if protocol == 0x0021 else UNKNOWN
             ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else ethertype
             ethertype = HIDDEN if protocol in _PACKED_IN_PPP else ethertype
             at += 8
         elif ethertype in _NOT_LOOKED_INTO:
-            return at, HIDDEN, network
+            return at, HIDDEN, around
         else:
-            return at, UNKNOWN, network
-    return at, HIDDEN, network
+            return at, UNKNOWN, around
+    return at, HIDDEN, around
 
 
 @jit
@@ -172,75 +211,73 @@ def begins_fragments(ip: int, end: int, ethertype: int) -> bool:
 
 
 @jit
-def behind_gre(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what GRE carries."""
+def behind_gre(at: int, end: int, around: Around) -> tuple[int, int, Around]:
+    """(address, EtherType, around) of what GRE carries."""
     if at + 4 > end:
-        return at, CUT_OFF, network
+        return at, CUT_OFF, around
     flags, ethertype = u16(at, end), u16(at + 2, end)
     if flags & 0x4007:  # routing, or another version
-        return at, HIDDEN, network
+        return at, HIDDEN, around
     inside = at + 4 + (4 if flags & 0x8000 else 0)
     if flags & 0x2000:
         if inside + 4 > end:
-            return at, CUT_OFF, network
-        network = nested(network, GRE, u32(inside, end))
+            return at, CUT_OFF, around
+        around = within(around, GRE, u32(inside, end))
         inside += 4
     inside += 4 if flags & 0x1000 else 0
     if 0x8200 <= ethertype <= 0x83FF:  # frames of wireless networks
-        return at, HIDDEN, network
-    return behind_tags(inside, end, ethertype, network)
+        return at, HIDDEN, around
+    return behind_tags(inside, end, ethertype, around)
 
 
 @jit
-def behind_udp(at: int, end: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of what a UDP datagram to the port of a tunnel carries; ``at`` is its header."""
+def behind_udp(at: int, end: int, around: Around) -> tuple[int, int, Around]:
+    """(address, EtherType, around) of what a UDP datagram to the port of a tunnel carries; ``at`` is its header."""
     if at + 4 > end:
-        return at, UNKNOWN, network
+        return at, UNKNOWN, around
     port = u16(at + 2, end)
     if port in (_VXLAN_PORT, _LINUX_VXLAN_PORT, _GENEVE_PORT, _MPLS_PORT) and at + 16 > end:
-        return at, CUT_OFF, network
+        return at, CUT_OFF, around
     if (
         port in (_VXLAN_PORT, _LINUX_VXLAN_PORT) and u8(at + 8, end) & 0x08
     ):  # other flags tell of group policies and the like
-        return behind_tags(at + 16, end, 0x6558, nested(network, VXLAN, u32(at + 12, end) >> 8))
+        return behind_tags(at + 16, end, 0x6558, within(around, VXLAN, u32(at + 12, end) >> 8))
     if port == _GENEVE_PORT and u8(at + 8, end) >> 6 == 0:
         inside = at + 16 + (u8(at + 8, end) & 63) * 4
-        return behind_tags(inside, end, u16(at + 10, end), nested(network, GENEVE, u32(at + 12, end) >> 8))
+        return behind_tags(inside, end, u16(at + 10, end), within(around, GENEVE, u32(at + 12, end) >> 8))
     if port == _MPLS_PORT:
-        inside, ethertype = behind_labels(at + 8, end)
-        return inside, ethertype, network
+        return behind_labels(at + 8, end, around)
     if port == _GRE_PORT:
-        return behind_gre(at + 8, end, network)
+        return behind_gre(at + 8, end, around)
     if port in _TUNNELS or (port == _TZSP_PORT and at + 9 <= end and u8(at + 8, end) == 1):  # sniffers' frames
-        return at, HIDDEN, network
+        return at, HIDDEN, around
     if port in (3544, 5247) or u16(at, end) in (
         3544,
         5247,
     ):  # Teredo, data of CAPWAP: answers go to ports of the asker's own
-        return at, HIDDEN, network
-    return at, UNKNOWN, network
+        return at, HIDDEN, around
+    return at, UNKNOWN, around
 
 
 @jit
-def behind_protocol(at: int, end: int, protocol: int, network: np.uint64) -> tuple[int, int, np.uint64]:
-    """(address, EtherType, network) of the packet that IP ``protocol`` carries at ``at``."""
+def behind_protocol(at: int, end: int, protocol: int, around: Around) -> tuple[int, int, Around]:
+    """(address, EtherType, around) of the packet that IP ``protocol`` carries at ``at``."""
     if protocol == _UDP:
-        return behind_udp(at, end, network)
+        return behind_udp(at, end, around)
     if protocol == 4:
-        return at, ETHERTYPE_IPV4, network
+        return at, ETHERTYPE_IPV4, around
     if protocol == 41:
-        return at, ETHERTYPE_IPV6, network
+        return at, ETHERTYPE_IPV6, around
     if protocol == 47:
-        return behind_gre(at, end, network)
+        return behind_gre(at, end, around)
     if protocol == 137:
-        inside, ethertype = behind_labels(at, end)
-        return inside, ethertype, network
+        return behind_labels(at, end, around)
     if protocol == 143:
-        return behind_tags(at, end, 0x6558, network)
+        return behind_tags(at, end, 0x6558, around)
     if protocol == 97:
-        return behind_tags(at + 2, end, 0x6558, network)
+        return behind_tags(at + 2, end, 0x6558, around)
     if protocol == 103 and at + 1 <= end and u8(at, end) & 15 == 1:  # a PIM register carries a packet
-        return at, HIDDEN, network
+        return at, HIDDEN, around
     if protocol == 51 and at + 8 > end:
-        return at, CUT_OFF, network
-    return at, HIDDEN if protocol in (50, 51, 115) else UNKNOWN, network
+        return at, CUT_OFF, around
+    return at, HIDDEN if protocol in (50, 51, 115) else UNKNOWN, around

@@ -38,9 +38,14 @@ TABLES = np.dtype(
 HOST = np.dtype([("high", "u8"), ("low", "u8")])
 """An IPv6 address; IPv4 is held as ::ffff:a.b.c.d."""
 FLOW = np.dtype(
-    [("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("network", "u8"), ("protocol", "u1")], align=True
-)
-"""Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here."""
+    [
+        ("a", "u2"), ("a_port", "u2"), ("b", "u2"), ("b_port", "u2"), ("network", "u8"),
+        ("a_way", "u4"), ("b_way", "u4"), ("strays", "u4"), ("protocol", "u1"),
+    ],
+    align=True,
+)  # fmt: skip
+"""Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here; the VLANs and
+labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different ones."""
 SLOT = np.dtype([("entry", "i4")])
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u2"), ("destination", "u2"), ("kind", "u1")],
@@ -154,6 +159,9 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
     flow.network = identity >> _8
     flow.protocol = identity & _255
+    flow.a_way = 0
+    flow.b_way = 0
+    flow.strays = 0
     flow.a = source
     flow.a_port = sport
     flow.b = destination
@@ -161,6 +169,22 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1
     known.flows += 1
     return signed(known.flows - 1)
+
+
+@jit
+def note_way(flow: Any, backward: int, tags: np.uint64) -> bool:
+    """Count a packet that lies under other VLANs or labels than the first of its direction; whether that one lay under none."""
+    way = signed(tags) + 1
+    first = signed(flow.b_way if backward else flow.a_way)
+    if first == 0:
+        first = way
+        if backward:
+            flow.b_way = way
+        else:
+            flow.a_way = way
+    elif first != way:
+        flow.strays += 1
+    return bool(first == 1)
 
 
 @jit

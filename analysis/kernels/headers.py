@@ -15,6 +15,7 @@ from analysis.kernels.encapsulation import (
     DEPTH,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
+    NOWHERE,
     behind_authentication,
     behind_protocol,
     behind_tags,
@@ -227,7 +228,7 @@ def kept_bytes(
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if ethertype == _ARP:
             return at + arp_bytes(data, at, end, places, counts) - frame
-        at, ethertype, _ = behind_tags(at, end, ethertype, np.uint64(0))
+        at, ethertype, _ = behind_tags(at, end, ethertype, NOWHERE)
         at = min(at, end)
     for _ in range(DEPTH):
         if ethertype == ETHERTYPE_IPV4:
@@ -246,7 +247,7 @@ def kept_bytes(
             break
         inside, following = at, -1
         if protocol != _TCP:
-            inside, following, _ = behind_protocol(at, end, protocol, np.uint64(0))
+            inside, following, _ = behind_protocol(at, end, protocol, NOWHERE)
         if following < 0:
             at += transport_bytes(buffer, data, at, end, protocol, hide)
             break

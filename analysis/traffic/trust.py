@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.kernels import trust as kernel
 from analysis.numbers import amount, plural
-from analysis.packets import SYN, PacketTable
+from analysis.packets import NO_FLOW, SYN, PacketTable
 from analysis.traffic import wire
 from analysis.trust_level import TrustLevel
 
@@ -80,6 +80,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
         "connections began",
         "as those of Open MPI 1.8 to 2 do and had to be forgotten before the answer, so ranks may be missing",
     ),
+    "mixed_ways": (
+        "connection has",
+        "connections have",
+        "packets of one direction under different VLANs or labels: networks with equal addresses may be counted as one",
+    ),
     "missed_by_pairs": ("byte", "bytes", "of any pair of hosts may be missing in the host matrix"),
     "queue_pairs_beyond_limit": (
         "packet belongs",
@@ -131,6 +136,8 @@ class TrustAccumulator:
         self._announced, self._announced_again = (np.zeros((1024, 2), np.uint16) for _ in range(2))
         self._counters = np.zeros(kernel.COUNTERS, np.int64)
         self._duplicates = 0
+        self._copies = np.zeros(0, np.int64)
+        self._strays = np.zeros(0, np.uint32)
         self._added = 0
 
     def update(self, table: PacketTable) -> tuple[PacketTable, npt.NDArray[np.bool_]]:
@@ -146,10 +153,25 @@ class TrustAccumulator:
             duplicate[:] = False
             found = 0
         self._duplicates += found
+        self._strays = table.flow_strays
+        if found:
+            self._note_copies(table.flow[duplicate])
         self._announced = _with_room(self._announced, len(table.flow_endpoints))
         on_the_wire, duplicate = wire.split(table, self._pieces(table, self._announced, self._counters), duplicate)
         self._added += len(on_the_wire) - len(table)
         return on_the_wire, duplicate
+
+    def _note_copies(self, flow: npt.NDArray[np.uint32]) -> None:
+        copies = np.bincount(flow[flow != NO_FLOW], minlength=len(self._copies))
+        copies[: len(self._copies)] += self._copies
+        self._copies = copies
+
+    def _mixed(self) -> int:
+        """Flows with packets of one direction under different VLANs or labels that are no copies: a router's two sides show each twice."""
+        strays = self._strays.astype(np.int64)
+        count = min(len(strays), len(self._copies))
+        strays[:count] -= self._copies[:count]
+        return int(np.count_nonzero(strays > 0))
 
     def again(self, table: PacketTable) -> PacketTable:
         """The same table as ``update`` gave it, when a capture is read a second time from its beginning.
@@ -177,7 +199,7 @@ class TrustAccumulator:
     def left_out(self) -> dict[str, int]:
         """Packets whose transport header, and so whatever depends on it, is in no metric."""
         cut, fragments = self._counters[[kernel.CUT_HEADERS, kernel.FRAGMENTS]].tolist()
-        return {"cut_headers": cut, "fragments": fragments}
+        return {"cut_headers": cut, "fragments": fragments, "mixed_ways": self._mixed()}
 
     def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
         """(metrics, not_available) for super-segments and duplicates; the counts are those after the split."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import analysis
+from analysis.capture.tables import DecoderName
 from analysis.capture.tshark_table import read_with_tshark
 from analysis.capture.virtual_networks import named_network
 from analysis.packets import CUT, TCP, UDP, PacketTable
@@ -140,6 +142,84 @@ def test_equal_addresses_in_two_virtual_networks_are_two_connections(tmp_path: P
     assert measured.metrics["connections"] == 2
     assert Counter(flow["network"] for flow in measured.flows) == {"VXLAN 1": 1, "VXLAN 2": 1}
     same_from_both(path)
+
+
+def vlan(packet: bytes, number: int, priority: int = 0) -> bytes:
+    return frame(0x8100, struct.pack("!HH", priority << 13 | number, 0x0800) + packet)
+
+
+def vlan_in_vxlan(packet: bytes, number: int) -> bytes:
+    return outer_udp(4789, struct.pack("!II", 0x08000000, 7 << 8) + vlan(packet, number))
+
+
+def stacked(packet: bytes, number: int) -> bytes:
+    return frame(0x88A8, struct.pack("!HHHH", 3, 0x8100, number, 0x0800) + packet)
+
+
+MIXED = "packets of one direction under different VLANs or labels: networks with equal addresses may be counted as one"
+DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
+
+
+def plain_first(packet: bytes, number: int) -> bytes:
+    return inner_frame(packet) if number == 1 else vlan(packet, number)
+
+
+def plain_last(packet: bytes, number: int) -> bytes:
+    return inner_frame(packet) if number == 9 else vlan(packet, number)
+
+
+@DECODERS
+@pytest.mark.parametrize(
+    "wrap",
+    [vlan, vlan_in_vxlan, stacked, plain_first, plain_last, KINDS["mpls"], KINDS["mpls_in_udp"], KINDS["mpls_in_ip"]],
+)
+def test_equal_addresses_under_different_tags_and_labels_are_told(
+    tmp_path: Path, wrap: Callable[[bytes, int], bytes], decoder: DecoderName
+) -> None:
+    path = capture(tmp_path, [wrap(packet, number) for number in (1, 9) for packet in conversation()])
+    trust = analysis.analyse(path, decoder=decoder).trust
+    assert (trust.verdict, trust.reasons) == ("degraded", (f"1 connection has {MIXED}",))
+
+
+def test_both_decoders_count_the_same_packets_under_other_tags(tmp_path: Path) -> None:
+    packets = [wrap(packet, number) for number in (9, 1, 9) for packet in conversation() for wrap in (plain_last, vlan)]
+    path = capture(tmp_path, packets)
+    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
+    assert native.flow_strays.tolist() == second.flow_strays.tolist() == [24, 0]
+
+
+@DECODERS
+def test_priorities_and_labels_that_differ_by_direction_are_one_connection(
+    tmp_path: Path, decoder: DecoderName
+) -> None:
+    ways = [7, 8, 7, 7, 8, 7, 7]
+    for number, frames in enumerate(
+        (
+            [KINDS["mpls"](packet, way) for way, packet in zip(ways, conversation(), strict=True)],
+            [vlan(packet, 5, priority) for priority, packet in enumerate(conversation())],
+            [vlan(packet, 0) if number % 2 else inner_frame(packet) for number, packet in enumerate(conversation())],
+        )
+    ):
+        measured = analysis.analyse(capture(tmp_path, frames), decoder=decoder)
+        assert (number, measured.trust.reasons) == (number, ())
+        assert measured.metrics["retransmitted_bytes"] == 700
+
+
+@DECODERS
+@pytest.mark.parametrize("copy", [5, 6])
+def test_both_sides_of_a_router_show_each_packet_twice_and_nothing_else(
+    tmp_path: Path, decoder: DecoderName, copy: int
+) -> None:
+    both = [
+        (2 * MS * k + 9 * side, vlan(packet, 5 if side else copy))
+        for k, packet in enumerate(conversation())
+        for side in (0, 1)
+    ]
+    path = tmp_path / "router.pcap"
+    path.write_bytes(files.pcap([Frame.whole(10**15 + time_ns, data) for time_ns, data in both]))
+    measured = analysis.analyse(path, decoder=decoder)
+    assert measured.trust.reasons == ("6 frames were captured more than once",)
+    assert (measured.metrics["connections"], measured.metrics["retransmitted_bytes"]) == (1, 700)
 
 
 def test_flows_outside_of_virtual_networks_name_none(tmp_path: Path) -> None:
