@@ -5,7 +5,7 @@
   if (!card) return;
   const steps = [...card.querySelectorAll("li")], [back, next] = ["[data-back]", "[data-next]"].map(s => card.querySelector(s));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  let at = 0;
+  let at = 0, held = null;
 
   const target = () => document.querySelector(steps[at].dataset.at);
 
@@ -14,7 +14,15 @@
     document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
     if (!part) return;
     part.classList.add("toured");
+    hold();
     if (part.previousElementSibling !== card) part.before(card);
+  }
+
+  /* What is taken out of a page or moved in it loses the focus, and keys went nowhere then. */
+  function hold() { if (card.contains(document.activeElement)) held = document.activeElement; }
+  function holdOn() {
+    if (document.activeElement === document.body) held?.focus({ preventScroll: true });
+    held = null;
   }
 
   function show(step) {
@@ -39,6 +47,10 @@
   card.addEventListener("keydown", e => { if (e.key === "Escape") leave(); });
   card.querySelector("[data-leave]").addEventListener("click", e => { e.preventDefault(); leave(); });
   // Another workload draws the form anew, and the card with it.
-  document.body.addEventListener("htmx:afterSettle", () => { if (!card.isConnected || !document.querySelector(".toured")) place(); });
+  document.body.addEventListener("htmx:beforeSwap", hold);
+  document.body.addEventListener("htmx:afterSettle", () => {
+    if (!card.isConnected || !document.querySelector(".toured")) place();
+    holdOn();
+  });
   show(0);
 })();

@@ -59,6 +59,10 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, complain
     expect(tour).to_be_visible()
     expect(page.locator("section.toured").get_by_role("heading")).to_have_text("Workload")
     tour.focus()
+    page.evaluate("document.getElementById('wl-ring').click()")  # as another hand would: the focus stays where it is
+    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
+    expect(page.locator("[name='parameters.steps']")).to_be_visible()
+    expect(tour).to_be_focused()
     page.keyboard.press("Escape")
     expect(tour).to_have_count(0)
     expect(page.locator(".toured")).to_have_count(0)

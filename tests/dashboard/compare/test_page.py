@@ -94,7 +94,7 @@ def test_it_begins_where_what_decides_changed_most(library, page):
         ("4", True, True),
     ]
     assert opened(page, *tokens(first, other), at="0").context["compared"].at == (2,)
-    alike = measured(library, {"name": "Alike", **WATER}, seconds(1.0, **{"throughput_Bps": 2.0}))
+    alike = measured(library, {"name": "Alike", **WATER}, seconds(1.0, throughput_Bps=2.0))
     assert opened(page, *tokens(first, alike)).context["compared"].at == (2,)
 
 
