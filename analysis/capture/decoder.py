@@ -12,20 +12,20 @@ from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
 from analysis.capture.greetings import Greetings
 from analysis.kernels import decode as kernel
-from analysis.kernels import endpoints
+from analysis.kernels import encapsulation, endpoints
 from analysis.packets import PacketTable
 
 NATIVE_LINK_TYPES: Final = frozenset(
     {
-        kernel.NULL,
-        kernel.ETHERNET,
-        kernel.RAW_IP,
-        kernel.RAW_IP_101,
-        kernel.LOOP,
-        kernel.LINUX_SLL,
-        kernel.IPV4_ONLY,
-        kernel.IPV6_ONLY,
-        kernel.LINUX_SLL2,
+        encapsulation.NULL,
+        encapsulation.ETHERNET,
+        encapsulation.RAW_IP,
+        encapsulation.RAW_IP_101,
+        encapsulation.LOOP,
+        encapsulation.LINUX_SLL,
+        encapsulation.IPV4_ONLY,
+        encapsulation.IPV6_ONLY,
+        encapsulation.LINUX_SLL2,
     }
 )
 MOST_HOSTS: Final = 65_535

@@ -1,7 +1,7 @@
 """Headers of captured frames to columns: link layer, the innermost IPv4 or IPv6, TCP, UDP, ICMP.
 
-Sources: RFC 791, 8200, 9293, 768; IEEE 802.1Q; the link types of tcpdump.org. ``end``, the address behind the captured bytes,
-bounds every read. Only ``decode`` touches arrays: see kernels.raw.
+Sources: RFC 791, 8200, 9293, 768. ``end``, the address behind the captured bytes, bounds every read. Only ``decode``
+touches arrays: see kernels.raw.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from analysis.kernels import inlined, jit
 from analysis.kernels.encapsulation import (
     CUT_OFF,
     DEPTH,
+    ETHERNET,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
     HIDDEN,
     NOWHERE,
-    UNKNOWN,
     Around,
     begins_fragments,
     behind_authentication,
     behind_protocol,
     behind_tags,
-    through_vlan_tags,
+    link_layer,
     under_outer_vlans,
+    untagged_bytes,
 )
 from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
 from analysis.kernels.greetings import greeting
-from analysis.kernels.raw import signed, u8, u16, u32, u32_little, u64
+from analysis.kernels.raw import signed, u8, u16, u32, u64
 from analysis.packets import (
     CUT,
     FRAGMENT,
@@ -45,10 +46,6 @@ from analysis.packets import (
     UDP,
 )
 
-# Link types (LINKTYPE_ and the raw DLT_ values that savefiles are found to hold)
-ETHERNET, NULL, LOOP, LINUX_SLL, LINUX_SLL2 = 1, 0, 108, 113, 276
-RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY = 12, 101, 228, 229
-
 ROCE_PORT = 4791
 """InfiniBand over UDP (RoCEv2)."""
 
@@ -60,35 +57,6 @@ Int64 = npt.NDArray[np.int64]
 UInt32 = npt.NDArray[np.uint32]
 UInt16 = npt.NDArray[np.uint16]
 UInt8 = npt.NDArray[np.uint8]
-
-
-@jit
-def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
-    """(bytes of link layer, EtherType); the EtherType is CUT_OFF when it was not captured, UNKNOWN when it is not one."""
-    if link == ETHERNET:
-        return through_vlan_tags(at, end, 14, 12)
-    if link == LINUX_SLL:
-        return through_vlan_tags(at, end, 16, 14)
-    if link == LINUX_SLL2:
-        return through_vlan_tags(at, end, 20, 0)
-    if link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
-        if at >= end:
-            return 0, CUT_OFF
-        version = u8(at, end) >> 4
-        return 0, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else UNKNOWN
-    if link in (NULL, LOOP):
-        if at + 4 > end:
-            return 4, CUT_OFF
-        # BSD writes the address family in the byte order of the machine, and IPv6 has a number per system
-        family = min(u32(at, end), u32_little(at, end))
-        return 4, ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 28, 30) else UNKNOWN
-    return 0, UNKNOWN
-
-
-@jit
-def untagged_bytes(link: int, length: int) -> int:
-    """Bytes of a link layer of ``length`` bytes before its first VLAN tag."""
-    return 14 if link == ETHERNET else 16 if link == LINUX_SLL else 20 if link == LINUX_SLL2 else length
 
 
 @jit

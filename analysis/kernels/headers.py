@@ -10,15 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import jit
-from analysis.kernels.decode import ETHERNET, LINUX_SLL, LINUX_SLL2, ROCE_PORT, link_layer
+from analysis.kernels.decode import ROCE_PORT
 from analysis.kernels.encapsulation import (
     DEPTH,
+    ETHERNET,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
+    LINUX_SLL,
+    LINUX_SLL2,
     NOWHERE,
     behind_authentication,
     behind_protocol,
     behind_tags,
+    link_layer,
 )
 from analysis.kernels.greetings import greeting_bytes
 from analysis.kernels.raw import signed, u8, u16

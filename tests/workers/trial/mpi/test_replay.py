@@ -33,4 +33,7 @@ def test_a_ring_that_ran_costs_its_messages_on_another_network(run_all: Callable
     mild = seconds(0.0, 1e9)
     # Longer than any turn of another process on a busy core, so that nothing of it hides behind computing.
     assert seconds(0.05, 1e9) - mild == pytest.approx((STEPS + WARMUPS) * 0.05, rel=0.1)
-    assert seconds(0.0, 1e6) - mild == pytest.approx((STEPS + WARMUPS) * 8 * BYTES / 1e6, rel=0.1)
+    # On a busy machine one rank may be a step ahead: its next message then shares the link with the last one, which arrives later
+    # than if they were sent in turn, as TCP does. Two at a time share it at most.
+    sent = (STEPS + WARMUPS) * 8 * BYTES / 1e6
+    assert 0.9 * sent <= seconds(0.0, 1e6) - mild <= 1.6 * sent
