@@ -72,7 +72,8 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
     server.wait_for_output("the worker process ended; starting it again", timeout_s=20)
     _, left = psutil.wait_procs(pool, timeout=60)
     assert left == []
-    wait_for(lambda: process_of(var, "celery -A config worker --beat").pid != worker.pid)
+    # Between its fork and its program it is called otherwise.
+    wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "celery -A config worker --beat")))
     server.end(signal.SIGKILL)
     wait_until_gone(var, timeout_s=30)
 
