@@ -166,7 +166,7 @@ def test_a_person_walks_through_it(
         page.goto("/rankwire/help/user-guide/")
         expect(page.locator("article img")).not_to_have_count(0)
         page.wait_for_function(
-            "[...document.querySelectorAll('article img')].every(e => e.complete && e.naturalWidth > 300)"
+            "() => [...document.querySelectorAll('article img')].every(e => e.complete && e.naturalWidth > 300)"
         )
         study = Experiment.objects.filter(published=True).order_by("pk").first()
         page.goto(f"/rankwire/experiments/{study.slug}/")

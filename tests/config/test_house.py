@@ -68,6 +68,18 @@ def test_tests_take_nothing_from_each_other() -> None:
     assert not borrowed, "helpers of several tests live in modules of their own"
 
 
+def test_browsers_wait_for_functions() -> None:
+    """A bare expression is evaluated at every look, and the pages' policy refuses all looks but the first."""
+    expressions = []
+    for path in tracked("tests/browser/*.py"):
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "wait_for_function":
+                awaited = node.args[0]
+                if isinstance(awaited, ast.Constant) and not re.match(r"(\w+|\(.*?\)) =>", str(awaited.value)):
+                    expressions.append(f"{path}:{node.lineno}: {awaited.value}")
+    assert not expressions
+
+
 @pytest.mark.django_db
 def test_it_has_a_migration_for_every_change_of_the_models() -> None:
     output = StringIO()

@@ -147,4 +147,4 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
         stops.append(page.evaluate(FOCUSED))
     assert stops == ["Copy", "Exact command", "Download", "Standard output"]
     page.keyboard.press("End")
-    page.wait_for_function("document.activeElement.scrollTop > 0")
+    page.wait_for_function("() => document.activeElement.scrollTop > 0")
