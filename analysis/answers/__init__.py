@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.answers.asked import ASKS, Accepted, Asked, Deciding, Factor, Question, question
 from analysis.answers.evidence import MOST_CAUSES, Fact, Fold, causes_of, facts
+from analysis.answers.grid import Grid, Together
 from analysis.answers.key_figures import key_figures
 from analysis.answers.network import answer_network
 from analysis.answers.others import answer_load, answer_point, answer_weak
@@ -44,6 +45,7 @@ __all__ = [
     "Question",
     "Scatter",
     "Strength",
+    "Together",
     "answer",
     "causes_of",
     "facts",
@@ -52,6 +54,7 @@ __all__ = [
     "pooled",
     "question",
     "render",
+    "together",
 ]
 
 _ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
@@ -76,12 +79,30 @@ def answer(asked: Asked) -> Answer:
     kind = question(asked)
     if not asked.measured() and not asked.accepted:
         return Answer(kind, "No trial has finished.", "open")
-    if asked.prior is None:
-        asked = replace(asked, prior=scatter_of_residuals(asked))
-    own = _own(asked, kind)
-    if 0 < len(own) < len(asked.factors) and asked.against is None:
+    asked = _with_scatter(asked)
+    if own := _sliced_by(asked, kind):
         return _less_sure(asked, _of_slices(asked, kind, own))
     return _less_sure(asked, _ANSWERS[kind](asked))
+
+
+def together(asked: Asked) -> Together:
+    """Return the intervals that the answer tells, of any of its points."""
+    if not asked.measured():
+        return Together(asked.deciding.metric, [])
+    asked = _with_scatter(asked)
+    own = _sliced_by(asked, question(asked))
+    parts = [part for _, part in _slices(asked, own).values()] if own else [asked]
+    return Together(asked.deciding.metric, [Grid(part) for part in parts])
+
+
+def _with_scatter(asked: Asked) -> Asked:
+    return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
+
+
+def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
+    """The factors of one slice where every combination of the others is answered by itself; none where all is one."""
+    own = _own(asked, kind)
+    return own if 0 < len(own) < len(asked.factors) and asked.against is None else []
 
 
 def _less_sure(asked: Asked, told: Answer) -> Answer:
@@ -108,19 +129,26 @@ def _own(asked: Asked, kind: Question) -> list[Factor]:
     return []
 
 
-def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
-    """One answer per combination of the other factors; alike ones are told once."""
+def _slices(asked: Asked, own: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
+    """What every slice asks, with the levels of the other factors, by those in words."""
     others = [f for f in asked.factors if f not in own]
     groups: dict[str, list[Point]] = {}
     for point in asked.measured():
         groups.setdefault(place(others, point.parameters), []).append(point)
     compared = {where: points for where, points in groups.items() if len(points) > 1}
-    answers = {}
+    slices = {}
     for where, points in (compared or groups).items():
         beside = [p for other, each in groups.items() if other != where for p in each]
         part = replace(asked, points=points, factors=own, beside=beside, slices=max(len(compared), 1))
+        slices[where] = ({f.name: points[0].parameters.get(f.name) for f in others}, part)
+    return slices
+
+
+def _of_slices(asked: Asked, kind: Question, own: list[Factor]) -> Answer:
+    """One answer per combination of the other factors; alike ones are told once."""
+    answers = {}
+    for where, (at, part) in _slices(asked, own).items():
         each = _ANSWERS[kind](part)
-        at = {f.name: points[0].parameters.get(f.name) for f in others}
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in each.figures)
         answers[where] = replace(each, figures=figures)
     told: dict[str, list[str]] = {}

@@ -14,6 +14,9 @@ Question = Literal[
     "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
     "treatment", "one point",
 ]  # fmt: skip
+_SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
+"""Choices are compared at every size of one of these, never across sizes."""
+CAPACITY: Final = "link.bandwidth"
 ASKS: Final[Mapping[Question, str]] = {
     "scale": "Where should I stop, and why?",
     "weak scale": "Does it keep its efficiency?",
@@ -104,6 +107,17 @@ class Asked:
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]
+
+    def apart(self) -> list[Factor]:
+        """The factors whose unlike levels are not compared with each other: choices at one size, loads of one link."""
+        kind = question(self)
+        if kind == "network":
+            return [factor for factor in self.factors if factor.role != "network"]
+        if kind == "load and network":
+            return [factor for factor in self.factors if factor.name == CAPACITY]
+        if kind in ("treatment", "scale and treatment"):
+            return [factor for role in _SIZES for factor in self.of_role(role)][:1]
+        return []
 
     def values(self, point: Point) -> Sequence[float]:
         return point.values.get(self.deciding.metric, ())

@@ -49,7 +49,7 @@ def answer_network(asked: Asked) -> Answer:
     """The answer of a sweep over properties of the network, for every level of the other factors."""
     network = asked.of_role("network")
     others = [f for f in asked.factors if f.role != "network"]
-    grid = Grid(asked, others)
+    grid = Grid(asked)
     slices = _slices(grid, others)
     if not slices or len(grid.points) < 2:
         return Answer("network", "A second setting of the network has to finish before its effect can be told.", "open")

@@ -8,7 +8,7 @@ from math import exp
 from typing import Final
 
 from analysis.answers.answer import Answer, Cause, Figure, Missing, Strength
-from analysis.answers.asked import Accepted, Asked
+from analysis.answers.asked import CAPACITY, Accepted, Asked
 from analysis.answers.grid import Grid
 from analysis.answers.parts import loss
 from analysis.answers.scale import Curve
@@ -19,12 +19,11 @@ from analysis.numbers import amount, plural, significant
 from analysis.scaling import Point
 
 _EFFICIENT: Final = 0.8
-_CAPACITY: Final = "link.bandwidth"
 
 
 def answer_load(asked: Asked) -> Answer:
     """How many jobs each link carries by the experiment's rule, and what is used up first: only what reaches what it can give."""
-    grid = Grid(asked, [f for f in asked.factors if f.name == _CAPACITY])
+    grid = Grid(asked)
     told = [row for row in asked.accepted if row.jobs is not None or row.first is not None]
     if not told:
         return Answer("load and network", "No link has been measured with one job and with more.", "open")
@@ -60,7 +59,7 @@ def _decides(asked: Asked, grid: Grid, told: Sequence[Accepted], ranges: Sequenc
     for row, sure in zip(told, ranges, strict=True):
         if sure is None or sure.decided or sure.low is None:
             continue
-        on_link = [p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps]
+        on_link = [p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps]
         here: dict[float, Point] = {n: p for p in on_link if (n := p.parameters.get(jobs)) is not None}
         load = min(n for n in here if n > sure.low)
         beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / asked.load_factor
@@ -85,7 +84,7 @@ class Sure:
 def _sure(asked: Asked, grid: Grid, row: Accepted) -> Sure | None:
     """Judge the rule by the intervals of the wall times; None where the deciding metric does not hold them or nothing is repeated."""
     jobs = next((f.name for f in asked.of_role("load")), "")
-    here = {p.parameters.get(jobs): p for p in grid.points if p.parameters.get(_CAPACITY) == row.capacity_bps}
+    here = {p.parameters.get(jobs): p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps}
     single = here.get(1)
     if row.jobs is None or single is None or asked.deciding.higher_is_better or grid.claims.scatter is None:
         return None

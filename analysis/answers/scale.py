@@ -16,6 +16,7 @@ from analysis.answers.wording import (
     factor_words,
     level,
     levels,
+    lower_first,
     repetitions_words,
     value,
 )
@@ -42,8 +43,8 @@ class Curve:
         return float(self.points[i].parameters[self.factor.name])
 
     def typical(self, i: int) -> float:
-        """The geometric mean of a point's values."""
-        return exp(self.claims.cells[i].mean)
+        """The median of a point's values, as charts and tables tell it."""
+        return exp(self.claims.cells[i].middle)
 
     def worse(self, i: int, j: int) -> bool:
         """Whether point i is measurably worse than point j."""
@@ -52,12 +53,12 @@ class Curve:
     def slowdown(self, i: int, j: int) -> tuple[float, Interval | None]:
         """How many times worse point i is than point j."""
         a, b = (j, i) if self.higher_is_better else (i, j)
-        return exp(self.claims.cells[a].mean - self.claims.cells[b].mean), self.claims.ratio(a, b)
+        return exp(self.claims.change(a, b)), self.claims.ratio(a, b)
 
     @property
     def best(self) -> int:
-        means = [cell.mean for cell in self.claims.cells]
-        return means.index(max(means) if self.higher_is_better else min(means))
+        middles = [cell.middle for cell in self.claims.cells]
+        return middles.index(max(middles) if self.higher_is_better else min(middles))
 
     @property
     def as_good(self) -> list[int]:
@@ -173,7 +174,7 @@ def _no_difference(asked: Asked, curve: Curve) -> Answer:
         figures = _figures(asked, curve)
         return Answer("scale", f"Between {between} the printed values differ by less than 5 %.", "printed", figures)
     if known and max(known) < 1.25:
-        label = asked.deciding.label.lower()
+        label = lower_first(asked.deciding.label)
         sentence = (
             f"The size makes no difference: between {between} {label} changes by less than {percent(max(known) - 1)}."
         )
@@ -193,7 +194,7 @@ def _settle(asked: Asked, curve: Curve) -> Missing | None:
     rivals = [i for i in curve.as_good if i != curve.best]
     if not rivals or asked.published:
         return None
-    rival = min(rivals, key=lambda i: abs(curve.claims.cells[i].mean - curve.claims.cells[curve.best].mean))
+    rival = min(rivals, key=lambda i: abs(curve.claims.change(i, curve.best)))
     ratio, _ = curve.slowdown(rival, curve.best)
     now = min(curve.claims.cells[i].n for i in (rival, curve.best))
     more = further(curve.claims, ratio, now)

@@ -8,7 +8,7 @@ levels of the factor that it follows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -16,9 +16,10 @@ from typing import Final, Literal
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
+from analysis.answers.division import Division, by_name
 from analysis.answers.studentised import studentised_range
 from analysis.statistics import Interval
-from analysis.statistics.spread import SMALLEST_SPREAD, UNLIKE, equal_variances, log_variances
+from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
 
 Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
@@ -26,8 +27,6 @@ LEVEL: Final = 0.965
 """Of all intervals of an experiment together: fewer than 5 of 100 experiments without any effect claim one."""
 _MORE: Final = 0.05
 """P-value below which own repetitions scatter more than is known from elsewhere."""
-_NOISY: Final = 0.02
-"""P-value below which one point scatters more than all others: it has its own scatter then."""
 _POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
 
@@ -43,89 +42,25 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point on the log scale."""
+    """One point on the log scale. What is told of it is its median, as in charts and tables; intervals are made about the mean."""
 
     mean: float
     sd: float
     n: int
+    middle: float
+    """Logarithm of the median."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
-        return cls(float(logs.mean()), float(logs.std(ddof=1)) if len(logs) > 1 else 0.0, len(logs))
+        sd = float(logs.std(ddof=1)) if len(logs) > 1 else 0.0
+        return cls(float(logs.mean()), sd, len(logs), float(np.log(np.median(values))))
 
 
 def pooled(groups: Sequence[Sequence[float]]) -> Scatter | None:
     """Return the scatter of all groups about their own means; None where none was repeated. Values are positive."""
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Division:
-    """How the points of an experiment share their scatter: ``of`` names each point's group; a point alone in it has its own."""
-
-    of: Sequence[str]
-
-    @classmethod
-    def found(cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = ()) -> Division:
-        """By the levels of the factor that the scatter follows; else all together but for single noisy points; else each alone.
-
-        ``levels`` holds, for each factor, every point's level. Levels are compared too, as two repetitions a point tell little of a
-        single one: four of 1 % and four of 20 % are told apart by what they have together.
-        """
-        tested = [cls._tested(groups, level) for level in levels]
-        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNLIKE}
-        by_level = [k for k in within if tested[k] < UNLIKE / len(levels)]
-        if not by_level:
-            apart = cls._noisy(groups)
-            rest = [g for g, noisy in zip(groups, apart, strict=True) if not noisy]
-            follows_none = any(apart) or all(p >= UNLIKE / len(levels) for p in tested)
-            if follows_none and equal_variances(*log_variances(rest)) >= UNLIKE:
-                return cls([str(i) if noisy else "" for i, noisy in enumerate(apart)])
-        if within:
-            return cls(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))])
-        return cls([str(i) for i in range(len(groups))])
-
-    @staticmethod
-    def _noisy(groups: Sequence[Sequence[float]]) -> list[bool]:
-        """Points that scatter more than all others together, the noisiest first; at most a third of them."""
-        noisy = [False] * len(groups)
-        for _ in range(len(groups) // 3):
-            left = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
-            if len(left) < 3:
-                break
-            variances, freedom = log_variances([groups[i] for i in left])
-            rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
-            p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
-            worst = int(p.argmin())
-            if p[worst] * len(left) >= _NOISY:
-                break
-            noisy[left[worst]] = True
-        return noisy
-
-    @staticmethod
-    def _tested(groups: Sequence[Sequence[float]], names: Sequence[str]) -> float:
-        """P-value of "the points of all names scatter alike", those of one name together."""
-        joined = [log_variances(own) for own in _by(groups, names).values()]
-        sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
-        return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
-
-    @staticmethod
-    def _within(groups: Sequence[Sequence[float]], names: Sequence[str]) -> float:
-        """Smallest p-value of "the points of one name scatter alike"."""
-        return min(equal_variances(*log_variances(own)) for own in _by(groups, names).values())
-
-    def scatters(self, groups: Sequence[Sequence[float]]) -> dict[str, Scatter | None]:
-        """The scatter of every group of points; None where none of it was repeated."""
-        return {name: pooled(own) for name, own in _by(groups, self.of).items()}
-
-
-def _by(groups: Sequence[Sequence[float]], names: Sequence[str]) -> dict[str, list[Sequence[float]]]:
-    named: dict[str, list[Sequence[float]]] = {}
-    for name, values in zip(names, groups, strict=True):
-        named.setdefault(name, []).append(values)
-    return named
 
 
 def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
@@ -138,6 +73,15 @@ def known(own: Scatter | None, prior: Scatter | None) -> Scatter | None:
     freedom = own.freedom + prior.freedom
     squares = own.freedom * own.sd**2 + prior.freedom * prior.sd**2
     return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Points that are compared with each other, by their means: each is told apart from all from ``told_from`` its place on."""
+
+    place: Mapping[int, int]
+    told_from: np.ndarray
+    widths: Sequence[float]
 
 
 class Claims:
@@ -172,7 +116,7 @@ class Claims:
         self.scatter = known(own, prior)
         division = Division([""] * len(everything)) if own is None else Division.found(everything, levels)
         self._pooled = len(set(division.of)) < 2
-        scatters = division.scatters(everything)
+        scatters = {name: pooled(own) for name, own in by_name(everything, division.of).items()}
         self._own = [scatters[name] for name in division.of[: len(groups)]]
         self.level = 1 - (1 - LEVEL) / slices
         """Of all claims of this slice together."""
@@ -189,9 +133,18 @@ class Claims:
         error, freedom = found
         middle = self.cells[i].mean - self.cells[j].mean
         width = self._width(i, j, freedom) * error
-        near = self._told.get((i, j), width / error) * error
+        near = width if (told := self._told_by(i, j)) is None else told * error
         low, high = (middle - near, middle + width) if middle > 0 else (middle - width, middle + near)
-        return Interval(float(np.exp(low)), float(np.exp(high)), self.level, "Tukey, on logarithms")
+        return self._holding(low, high, self.change(i, j), self.level, "Tukey, on logarithms")
+
+    def change(self, i: int, j: int) -> float:
+        """Return the logarithm of (median of i) / (median of j): what is told of the pair."""
+        return self.cells[i].middle - self.cells[j].middle
+
+    @staticmethod
+    def _holding(low: float, high: float, told: float, level: float, method: str) -> Interval:
+        """The interval from these ends that holds what is told too: the median of skewed values may lie beside the mean's."""
+        return Interval(float(np.exp(min(low, told))), float(np.exp(max(high, told))), level, method)
 
     def _width(self, i: int, j: int, freedom: float) -> float:
         """Half of the interval of a pair in standard errors: with all points, or with those of its family."""
@@ -199,26 +152,40 @@ class Claims:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
+    def _told_by(self, i: int, j: int) -> float | None:
+        """The width in standard errors that a pair exceeds, with all pairs further apart that lie around it; None where it does not."""
+        if self.scatter is None or self.printed or not self._pooled or self._families[i] != self._families[j]:
+            return None
+        family = self._told[self._families[i]]
+        first, last = sorted((family.place[i], family.place[j]))
+        return family.widths[last - first - 1] if last >= family.told_from[first] else None
+
     @cached_property
-    def _told(self) -> dict[tuple[int, int], float]:
-        """Pairs that are told apart, with the width in standard errors that they exceed; empty where each has its own scatter."""
-        told: dict[tuple[int, int], float] = {}
-        if self.scatter is None or self.printed or not self._pooled:
-            return told
-        for family in dict.fromkeys(self._families):
-            members = [i for i, name in enumerate(self._families) if name == family]
-            ordered = sorted(members, key=lambda i: self.cells[i].mean)
-            widths = self._steps(len(ordered), self.scatter.freedom)
-            for span in range(len(ordered), 1, -1):
-                for first in range(len(ordered) - span + 1):
-                    last = first + span - 1
-                    around = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < len(ordered)]
-                    i, j = ordered[last], ordered[first]
-                    error, _ = self._error(i, j) or (np.inf, 0.0)
-                    apart = self.cells[i].mean - self.cells[j].mean > widths[span - 2] * error
-                    if apart and all((ordered[b], ordered[a]) in told for a, b in around):
-                        told[i, j] = told[j, i] = widths[span - 2]
-        return told
+    def _told(self) -> dict[str, _Family]:
+        """By family which pairs are told apart; asked for only where all points share one scatter."""
+        if self.scatter is None:
+            return {}
+        members: dict[str, list[int]] = {}
+        for i, name in enumerate(self._families):
+            members.setdefault(name, []).append(i)
+        return {name: self._family(each, self.scatter) for name, each in members.items()}
+
+    def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
+        ordered = sorted(members, key=lambda i: self.cells[i].mean)
+        means = np.array([self.cells[i].mean for i in ordered])
+        squares = 1 / np.array([self.cells[i].n for i in ordered], dtype=np.float64)
+        widths, n = self._steps(len(ordered), scatter.freedom), len(ordered)
+        told_from = np.full(n, n)
+        told = np.ones(1, dtype=bool)
+        for span in range(n, 1, -1):
+            errors = scatter.sd * np.sqrt(squares[span - 1 :] + squares[: n - span + 1])
+            around = told if span == n else np.r_[True, told] & np.r_[told, True]
+            told = around & (means[span - 1 :] - means[: n - span + 1] > widths[span - 2] * errors)
+            if not told.any():
+                break
+            firsts = np.flatnonzero(told)
+            told_from[firsts] = firsts + span - 1
+        return _Family({i: place for place, i in enumerate(ordered)}, told_from, widths)
 
     def _steps(self, points: int, freedom: float) -> list[float]:
         """Widths in standard errors that ranges of 2, 3, ... ``points`` ordered points of a family have to exceed (Welsch 1977)."""
@@ -233,9 +200,8 @@ class Claims:
             return None
         cell, scatter = self.cells[i], self.scatter if self._pooled else self._own[i] or self.scatter
         width = float(special.stdtrit(scatter.freedom, (1 + LEVEL) / 2)) * scatter.sd / np.sqrt(cell.n)
-        return Interval(
-            float(np.exp(cell.mean - width)), float(np.exp(cell.mean + width)), LEVEL, "t, on logarithms, pooled"
-        )
+        how = "t, on logarithms, pooled"
+        return self._holding(cell.mean - width, cell.mean + width, cell.middle, LEVEL, how)
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
         a, b = self.cells[i], self.cells[j]
@@ -273,13 +239,13 @@ class Claims:
         found = self.contrast([float(k == i) - float(k == j) for k in range(len(self.cells))])
         if found is None:
             return None
-        ends = (found[0] - found[1], found[0] + found[1])
-        return Interval(float(np.exp(ends[0])), float(np.exp(ends[1])), self.level, "t, on logarithms, pooled")
+        how = "t, on logarithms, pooled"
+        return self._holding(found[0] - found[1], found[0] + found[1], self.change(i, j), self.level, how)
 
     def larger(self, i: int, j: int) -> bool:
         """Whether point i is measurably above point j."""
         if self.printed:
-            return bool(self.cells[i].mean - self.cells[j].mean > np.log(self.PRINTED))
+            return self.change(i, j) > float(np.log(self.PRINTED))
         interval = self.ratio(i, j)
         return bool(interval is not None and interval.low is not None and interval.low > 1)
 

@@ -8,22 +8,20 @@ from math import exp
 from typing import Any, Final
 
 from analysis.answers.answer import Answer, Cause, Figure
-from analysis.answers.asked import Asked, Factor, Question, Role
+from analysis.answers.asked import Asked, Factor, Question
 from analysis.answers.grid import Grid
 from analysis.answers.strength import settle, strength
-from analysis.answers.wording import factor_words, level, place, value
+from analysis.answers.wording import factor_words, level, lower_first, place, value
 from analysis.numbers import amount
 from analysis.scaling import Point
 
-_SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
-"""Choices are compared at every size of one of these, never across sizes."""
 _LISTED: Final = 2
 
 
 def answer_treatment(asked: Asked) -> Answer:
     """The answer of a sweep over choices, at one size or over several."""
-    scale = next((f for role in _SIZES for f in asked.factors if f.role == role), None)
-    grid = Grid(asked, [] if scale is None else [scale])
+    scale = next(iter(asked.apart()), None)
+    grid = Grid(asked)
     if asked.against is not None:
         return _told_as_factor(asked, grid, *asked.against)
     choices = [f for f in asked.factors if f is not scale]
@@ -132,7 +130,7 @@ def _over_sizes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Facto
         missing = settle(asked, grid, ranked[0], ranked[-1])
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     sentence = _sizes_sentence(asked, grid, scale, choices, rows, told)
-    causes = _causes(grid, scale, choices)
+    causes = _causes(asked, grid, scale, choices)
     held = strength(asked, grid.claims)
     return Answer(
         "scale and treatment", sentence[:1].upper() + sentence[1:], held, figures, causes, None, grid.claims.scatter
@@ -187,7 +185,7 @@ def _also_words(asked: Asked, best: Point, worst: Point) -> str:
     if any(m is None for m in medians):
         return ""
     told = " against ".join(amount(m, asked.also.unit) for m in medians if m is not None)
-    return f"; {asked.also.label.lower()} {told}"
+    return f"; {lower_first(asked.also.label)} {told}"
 
 
 def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:
@@ -212,22 +210,24 @@ def _from_on(tops: Sequence[tuple[float, Mapping[str, Any] | None]], best: Mappi
     return " at every size" if first == 0 else f" from {level(scale, tops[first][0])} on"
 
 
-def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
-    """How each choice's metric grows with the size: what grows most explains the difference."""
+def _causes(asked: Asked, grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause, ...]:
+    """How each choice's metric changes with the size: what gets worse most explains the difference."""
 
     def key(point: Point) -> str:
         return repr(_choice(choices, point))
 
-    rows = []
+    rows, label = [], lower_first(asked.deciding.label)
     for _, each in groupby(sorted(grid.points, key=key), key=key):
         members = sorted(each, key=lambda p: p.parameters[scale.name])
         if len(members) < 2:
             continue
-        growth, interval, _ = grid.worse(grid.index(members[-1]), grid.index(members[0]))
-        first, last = (members[i].parameters[scale.name] for i in (0, -1))
-        span = f"from {level(scale, first, counted=False)} to {level(scale, last)}"
-        rows.append((growth, f"{place(choices, members[0].parameters)}: {factor_words(growth, interval)} {span}"))
-    return tuple(Cause(words, growth, "1", "time") for growth, words in sorted(rows, reverse=True)[:5])
+        small, large = (grid.index(members[i]) for i in (0, -1))
+        first, last = (level(scale, members[i].parameters[scale.name]) for i in (0, -1))
+        growth = exp(grid.claims.change(large, small))
+        words = f"at {last} {factor_words(growth, grid.claims.ratio(large, small))} what it is at {first}"
+        rows.append((grid.worse(large, small)[0], f"{place(choices, members[0].parameters)}: {label} {words}"))
+    chart = "time" if asked.deciding.metric == "elapsed_s" else "deciding"
+    return tuple(Cause(words, worse, "1", chart) for worse, words in sorted(rows, reverse=True)[:5])
 
 
 def _figures(asked: Asked, grid: Grid, points: Sequence[Point]) -> tuple[Figure, ...]:
@@ -236,6 +236,5 @@ def _figures(asked: Asked, grid: Grid, points: Sequence[Point]) -> tuple[Figure,
         interval = grid.claims.value(grid.index(point))
         ends = (None, None) if interval is None else (interval.low, interval.high)
         where = {f.name: point.parameters.get(f.name) for f in asked.factors}
-        typical = exp(grid.claims.cells[grid.index(point)].mean)
-        figures.append(Figure(asked.deciding.label, typical, asked.deciding.unit, *ends, where))
+        figures.append(Figure(asked.deciding.label, grid.typical(point), asked.deciding.unit, *ends, where))
     return tuple(figures)

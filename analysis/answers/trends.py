@@ -13,7 +13,7 @@ from analysis.answers.answer import Answer, Figure, Missing, Strength
 from analysis.answers.asked import Asked, Factor, Question
 from analysis.answers.grid import Grid, ordinal
 from analysis.answers.strength import settle, strength
-from analysis.answers.wording import factor_words, level
+from analysis.answers.wording import factor_words, level, lower_first
 from analysis.evaluation.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.findings.wording import percent
 from analysis.numbers import amount, between, significant
@@ -147,7 +147,7 @@ def answer_growth(asked: Asked) -> Answer:
     shape = f", as the power {significant(law.exponent, 2)}{about} of the size"
     if law.misfit is not None:
         shape = f"; no single power of the size fits: sizes are off it by {percent(law.misfit)}"
-    sentence = f"From {start} to {end} {asked.deciding.label.lower()} {grows}{shape}."
+    sentence = f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."
     return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
 
 
@@ -155,8 +155,7 @@ def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | No
     """How many times the largest size is the smallest: by the law through all points where it fits, else by those two."""
     first, last = int(x.argmin()), int(x.argmax())
     if law.error is None or law.misfit is not None:
-        means = [cell.mean for cell in grid.claims.cells]
-        return float(np.exp(means[last] - means[first])), grid.claims.planned_ratio(last, first)
+        return float(np.exp(grid.claims.change(last, first))), grid.claims.planned_ratio(last, first)
     low, middle, high = np.exp((x[last] - x[first]) * (law.exponent + np.array([-law.error, 0.0, law.error])))
     return float(middle), Interval(float(low), float(high), grid.claims.level, "t, of the exponent")
 

@@ -59,6 +59,11 @@ def place(factors: Sequence[Factor], parameters: Any) -> str:
     return ", ".join(told)
 
 
+def lower_first(label: str) -> str:
+    """A label inside a sentence: "elapsed time", but "HPL rate"."""
+    return label if label[:2].isupper() else label[:1].lower() + label[1:]
+
+
 def value(asked: Asked, amount: float, interval: Interval | None = None) -> str:
     """An amount of the deciding metric, with its interval where there is one: "1.2 s (1.15 to 1.26 s)"."""
     ends = (None, None) if interval is None else (interval.low, interval.high)
@@ -72,13 +77,19 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
     words = f"{_ratio(ratio)} times"
     if interval is None or interval.low is None or interval.high is None:
         return words
-    return f"{words} ({_ratio(interval.low)} to {_ratio(interval.high)})"
+    return f"{words} ({_end(interval.low)} to {_end(interval.high)})"
 
 
 def _ratio(ratio: float) -> str:
     """Two digits, three near one: what is measurably different must not read "1 times", nor 1.14 and 1.09 like 1.1."""
     digits = 2 if ratio < 0.9 or 1.5 <= ratio < 10 else 3
     return numbers.significant(ratio, digits) if ratio < ANY else f"over {numbers.grouped(ANY)}"
+
+
+def _end(ratio: float) -> str:
+    """An end of an interval: what lies beside 1 must not read like it, since the claim is that it does."""
+    words = _ratio(ratio)
+    return numbers.significant(ratio, 4) if words == "1" else words
 
 
 def change_words(ratio: float) -> str:

@@ -6,7 +6,7 @@ each other. The ladder is the first, the effects are the second. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import exp, fsum, log
@@ -53,8 +53,23 @@ class Step:
     best_so_far: float
 
 
-def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
-    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change."""
+RatioOf = Callable[[Trialled, Trialled], Interval | None]
+"""Interval of (the metric of one) / (that of the other)."""
+
+
+def _alone(over: Trialled, under: Trialled) -> Interval | None:
+    return ratio_interval(over.values, under.values)
+
+
+def ladder(steps: Sequence[Trialled], *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> list[Step]:
+    """Return the steps in the order given. A parameter that only counts them (1, 2, 3 ...) is no change.
+
+    Intervals are those of each pair alone where ``ratio_of`` does not tell them otherwise.
+    """
+
+    def gained(step: Trialled, over: Trialled | None) -> Gain | None:
+        return None if over is None else gain(step, over, higher_is_better=higher_is_better, ratio_of=ratio_of)
+
     counter = _counters(steps)
     rungs: list[Step] = []
     best: float | None = None
@@ -67,8 +82,8 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
                 number=index + 1,
                 value=step.value,
                 changed={} if previous is None else _changes(previous, step, counter),
-                against_previous=None if previous is None else gain(step, previous, higher_is_better=higher_is_better),
-                against_first=None if previous is None else gain(step, steps[0], higher_is_better=higher_is_better),
+                against_previous=gained(step, previous),
+                against_first=gained(step, previous and steps[0]),
                 is_best_so_far=leads,
                 best_so_far=best,
             )
@@ -76,12 +91,12 @@ def ladder(steps: Sequence[Trialled], *, higher_is_better: bool) -> list[Step]:
     return rungs
 
 
-def gain(of: Trialled, over: Trialled, *, higher_is_better: bool) -> Gain:
+def gain(of: Trialled, over: Trialled, *, higher_is_better: bool, ratio_of: RatioOf = _alone) -> Gain:
     """Return how many times better ``of`` is; ValueError for values that are not positive."""
     better, worse = (of, over) if higher_is_better else (over, of)
     if min(*of.values, *over.values) <= 0:
         raise ValueError("a gain needs positive values")
-    return Gain(better.value / worse.value, ratio_interval(better.values, worse.values))
+    return Gain(better.value / worse.value, ratio_of(better, worse))
 
 
 def _counters(steps: Sequence[Trialled]) -> set[str]:

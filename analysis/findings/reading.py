@@ -134,6 +134,9 @@ class Reading:
         return differs_anywhere([p.point.values[metric] for p in places]) < _ALPHA
 
     def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
+        """The interval of (metric at ``over``) / (that at ``under``): the answer's, where it is about this metric."""
+        if self.study.told is not None and metric == self.study.time_metric:
+            return self.study.told.ratio(over.point.parameters, under.point.parameters)
         return (
             ratio_interval(over.point.values[metric], under.point.values[metric], level=_LEVEL)
             if (metric in over.point.values and metric in under.point.values)
@@ -141,7 +144,7 @@ class Reading:
         )
 
     def larger(self, metric: str, over: Place, under: Place) -> bool:
-        """Whether the metric is measurably larger at ``over``: the 99 % interval of the ratio lies above 1, or print says so."""
+        """Whether the metric is measurably larger at ``over``: the interval of the ratio lies above 1, or print says so."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
             return interval.low is not None and interval.low > 1

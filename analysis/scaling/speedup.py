@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from analysis.scaling.study import Point, Study
+from analysis.scaling.study import Point, Study, Told
 from analysis.statistics import Interval, PooledIntervals, SampleSummary, summarise
+from analysis.statistics.spread import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,29 @@ class ScalingRow:
 def scaling_table(study: Study) -> list[ScalingRow]:
     """Rows by size, smallest first; empty when no point has the time metric.
 
-    Intervals are made on logarithms with the scatter of all sizes together, so that two repetitions each suffice for them.
+    Intervals are those that the answer tells; else made on logarithms with the scatter of all sizes together, so that two
+    repetitions each suffice for them.
     """
     sized = study.sized(study.time_metric)
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    intervals = PooledIntervals([point.array(study.time_metric) for _, point in sized])
+    intervals = study.told or _Own(study, [point for _, point in sized])
     return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
+
+
+class _Own:
+    """Intervals of a study's time of which no answer tells any."""
+
+    def __init__(self, study: Study, points: Sequence[Point]) -> None:
+        self._values = {id(point.parameters): point.array(study.time_metric) for point in points}
+        self._pooled = PooledIntervals(list(self._values.values()))
+
+    def value(self, parameters: Mapping[str, Any]) -> Interval | None:
+        return self._pooled.value(self._values[id(parameters)])
+
+    def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
+        return self._pooled.ratio(self._values[id(over)], self._values[id(under)])
 
 
 def _row(
@@ -79,16 +95,17 @@ def _row(
     size: float,
     point: Point,
     reference: tuple[float, Point],
-    intervals: PooledIntervals,
+    intervals: Told,
     per_rank: bool,
 ) -> ScalingRow:
     base_size, base = reference
     here, there = point.array(study.time_metric), base.array(study.time_metric)
     ideal = size / base_size
     own = point is base
-    ratio = Estimate(float(np.median(there) / np.median(here)), None if own else intervals.ratio(there, here))
+    interval = None if own else told(intervals.ratio(base.parameters, point.parameters))
+    ratio = Estimate(float(np.median(there) / np.median(here)), interval)
     speedup = ratio.through(lambda s: s * ideal) if study.kind == "weak" else ratio
-    summary = replace(summarise(here.tolist()), interval=intervals.value(here))
+    summary = replace(summarise(here.tolist()), interval=told(intervals.value(point.parameters)))
     units = float(point.ranks or 0) if per_rank else size
     return ScalingRow(
         size=size,

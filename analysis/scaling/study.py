@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 
-from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats
+from analysis.statistics.summary import MINIMUM_REPETITIONS, Floats, Interval
 
 Kind = Literal["strong", "weak", "throughput"]
 """Same work on more hosts; work that grows with the hosts; jobs that grow in number."""
@@ -68,6 +68,13 @@ class Point:
         return float(np.median(values)) if len(values) else None
 
 
+class Told(Protocol):
+    """Intervals of the typical value of a point, and of the ratio of two, by their parameters; None where there is none."""
+
+    def value(self, parameters: Mapping[str, Any]) -> Interval | None: ...
+    def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """One sweep. ``axis`` names the parameter that scales; its values are numbers (hosts, ranks, jobs)."""
@@ -95,6 +102,8 @@ class Study:
     """Values of the other swept parameters, in a slice of a larger sweep."""
     describe: Callable[[Point], str] | None = None
     """A point in the words of what varies between the points, for sentences about a study whose sizes do not differ."""
+    told: Told | None = None
+    """What the experiment's answer tells of these points, where it is about ``time_metric``: nothing else is told of them."""
 
     @property
     def cpu_metric(self) -> str | None:

@@ -24,6 +24,7 @@ from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
 
 _PANELS: Final = {
     "time": ("time", "elapsed"),
+    "deciding": ("deciding", "figure-0", "time", "elapsed"),
     "speedup": ("speedup", "time", "elapsed"),
     "where-time-goes": ("where-time-goes", "time", "cpu"),
     "inside-mpi": ("inside-mpi", "where-time-goes"),
@@ -40,6 +41,8 @@ STRENGTH: Final = {
     "open": ("warn", "Open"),
 }
 """(tone, word) of an answer's strength."""
+_ALONE: Final = 0.95
+"""Level of the intervals of a table that the answer is not about."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
 
 
@@ -81,6 +84,7 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
             for fold, title in FOLDS.items()
         ],
         "key_figures": diagnosis.key_figures,
+        "intervals": diagnosis.answer.scatter is not None,
         "cannot_tell": study.report.cannot_tell,
         "misfit": _misfit(study),
         "suggested": [
@@ -243,10 +247,17 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
         for row in part.rows
     ]
     first = next((row for part in parts for row in part.rows), None)
+    known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
+    alone = known is not None and known.level == _ALONE
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
         "cost_unit": first.cost_unit if first else "",
+        "intervals": "95 % intervals; both sizes' spread counted"
+        if alone
+        else "intervals as in the answer"
+        if known
+        else "",
         "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
     }
 

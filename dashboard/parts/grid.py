@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from analysis.catalogue import Metric
@@ -175,7 +176,7 @@ def _line_charts(
     varied = [name for name in swept(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
     achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
-    charts = []
+    charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
     for title, all_families in groups:
         families = dict(list(all_families.items())[:MOST_SERIES])
         views = {"As asked": _lines(measured, families, x, metric, None)}
@@ -183,8 +184,8 @@ def _line_charts(
             views["As measured"] = _lines(measured, families, x, metric, achieved)
         scope = "as printed" if measured.own.experiment.published else "every trial, medians and ranges"
         chart = _panel(title or metric.label, scope, views)
-        told = steps(families, x, metric.id)
-        charts.append({**chart, "published": views["As asked"].get("published"), "steps": told})
+        told = steps(families, x, metric.id, partial(measured.interval, metric.id))
+        charts.append({**chart, "published": views["As asked"].get("published"), "steps": told, "intervals": repeated})
     return charts
 
 

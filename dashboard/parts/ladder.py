@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis import numbers
 from analysis.evaluation.ladder import Gain, Step, Trialled, ladder
+from analysis.statistics import Interval
 from dashboard.charts import Scale
 from dashboard.charts.studies import Rungs, ladder_chart
 from dashboard.labels import parameter_label, value_words
@@ -22,13 +23,24 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         return None
     higher = measured.higher_is_better(metric)
     sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
-    ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher)) for source in sources]
+
+    def told(over: Trialled, under: Trialled) -> Interval | None:
+        return measured.interval(metric, over.parameters, under.parameters)
+
+    ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher, ratio_of=told)) for source in sources]
     description = find(metric, measured.own.experiment.specification)
     scale = Scale.of([step.value for _, steps in ladders for step in steps], description.unit)
     return {
         "metric": description.label,
         "unit": scale.unit,
-        "tables": [{"name": source.name, "rows": [_row(step, scale) for step in steps]} for source, steps in ladders],
+        "tables": [
+            {
+                "name": source.name,
+                "rows": [_row(step, scale) for step in steps],
+                "intervals": any(step.against_first and step.against_first.interval for step in steps),
+            }
+            for source, steps in ladders
+        ],
         "chart": ladder_chart(
             [Rungs(source.name, steps, [row.pk for row in source.with_metric(metric)]) for source, steps in ladders],
             quantity=description.label,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from analysis.answers import Together
 from analysis.evaluation.economics import ClusterFacts
+from analysis.statistics import Interval
 from dashboard.charts import Line
 from dashboard.charts.parts import X
 from dashboard.experiment.results import published_name
@@ -16,6 +19,7 @@ from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
 from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
 from experiments.selectors.counted_values import measured_metrics
+from experiments.selectors.diagnosis import together_of
 from experiments.workloads import Workload
 
 
@@ -54,6 +58,15 @@ class Measured:
     def alone(cls, experiment: Experiment) -> Measured:
         """Read an experiment without the published ones."""
         return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
+
+    @cached_property
+    def together(self) -> Together:
+        """The intervals that the answer of the own experiment tells: the parts tell no others of its points."""
+        return together_of(self.own.experiment)
+
+    def interval(self, metric: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
+        """Of the ratio of two own points; None where the answer is not about this metric."""
+        return self.together.ratio(over, under) if self.together.metric == metric else None
 
     @property
     def sources(self) -> list[Source]:

@@ -178,7 +178,7 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
         *sizes["names"],
         diagnosis.study.axis.capitalize(),
         "Elapsed time",
-        "95 % interval",
+        "Interval",
         "Speed-up",
         "Efficiency",
         "Serial fraction",
@@ -186,7 +186,8 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
     cells = ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt")
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
-    return body | ({"note": f"Against {sizes['reference']} {diagnosis.study.axis}."} if rows else {})
+    note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}."
+    return body | ({"note": note.replace("; .", ".")} if rows else {})
 
 
 def _efficiency(source: Source, experiment: Experiment) -> Body:

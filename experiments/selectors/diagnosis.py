@@ -20,7 +20,7 @@ from django.db.models import Count, TextField, Value
 from django.db.models.functions import Cast, Concat
 from redis.exceptions import RedisError
 
-from analysis.answers import Answer, Fact, answer, facts, key_figures, place
+from analysis.answers import Answer, Fact, Together, answer, facts, key_figures, place, together
 from analysis.findings import Diagnosis, diagnose
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
@@ -29,7 +29,7 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.spec.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 25
+_FORM: Final = 26
 """Counts changes of what is kept: an answer in an older form is none."""
 _KEPT_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
@@ -131,6 +131,19 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     return answers
 
 
+def together_of(experiment: Experiment) -> Together:
+    """Return the intervals that the answer of the results as they are tells, of any of its points."""
+    count, key = _counted([experiment]).get(experiment.pk, 0), _together_key(experiment)
+    with suppress(RedisError):
+        kept: tuple[int, Together] | None = cache.get(key)
+        if kept is not None and kept[0] == count:
+            return kept[1]
+    made = together(asked_of(experiment, study_of(experiment, with_traffic=False)))
+    with suppress(RedisError):
+        cache.set(key, (count, made), _KEPT_S)
+    return made
+
+
 def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
     """Return the number of counted trials by experiment."""
     rows = Trial.objects.current().filter(experiment__in=experiments, state=State.FINISHED, kind=Kind.MEASURED)
@@ -152,7 +165,7 @@ def _keep_answer(experiment: Experiment, count: int, told: Answer) -> None:
 
 def forget_diagnosis(experiment: Experiment) -> None:
     """Drop what is kept: the values of trials that had ended have changed."""
-    cache.delete_many([_key(experiment), _answer_key(experiment)])
+    cache.delete_many([_key(experiment), _answer_key(experiment), _together_key(experiment)])
 
 
 def _key(experiment: Experiment) -> str:
@@ -161,6 +174,10 @@ def _key(experiment: Experiment) -> str:
 
 def _answer_key(experiment: Experiment) -> str:
     return f"answer:{_FORM}:{experiment.pk}"
+
+
+def _together_key(experiment: Experiment) -> str:
+    return f"together:{_FORM}:{experiment.pk}"
 
 
 def _stamp(experiment: Experiment) -> str:
@@ -183,7 +200,9 @@ def _stamp(experiment: Experiment) -> str:
 def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters))
+    intervals = together(asked)
+    told = intervals if intervals.metric == study.time_metric else None
+    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), told=told)
     diagnosis = diagnose(study, largest_size=_largest_runnable)
     answered = answer(asked)
     made = KeptDiagnosis(
