@@ -97,7 +97,7 @@ class PacketTable:
     flow_protocol: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Shape (F,): IP protocol number."""
     flow_network: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.encapsulation); (0,) where unknown."""
+    """Shape (F,): the virtual network that the flow is inside of, 0 outside of any (kernels.frames.encapsulation); (0,) where unknown."""
     flow_strays: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
     """Shape (F,): packets of TCP and RoCEv2 under other VLANs or MPLS labels than the first of their direction; (0,) where unknown."""
     btl_handshakes: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 3), np.int64))

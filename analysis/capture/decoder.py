@@ -12,22 +12,9 @@ from analysis.capture.block import Block
 from analysis.capture.formats import Buffer
 from analysis.capture.greetings import Greetings
 from analysis.kernels import decode as kernel
-from analysis.kernels import encapsulation, endpoints
+from analysis.kernels import endpoints
 from analysis.packets import PacketTable
 
-NATIVE_LINK_TYPES: Final = frozenset(
-    {
-        encapsulation.NULL,
-        encapsulation.ETHERNET,
-        encapsulation.RAW_IP,
-        encapsulation.RAW_IP_101,
-        encapsulation.LOOP,
-        encapsulation.LINUX_SLL,
-        encapsulation.IPV4_ONLY,
-        encapsulation.IPV6_ONLY,
-        encapsulation.LINUX_SLL2,
-    }
-)
 MOST_HOSTS: Final = 65_535
 MOST_FLOWS: Final = 1 << 20
 """Later flows keep NO_FLOW and are counted: a port scan must not take all memory."""

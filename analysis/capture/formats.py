@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from analysis.capture.block import Block
 from analysis.errors import UnreadableCapture
-from analysis.kernels import framing
+from analysis.kernels.frames import framing
 
 LONGEST_RECORD: Final = 1 << 24
 """No network sends a frame of 16 MiB; a record that claims more is damage, not data."""

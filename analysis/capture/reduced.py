@@ -20,9 +20,10 @@ import numpy as np
 from analysis.capture.anonymised import Anonymiser
 from analysis.capture.block import Block
 from analysis.capture.formats import Buffer, PcapFormat
+from analysis.capture.link_types import HEADERS_KNOWN
 from analysis.capture.stream import MOST_ROWS, CaptureReader
 from analysis.errors import UnsupportedCapture
-from analysis.kernels import headers
+from analysis.kernels.frames import headers
 from analysis.packets import NO_TIME
 
 _MOST_BEFORE: Final = 36
@@ -61,6 +62,9 @@ class _Reducer(CaptureReader):
     def __init__(self, path: str | Path, target: IO[bytes], hide: Anonymiser | None) -> None:
         super().__init__(path)
         self._writer = self._decoder = _Writer(target, hide)  # type: ignore[assignment]
+
+    def _refused(self, used: set[int]) -> set[int]:
+        return used - HEADERS_KNOWN
 
     def run(self) -> dict[str, Any]:
         """Write all of it; returns what is known of the file."""

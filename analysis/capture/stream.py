@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from analysis.capture import link_types
 from analysis.capture.block import Block
-from analysis.capture.decoder import NATIVE_LINK_TYPES, Decoder
+from analysis.capture.decoder import Decoder
 from analysis.capture.formats import CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
-from analysis.kernels import framing
+from analysis.kernels.frames import framing, pseudo_headers
+from analysis.numbers import plural
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -29,7 +31,7 @@ class CaptureReader:
 
     ``tables()`` yields what is complete so far and may be called again after more was written; ``finish()`` says that
     nothing more will come, so that an incomplete record at the end counts as truncated.
-    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder may know).
+    Raises UnreadableCapture and UnsupportedCapture (a link type that only the second decoder knows).
     """
 
     def __init__(self, path: str | Path, *, buffer_bytes: int = BUFFER_BYTES, most_rows: int = MOST_ROWS) -> None:
@@ -45,6 +47,8 @@ class CaptureReader:
         self._to_pass = 0
         """Bytes of a block that nobody looks into, still to come."""
         self._undefined = 0
+        self._unknown_links: dict[int, int] = {}
+        """Packets by link type that nobody looks into."""
         self._truncated = False
         self.packets = 0
 
@@ -83,7 +87,7 @@ class CaptureReader:
             if known is None or self.damaged or not self._pass_over():
                 return rows, False
             new, self._start, status = known.frame(self._data, self._start, self._end, block, rows)
-            self._refuse_unknown_links(known, block, rows, rows + new)
+            self._look_at_links(known, block, rows, rows + new)
             self._undefined += int(np.count_nonzero(block.links(rows, rows + new) == framing.NO_LINK))
             self._decoder.decode(self._data, block, rows, rows + new)
             rows += new
@@ -112,15 +116,29 @@ class CaptureReader:
         self._start = min(self._format.header_bytes, self._end)
         return self._format
 
-    def _refuse_unknown_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
-        """A pcapng file may announce interfaces that never carried a packet; only used link types matter."""
-        unknown = known.link_types - NATIVE_LINK_TYPES
-        if unknown:
-            used = unknown & set(np.unique(block.links(first, last)).tolist())
-            if used:
-                raise UnsupportedCapture(
-                    f"{self._path}: the native decoder does not know link type {', '.join(map(str, sorted(used)))}"
-                )
+    def _look_at_links(self, known: CaptureFormat, block: Block, first: int, last: int) -> None:
+        """Refuse link types that are another decoder's; take off what was never on the wire, and count what nobody looks into.
+
+        A pcapng file may announce interfaces that never carried a packet; only used link types matter.
+        """
+        if known.link_types <= link_types.USUAL:
+            return
+        used = set(np.unique(block.links(first, last)).tolist()) - {framing.NO_LINK}
+        refused = self._refused(used)
+        if refused:
+            numbers = ", ".join(map(str, sorted(refused)))
+            raise UnsupportedCapture(f"{self._path}: the native decoder does not know link type {numbers}")
+        if used & link_types.WITH_PSEUDO_HEADER:
+            columns = block.frame_columns(first, last)
+            pseudo_headers.take_off(self._data.ctypes.data, link_types.PSEUDO_HEADER, *columns)
+        links, counts = np.unique(block.links(first, last), return_counts=True)
+        for link, count in zip(links.tolist(), counts.tolist(), strict=True):
+            if link != framing.NO_LINK and link not in link_types.NATIVE:
+                self._unknown_links[link] = self._unknown_links.get(link, 0) + count
+
+    def _refused(self, used: set[int]) -> set[int]:
+        """The link types that are not to be read here."""
+        return used & link_types.ONLY_TSHARK
 
     def _pass_over(self) -> bool:
         """Pass over a long block as far as it is there; whether its end was reached."""
@@ -165,6 +183,10 @@ class CaptureReader:
         notes = [text for text in (problem, unverified) if text]
         if known.damage:
             notes.append(f"damaged behind packet {self.packets}: {known.damage}")
+        notes += [
+            f"{plural(count, 'packet')} of {link_types.named(link)}: counted, not looked into"
+            for link, count in sorted(self._unknown_links.items())
+        ]
         return {
             **known.facts(),
             **self._decoder.facts(),
@@ -178,6 +200,7 @@ class CaptureReader:
             "damaged": self.damaged,
             "unread_bytes": self._unread,
             "undefined_interface": self._undefined,
+            "unknown_links": sum(self._unknown_links.values()),
             "notes": notes,
         }
 

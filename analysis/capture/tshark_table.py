@@ -19,7 +19,7 @@ from analysis.capture import virtual_networks as encapsulation
 from analysis.capture.decoder import MOST_FLOWS, MOST_HOSTS
 from analysis.capture.greetings import Greetings
 from analysis.capture.tshark import nanoseconds, running
-from analysis.kernels.framing import MOST_DROPPED
+from analysis.kernels.frames.framing import MOST_DROPPED
 from analysis.kernels.greetings import (
     BTL_BYTES,
     LIBFABRIC_FIXED_BYTES,
@@ -319,7 +319,7 @@ def _ends_early(fields: dict[str, str], last: str) -> bool:
 
 
 def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
-    """The word that the native decoder makes of the networks around the innermost IP packet (kernels.encapsulation)."""
+    """The word that the native decoder makes of the networks around the innermost IP packet (kernels.frames.encapsulation)."""
     inner = max((at for at, name in enumerate(protocols) if name in ("ip", "ipv6")), default=0)
     waiting = {field: [value for value in fields[field].split(",") if value] for field, _ in _NETWORKS.values()}
     network = 0
@@ -331,7 +331,7 @@ def _virtual_network(fields: dict[str, str], protocols: list[str]) -> int:
 
 
 def _named(field: str, values: str) -> str:
-    """The VLANs or labels among them that name something (kernels.encapsulation)."""
+    """The VLANs or labels among them that name something (kernels.frames.encapsulation)."""
     nothing = (0, 2) if field == "mpls.label" else (0,)
     return ",".join(value for value in values.split(",") if value and int(value, 0) not in nothing)
 

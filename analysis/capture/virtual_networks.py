@@ -18,7 +18,7 @@ _MASK: Final = (1 << 56) - 1
 
 
 def nested_network(network: int, kind: int, number: int) -> int:
-    """The word of network ``number`` of ``kind`` inside of ``network`` (0: of none), as kernels.encapsulation.nested."""
+    """The word of network ``number`` of ``kind`` inside of ``network`` (0: of none), as kernels.frames.encapsulation.nested."""
     return (network * _NEST ^ (kind << 32 | number)) & _MASK
 
 

@@ -30,7 +30,7 @@ _KEEP_OUTDATED_S = 7 * 86_400
 def _fingerprint() -> str:
     """Names one state of all kernels: numba itself does not notice when a function that a kernel calls has changed."""
     digest = hashlib.sha256(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
-    for source in sorted([*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "packets.py"]):
+    for source in sorted([*Path(__file__).parent.rglob("*.py"), Path(__file__).parents[1] / "packets.py"]):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

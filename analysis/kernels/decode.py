@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import inlined, jit
-from analysis.kernels.encapsulation import (
+from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
+from analysis.kernels.frames.encapsulation import (
     CUT_OFF,
     DEPTH,
-    ETHERNET,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
     HIDDEN,
@@ -23,11 +23,9 @@ from analysis.kernels.encapsulation import (
     behind_authentication,
     behind_protocol,
     behind_tags,
-    link_layer,
     under_outer_vlans,
-    untagged_bytes,
 )
-from analysis.kernels.endpoints import find_flow, find_host, flow_at, mix, note_way, recent_of, tables_at
+from analysis.kernels.frames.link_layers import ETHERNET, link_layer, untagged_bytes
 from analysis.kernels.greetings import greeting
 from analysis.kernels.raw import signed, u8, u16, u32, u64
 from analysis.packets import (
@@ -266,7 +264,7 @@ def decode(
             wscale[i] = NO_SCALE
             mss[i] = 0
             fingerprint[i] = 0
-            l2, ethertype = link_layer(frame, end, links[i])
+            l2, ethertype = link_layer(frame, end, frame + signed(orig_len[i]), links[i])
             ip = frame + l2
             around = NOWHERE
             if l2 > 14:

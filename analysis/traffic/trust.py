@@ -48,6 +48,11 @@ _LEFT_OUT: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "beyond_frame": ("packet claims", "packets claim", "to be longer than the frame"),
     "undefined_interface": ("packet belongs", "packets belong", "to an interface that the file does not define"),
+    "unknown_links": (
+        "packet has",
+        "packets have",
+        "a link type that nobody looks into: they are counted, and no more",
+    ),
     "packets_beyond_flow_limit": ("packet belongs", "packets belong", "to flows beyond the limit of the flow table"),
     "untracked_packets": (
         "packet belongs",

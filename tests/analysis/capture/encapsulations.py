@@ -10,10 +10,25 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from tests.analysis.frames import ethernet, ipv4, ipv6, udp
+from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
 OUTER: Final = {"source": "172.16.0.1", "destination": "172.16.0.2"}
+BACK: Final = {"source": "10.0.0.2", "destination": "10.0.0.1"}
+SYN_OPTIONS: Final = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
 MACS: Final = bytes.fromhex("020000000022020000000011")
+
+
+def conversation() -> list[bytes]:
+    """IPv4 and UDP and IPv6 packets: a connection that repeats a segment."""
+    return [
+        ipv4(tcp(seq=0, ack=0, flags=0x02, options=SYN_OPTIONS)),
+        ipv4(tcp(20_000, 40_000, seq=9, ack=1, flags=0x12, options=SYN_OPTIONS), **BACK),
+        ipv4(tcp(seq=1, ack=10)),
+        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=1),
+        ipv4(tcp(20_000, 40_000, seq=10, ack=701), **BACK),
+        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=2),
+        ipv4(udp(7000, 7001, b"u" * 30), protocol=17),
+    ]
 
 
 def frame(ethertype: int, content: bytes) -> bytes:

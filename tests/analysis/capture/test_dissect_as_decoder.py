@@ -86,9 +86,9 @@ def test_the_innermost_packet_of_a_tunnel_counts(tmp_path: Path) -> None:
 
 
 def test_a_link_type_unknown_to_the_native_decoder_is_read(tmp_path: Path) -> None:
-    """PPP in HDLC-like framing (DLT 50): address, control, protocol 0x0021."""
+    """TaZmen sniffer protocol (128): version, type, protocol, and the tag that ends the header."""
     packet = IP(src="10.1.1.1", dst="10.1.1.2") / TCP(sport=5, dport=6, flags="PA", seq=3) / Raw(b"m" * 8)
-    path = written(tmp_path, Raw(b"\xff\x03\x00\x21" + bytes(packet)), link_type=50)
+    path = written(tmp_path, Raw(b"\1\0\0\1\1" + bytes(Ether() / packet)), link_type=128)
     with pytest.raises(analysis.UnsupportedCapture):
         analysis.read_capture(path, decoder="native")
     table = analysis.read_capture(path)

@@ -14,50 +14,25 @@ import analysis
 from analysis.capture.tables import DecoderName
 from analysis.capture.tshark_table import read_with_tshark
 from analysis.capture.virtual_networks import named_network
-from analysis.packets import CUT, TCP, UDP, PacketTable
+from analysis.packets import CUT, TCP, UDP
 from tests.analysis import capture_files as files
-from tests.analysis.capture.encapsulations import KINDS, OUTER, frame, inner_frame, outer_udp, vxlan
+from tests.analysis.capture.encapsulations import KINDS, OUTER, conversation, frame, inner_frame, outer_udp, vxlan
+from tests.analysis.capture.same_tables import same_from_both
 from tests.analysis.capture_files import Frame
-from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
+from tests.analysis.frames import ethernet, ipv4, ipv6, tcp
 from tests.analysis.oracles.tools import tshark_fields
 
 MS = 1_000_000
-SHARED = tuple(name for name in PacketTable.columns() if name != "fingerprint")
-SYN_OPTIONS = b"\x02\x04\x05\xb4\x01\x03\x03\x07"
-BACK = {"source": "10.0.0.2", "destination": "10.0.0.1"}
 NETWORKS = {
     "vxlan": "VXLAN 7", "geneve": "GENEVE 7", "geneve_of_ip": "GENEVE 7", "gre": "GRE 7", "gre_with_everything": "GRE 7",
     "gre_of_ethernet": "GRE 7", "pppoe": "PPPoE 7", "pbb": "PBB 7", "vxlan_in_mpls_in_gre": "VXLAN 7",
 }  # fmt: skip
 
 
-def conversation() -> list[bytes]:
-    """IPv4 and UDP and IPv6 packets: a connection that repeats a segment."""
-    return [
-        ipv4(tcp(seq=0, ack=0, flags=0x02, options=SYN_OPTIONS)),
-        ipv4(tcp(20_000, 40_000, seq=9, ack=1, flags=0x12, options=SYN_OPTIONS), **BACK),
-        ipv4(tcp(seq=1, ack=10)),
-        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=1),
-        ipv4(tcp(20_000, 40_000, seq=10, ack=701), **BACK),
-        ipv4(tcp(seq=1, ack=10, payload=b"d" * 700), identity=2),
-        ipv4(udp(7000, 7001, b"u" * 30), protocol=17),
-    ]
-
-
 def capture(tmp_path: Path, frames: list[bytes], snap_length: int = 262_144) -> Path:
     path = tmp_path / "frames.pcap"
     path.write_bytes(files.pcap([Frame.whole(10**15 + MS * k, data, snap_length) for k, data in enumerate(frames)]))
     return path
-
-
-def same_from_both(path: Path) -> PacketTable:
-    native, second = analysis.read_capture(path, decoder="native"), read_with_tshark(path)
-    for name in SHARED:
-        np.testing.assert_array_equal(getattr(native, name), getattr(second, name), err_msg=name)
-    assert native.hosts == second.hosts
-    np.testing.assert_array_equal(native.flow_endpoints, second.flow_endpoints)
-    np.testing.assert_array_equal(native.flow_network, second.flow_network)
-    return native
 
 
 @pytest.mark.parametrize("kind", KINDS)

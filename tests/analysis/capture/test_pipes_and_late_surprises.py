@@ -74,10 +74,10 @@ def test_an_unknown_link_type_falls_back_to_tshark_wherever_it_comes(tmp_path: P
     path = tmp_path / "links.pcapng"
     blocks = [files.enhanced(known[0]) for _ in range(40_000)]
     blocks[at % 40_000 if at == 0 else 35_000] = files.enhanced(unknown, number=1)
-    path.write_bytes(files.section() + files.interface() + files.interface(link=147) + b"".join(blocks))
+    path.write_bytes(files.section() + files.interface() + files.interface(link=143) + b"".join(blocks))
     measured = analysis.analyse(path)
     assert measured.metrics["packets"] == 40_000
     assert measured.capture["decoder"] == "pyshark"
-    assert "link type 147" in measured.capture["notes"][-1]
+    assert "link type 143" in measured.capture["notes"][-1]
     with pytest.raises(analysis.UnsupportedCapture):
         analysis.analyse(path, decoder="native")

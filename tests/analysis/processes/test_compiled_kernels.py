@@ -54,7 +54,8 @@ from numba.core.dispatcher import Dispatcher
 
 def compiled():
     '''Every kernel with its signatures, and how many of those were not found among the kept ones.'''
-    names = [path.stem for path in pathlib.Path(kernels.__file__).parent.glob('[a-z]*.py')]
+    room = pathlib.Path(kernels.__file__).parent
+    names = ['.'.join(path.relative_to(room).with_suffix('').parts) for path in room.rglob('[a-z]*.py')]
     modules = [importlib.import_module(f'analysis.kernels.{name}') for name in names]
     found = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
     signatures = {f'{each.py_func.__module__}.{each.__name__}{signature}' for each in found for signature in each.signatures}

@@ -1,7 +1,7 @@
 """How much of a frame its headers are, where addresses stand in them, and frames written as records of a new file.
 
 What cannot be read as a header counts as content, so that nothing is kept that nobody looked into. Sources: those of
-``kernels.decode`` and ``kernels.encapsulation``; RFC 826 (ARP); draft-ietf-opsawg-pcap and -pcapng.
+``kernels.decode`` and ``kernels.frames.encapsulation``; RFC 826 (ARP); draft-ietf-opsawg-pcap and -pcapng.
 """
 
 from __future__ import annotations
@@ -11,19 +11,16 @@ import numpy.typing as npt
 
 from analysis.kernels import jit
 from analysis.kernels.decode import ROCE_PORT
-from analysis.kernels.encapsulation import (
+from analysis.kernels.frames.encapsulation import (
     DEPTH,
-    ETHERNET,
     ETHERTYPE_IPV4,
     ETHERTYPE_IPV6,
-    LINUX_SLL,
-    LINUX_SLL2,
     NOWHERE,
     behind_authentication,
     behind_protocol,
     behind_tags,
-    link_layer,
 )
+from analysis.kernels.frames.link_layers import ETHERNET, LINUX_SLL, LINUX_SLL2, link_layer
 from analysis.kernels.greetings import greeting_bytes
 from analysis.kernels.raw import signed, u8, u16
 
@@ -227,7 +224,7 @@ def kept_bytes(
 ) -> int:
     """Bytes of one frame up to the end of its innermost header that could be read."""
     note_link(data, frame, end, link, places, counts)
-    length, ethertype = link_layer(frame, end, link)
+    length, ethertype = link_layer(frame, end, end, link)
     at = min(frame + length, end)
     if ethertype not in (ETHERTYPE_IPV4, ETHERTYPE_IPV6):
         if ethertype == _ARP:

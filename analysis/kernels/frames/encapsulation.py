@@ -1,8 +1,8 @@
-"""From the outermost header to the innermost IP packet: link layers, tags, labels, tunnels and virtual networks.
+"""From behind the link layer (kernels.frames.link_layers) to the innermost IP packet: tags, labels, tunnels and virtual networks.
 
 Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1CB, 802.2; IEC 62439-3 (HSR); RFC 2003, 2473 (IP in IP), 2516 (PPPoE), 2784 and 2890 (GRE),
 3032, 4023, 7510 (MPLS), 3378 (EtherIP), 4302 (AH), 7348 (VXLAN), 8086 (GRE in UDP), 8926 (GENEVE), 8986 (Ethernet in IP).
-Link types are those of tcpdump.org. What carries no IP packet stays what it was.
+What carries no IP packet stays what it was.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.kernels import jit
-from analysis.kernels.raw import u8, u16, u32, u32_little
+from analysis.kernels.raw import u8, u16, u32
 from analysis.packets import GENEVE, GRE, PBB, PPPOE, VXLAN
 
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
@@ -31,10 +31,6 @@ _NEST = np.uint64(1_000_003)
 _TAGS_MASK = np.uint64((1 << 31) - 1)
 _FIRST_LABEL = 4096
 """Behind the numbers of VLANs."""
-
-# Link types (LINKTYPE_ and the raw DLT_ values that savefiles are found to hold)
-ETHERNET, NULL, LOOP, LINUX_SLL, LINUX_SLL2 = 1, 0, 108, 113, 276
-RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY = 12, 101, 228, 229
 
 Around = tuple[np.uint64, np.uint64]
 NOWHERE = (np.uint64(0), np.uint64(0))
@@ -93,49 +89,6 @@ def under_outer_vlans(first: int, behind: int, end: int) -> Around:
 
 
 @jit
-def through_vlan_tags(at: int, end: int, length: int, type_offset: int) -> tuple[int, int]:
-    """Behind any number of 802.1Q and 802.1ad tags."""
-    if at + length > end:
-        return length, CUT_OFF
-    kind = u16(at + type_offset, end)
-    while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100 or kind == 0x9200:
-        if at + length + 4 > end:
-            return length, CUT_OFF
-        kind = u16(at + length + 2, end)
-        length += 4
-    return length, kind
-
-
-@jit
-def link_layer(at: int, end: int, link: int) -> tuple[int, int]:
-    """(bytes of link layer, EtherType); the EtherType is CUT_OFF when it was not captured, UNKNOWN when it is not one."""
-    if link == ETHERNET:
-        return through_vlan_tags(at, end, 14, 12)
-    if link == LINUX_SLL:
-        return through_vlan_tags(at, end, 16, 14)
-    if link == LINUX_SLL2:
-        return through_vlan_tags(at, end, 20, 0)
-    if link in (RAW_IP, RAW_IP_101, IPV4_ONLY, IPV6_ONLY):
-        if at >= end:
-            return 0, CUT_OFF
-        version = u8(at, end) >> 4
-        return 0, ETHERTYPE_IPV4 if version == 4 else ETHERTYPE_IPV6 if version == 6 else UNKNOWN
-    if link in (NULL, LOOP):
-        if at + 4 > end:
-            return 4, CUT_OFF
-        # BSD writes the address family in the byte order of the machine, and IPv6 has a number per system
-        family = min(u32(at, end), u32_little(at, end))
-        return 4, ETHERTYPE_IPV4 if family == 2 else ETHERTYPE_IPV6 if family in (10, 24, 28, 30) else UNKNOWN
-    return 0, UNKNOWN
-
-
-@jit
-def untagged_bytes(link: int, length: int) -> int:
-    """Bytes of a link layer of ``length`` bytes before its first VLAN tag."""
-    return 14 if link == ETHERNET else 16 if link == LINUX_SLL else 20 if link == LINUX_SLL2 else length
-
-
-@jit
 def behind_labels(at: int, end: int, around: Around) -> tuple[int, int, Around]:
     """(address, EtherType, around) of what an MPLS label stack carries: IP by its version, anything else is hidden."""
     for _ in range(_MOST_LABELS):
@@ -164,6 +117,15 @@ def behind_llc(at: int, end: int) -> tuple[int, int]:
     ):
         return at + 8, u16(at + 6, end)
     return at, CUT_OFF if at + 3 > end or (u16(at, end) == 0xAAAA and at + 8 > end) else UNKNOWN
+
+
+@jit
+def of_ppp(protocol: int) -> int:
+    """The EtherType of what PPP calls ``protocol``."""
+    if protocol in _PACKED_IN_PPP:
+        return HIDDEN
+    ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else 0x8847 if protocol == 0x0281 else UNKNOWN
+    return ETHERTYPE_IPV4 if protocol == 0x0021 else ethertype
 
 
 @jit
@@ -214,10 +176,7 @@ def behind_tags(at: int, end: int, ethertype: int, around: Around) -> tuple[int,
             at += 18
         elif ethertype == 0x8864:
             around = within(around, PPPOE, u16(at + 2, end))
-            protocol = u16(at + 6, end)
-            ethertype = 0x8847 if protocol == 0x0281 else ETHERTYPE_IPV4 if protocol == 0x0021 else UNKNOWN
-            ethertype = ETHERTYPE_IPV6 if protocol == 0x0057 else ethertype
-            ethertype = HIDDEN if protocol in _PACKED_IN_PPP else ethertype
+            ethertype = of_ppp(u16(at + 6, end))
             at += 8
         elif ethertype in _NOT_LOOKED_INTO:
             return at, HIDDEN, around
