@@ -34,6 +34,7 @@ class Decoder:
         self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
         self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
         self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, endpoints.FLOW)
+        self._filter: npt.NDArray[np.void] | None = None
         self._recent = np.zeros(endpoints.RECENT_ROOM, endpoints.RECENT)
         self._tables["recent"] = self._recent.ctypes.data
         self._tell_addresses()
@@ -57,6 +58,9 @@ class Decoder:
         flows = np.empty(slots // 2, endpoints.FLOW)
         flows[: len(self._flows)] = self._flows
         self._flows, self._flow_slots = flows, np.zeros(slots, endpoints.SLOT)
+        if len(flows) >= MOST_FLOWS:
+            self._filter = np.zeros(endpoints.FILTER_ROOM, endpoints.FILTER)
+            self._tables["filter"] = self._filter.ctypes.data
         self._tell_addresses()
         endpoints.reenter_flows(self._tables.ctypes.data)
 

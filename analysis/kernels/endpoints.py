@@ -32,6 +32,7 @@ TABLES = np.dtype(
         ("flow_list", "i8"),
         ("flow_room", "i8"),
         ("recent", "i8"),
+        ("filter", "i8"),
     ]
 )
 """Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
@@ -46,7 +47,11 @@ FLOW = np.dtype(
 )  # fmt: skip
 """Endpoint A and B of a flow, one behind the other, so that a table can show them as they lie here; the VLANs and
 labels (+ 1) that the first packet of A and of B lay under, and how many others of the same direction lay under different ones."""
-SLOT = np.dtype([("entry", "i4")])
+SLOT = np.dtype([("entry", "u4")])
+FILTER = np.dtype([("bits", "u4")])
+FILTER_ROOM = 1 << 19
+"""Of the largest table of flows: a bit for each of 2^24 values of a hash. What has none there is not among the flows, for a look at 2 MB
+instead of at 16: most packets of a scan are of flows that found no room."""
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u2"), ("destination", "u2"), ("kind", "u1")],
     align=True,
@@ -63,6 +68,7 @@ host_at = record_at(HOST)
 flow_at = record_at(FLOW)
 slot_at = record_at(SLOT)
 recent_at = record_at(RECENT)
+filter_at = record_at(FILTER)
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _32 = np.uint64(32)
@@ -70,6 +76,12 @@ _29 = np.uint64(29)
 _52 = np.uint64(52)
 _8 = np.uint64(8)
 _255 = np.uint64(255)
+_54 = np.uint64(54)
+_40 = np.uint64(40)
+_NUMBER_BITS = 22
+_NUMBERS = (1 << _NUMBER_BITS) - 1
+"""A slot of a flow holds its number + 1 and, above that, ten bits of its hash: others in its way are passed without a look at them,
+which would be a miss of the cache for each packet of a scan."""
 
 
 @inlined
@@ -138,19 +150,46 @@ def _is_between(flow: Any, source: int, sport: int, destination: int, dport: int
 
 
 @jit
+def tag_of(value: np.uint64) -> int:
+    """The bits of a hash that a slot holds; none of them decides which slot (``slot_of``)."""
+    return signed((value * _HASH) >> _54) << _NUMBER_BITS
+
+
+@jit
+def is_perhaps_known(value: np.uint64, known: Any) -> bool:
+    """Whether a flow with this hash may have been entered."""
+    bit = signed((value * _HASH) >> _40)
+    return bool(known.filter == 0 or signed(filter_at(known.filter, FILTER_ROOM, bit >> 5).bits) >> (bit & 31) & 1)
+
+
+@jit
+def note_in_filter(value: np.uint64, known: Any) -> None:
+    """Remember that a flow with this hash was entered."""
+    bit = signed((value * _HASH) >> _40)
+    if known.filter != 0:
+        word = filter_at(known.filter, FILTER_ROOM, bit >> 5)
+        word.bits = signed(word.bits) | 1 << (bit & 31)
+
+
+@jit
 def find_flow(source: int, sport: int, destination: int, dport: int, identity: np.uint64, tables: int) -> int:
     """Index of the unordered 4-tuple with ``identity`` (protocol | network << 8), entered when new; -1 where it has no room."""
     known = tables_at(tables, 1, 0)
     key = flow_key(source, sport, destination, dport)
     mask = known.flow_slot_count - 1
-    place = slot_of(mix(key, identity), mask)
+    value = mix(key, identity)
+    if known.flows == known.flow_room and not is_perhaps_known(value, known):
+        known.packets_beyond_flow_limit += 1
+        return -1
+    place, tag = slot_of(value, mask), tag_of(value)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     probes = 0
     while entry != 0 and probes < MOST_PROBES:
         probes += 1
-        flow = flow_at(known.flow_list, known.flow_room, entry - 1)
-        if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
-            return entry - 1
+        if entry ^ tag <= _NUMBERS:
+            flow = flow_at(known.flow_list, known.flow_room, (entry & _NUMBERS) - 1)
+            if _is_between(flow, source, sport, destination, dport) and identity_of(flow) == identity:
+                return (entry & _NUMBERS) - 1
         place = (place + 1) & mask
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     if known.flows == known.flow_room or entry != 0:
@@ -166,7 +205,8 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     flow.a_port = sport
     flow.b = destination
     flow.b_port = dport
-    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1
+    slot_at(known.flow_slots, known.flow_slot_count, place).entry = known.flows + 1 | tag
+    note_in_filter(value, known)
     known.flows += 1
     return signed(known.flows - 1)
 
@@ -195,7 +235,9 @@ def reenter_flows(tables: int) -> None:
     for index in range(known.flows):
         flow = flow_at(known.flow_list, known.flow_room, index)
         key = flow_key(signed(flow.a), signed(flow.a_port), signed(flow.b), signed(flow.b_port))
-        place = slot_of(mix(key, identity_of(flow)), mask)
+        value = mix(key, identity_of(flow))
+        place = slot_of(value, mask)
         while slot_at(known.flow_slots, known.flow_slot_count, place).entry != 0:
             place = (place + 1) & mask
-        slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1
+        slot_at(known.flow_slots, known.flow_slot_count, place).entry = index + 1 | tag_of(value)
+        note_in_filter(value, known)

@@ -14,21 +14,35 @@ from analysis.packets import IPV4, IPV6
 _IP = IPV4 | IPV6
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 _32 = np.uint64(32)
+_55 = np.uint64(55)
 UNKNOWN = -1
 TAKEN, MISSED = range(2)
 """Entries of ``used``: pairs that are taken, wire bytes of packets whose pair found no slot."""
 
 
+_NUMBERS = (1 << 22) - 1
+"""A slot holds the number of a pair + 1 and, above that, nine bits of its hash, so that others in its way are passed without a look."""
+
+
+@inlined
+def _spread(key: int) -> np.uint64:
+    """The key's upper bits decide as well: many hosts send to one, and one to many."""
+    return np.uint64(key) * _SPREAD
+
+
+@inlined
+def _tag(spread: np.uint64) -> int:
+    return signed(spread >> _55) << 22
+
+
 @jit
 def _place_of(key: int, slots: Any, keys: Any) -> int:
-    """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES).
-
-    The key's upper bits decide as well: many hosts send to one, and one to many.
-    """
-    mask = len(slots) - 1
-    place = signed((np.uint64(key) * _SPREAD) >> _32) & mask
+    """The slot that names ``key``, or a free one; UNKNOWN where neither is near (endpoints.MOST_PROBES)."""
+    mask, spread = len(slots) - 1, _spread(key)
+    place, tag = signed(spread >> _32) & mask, _tag(spread)
     for _ in range(MOST_PROBES):
-        if slots[place] == 0 or keys[slots[place] - 1] == key:
+        entry = signed(slots[place])
+        if entry == 0 or (entry ^ tag <= _NUMBERS and keys[(entry & _NUMBERS) - 1] == key):
             return place
         place = (place + 1) & mask
     return UNKNOWN
@@ -48,7 +62,7 @@ def count_pairs(
 ) -> int:  # fmt: skip
     """Add packets, wire bytes and payload bytes to ``totals`` (pairs, 3); ``keys`` (pairs,) = source << 16 | destination.
 
-    ``slots``, a power of two and more than the pairs, hold numbers of pairs + 1, 0 where free; ``used`` (2,) see TAKEN.
+    ``slots``, a power of two and more than the pairs, belong to the kernel, 0 where free; ``used`` (2,) see TAKEN.
     Returns N, or the row before which the caller must make room.
     """
     last, pair = -1, signed(0)
@@ -70,8 +84,8 @@ def count_pairs(
                     return i
                 keys[used[TAKEN]] = key
                 used[TAKEN] += 1
-                slots[place] = used[TAKEN]
-            last, pair = key, signed(slots[place]) - 1
+                slots[place] = used[TAKEN] | _tag(_spread(key))
+            last, pair = key, (signed(slots[place]) & _NUMBERS) - 1
         packets += 1
         wire += signed(orig_len[i])
         content += signed(payload[i])
@@ -81,8 +95,13 @@ def count_pairs(
 
 @jit
 def enter_pairs(keys: Any, slots: Any) -> None:
-    """Enter the pairs ``keys`` (n,) into free slots, in the order in which they came: none lies farther from its first slot then."""
+    """Enter the pairs ``keys`` (n,), all different, into free slots, in the order in which they came: none lies farther away then."""
+    mask = len(slots) - 1
     for pair in range(len(keys)):
-        place = _place_of(signed(keys[pair]), slots, keys)
-        if place != UNKNOWN:
-            slots[place] = pair + 1
+        spread = _spread(signed(keys[pair]))
+        place = signed(spread >> _32) & mask
+        for _ in range(MOST_PROBES):
+            if slots[place] == 0:
+                slots[place] = (pair + 1) | _tag(spread)
+                break
+            place = (place + 1) & mask

@@ -14,7 +14,7 @@ import pytest
 
 import analysis
 from analysis.capture import formats
-from analysis.packets import PacketTable
+from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import rates
 from analysis.traffic.matrices import MatrixAccumulator
 from tests.analysis import capture_files as files
@@ -183,3 +183,19 @@ def test_sizes_beyond_64_kib_are_grouped_where_there_are_too_many_of_them(tmp_pa
     assert sum(counts) == many
     np.testing.assert_allclose(np.repeat(sizes, counts), np.sort(table.orig_len), rtol=0.0005)
     assert _larger_sizes(table, 7)[1:] == (sizes, counts)
+
+
+def test_flows_that_had_room_are_found_again_among_many_that_had_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analysis.capture.decoder.MOST_FLOWS", 4096)
+    twice = hostile.port_scan(20_000)
+    path = tmp_path / "twice.pcap"
+    path.write_bytes(twice + twice[24:])
+    table = analysis.read_capture(path)
+    room = len(table.flow_endpoints)
+    assert 4096 <= room < 20_000
+    expected = np.where(np.arange(20_000) < room, np.arange(20_000), NO_FLOW)
+    np.testing.assert_array_equal(table.flow[:20_000], expected)
+    np.testing.assert_array_equal(table.flow[20_000:], expected)
+    assert table.source["packets_beyond_flow_limit"] == 2 * (20_000 - room)
