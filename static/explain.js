@@ -32,14 +32,16 @@
     const home = element.closest("dialog[open]") || document.querySelector("main") || document.body;
     if (box.parentNode !== home) home.append(box);
     of = element;
-    box.textContent = element.dataset.explains;
+    box.textContent = meaning(element);
     element.setAttribute("aria-describedby", box.id);
     box.showPopover();
     place();
   }
 
+  /* What many say alike stands in the page once, and they name it. */
+  const meaning = element => element.dataset.explains ?? document.getElementById(element.dataset.explainedBy).textContent.trim();
   const later = (action, wait) => { clearTimeout(timer); timer = setTimeout(action, wait); };
-  const explained = e => e.target instanceof Element ? e.target.closest("[data-explains]") : null;
+  const explained = e => e.target instanceof Element ? e.target.closest("[data-explains], [data-explained-by]") : null;
 
   document.addEventListener("pointerover", e => {
     if (e.pointerType === "touch") return;

@@ -18,17 +18,27 @@ from experiments.selectors import ConfigurationRow
 POOR: Final = 0.6
 """Below it an efficiency is the first to act on; between it and ATTENTION it is looked at more closely."""
 _MOST_TABLES: Final = 6
+_MOST_POINTS: Final = 100
+"""Combinations of one size each, which are a line of one table and not a table of many lines."""
 
 
 def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a table per combination of the other swept parameters, sizes as columns; None where no trial left a profile."""
+    """Return a table per combination of the other swept parameters, sizes as columns, or one of all combinations that have one
+    size each; None where no trial left a profile. What a line means is told once.
+    """
     trees = efficiency_trees(measured)
     if not trees:
         return None
     rows = [row for tree in trees for row in tree.rows]
+    apart = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
+    most = _MOST_POINTS if apart else _MOST_TABLES
+    tables = [_table(number, tree) for number, tree in enumerate(trees[:most], start=1)]
+    lines = {line["name"]: line for table in tables for line in (*table["lines"], *table["shares"])}
     return {
-        "tables": [_table(number, tree) for number, tree in enumerate(trees[:_MOST_TABLES], start=1)],
-        "left_out": max(0, len(trees) - _MOST_TABLES),
+        "tables": [] if apart else tables,
+        "points": _points(tables, list(lines)) if apart else None,
+        "definitions": list(lines.values()),
+        "left_out": max(0, len(trees) - most),
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
         "attention": numbers.amount(ATTENTION, numbers.SHARE),
         "poor": numbers.amount(POOR, numbers.SHARE),
@@ -61,6 +71,15 @@ def _table(number: int, tree: Tree) -> dict[str, Any]:
     }
 
 
+def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each combination: its cell of every line that any of them has."""
+    rows = []
+    for table in tables:
+        cells = {line["name"]: line["cells"][0] for line in (*table["lines"], *table["shares"])}
+        rows.append({"name": table["name"], "size": table["columns"][0], "cells": [cells.get(name, _cell(())) for name in names]})
+    return rows
+
+
 def _chart(tree: Tree) -> Figure | None:
     """The tree over the ranks; None where they do not tell sizes apart. Communication gives way to the two that it is made of."""
     if len(tree.rows) < 2 or not tree.sizes_differ:
@@ -85,6 +104,7 @@ _STEPS: Final = ("", "deep-1", "deep-2", "deep-3")
 
 def _line(branch: Branch, cell: Callable[[Sequence[float]], dict[str, str]]) -> dict[str, Any]:
     return {
+        "name": branch.name,
         "step": _STEPS[branch.depth],
         "label": branch.label,
         "definition": branch.definition,

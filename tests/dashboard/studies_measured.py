@@ -127,3 +127,32 @@ def scaling(parameters: Mapping[str, Any]) -> dict[str, float]:
     program = Program(computing_s=8 / hosts, messages=1000.0 * (hosts // 2), bits=10e6 * (hosts - 1))
     link = Link(parameters["link.delay"], parameters["link.bandwidth"])
     return {"elapsed_s": program.elapsed(link) * next(_SCATTER)}
+
+
+SIZES: dict[str, Any] = {
+    "name": "Water by size",
+    "workload": "water",
+    "parameters": {"molecules": 64},
+    "sweep": {"hosts": [1, 2, 4]},
+    "repetitions": 1,
+    "control": False,
+}
+
+
+def profiled(parameters: Mapping[str, Any]) -> dict[str, float]:
+    """One rank of every host waits longer, the more there are."""
+    hosts = parameters["hosts"]
+    balance, communication = 1.0, 1.0 - 0.15 * (hosts - 1)
+    return {
+        "elapsed_s": 10.0 / hosts,
+        "mpi_window_s": 8.0 / hosts,
+        "mpi_useful_s": 8.0 + hosts - 1,
+        "mpi_load_balance": balance,
+        "mpi_communication_efficiency": communication,
+        "mpi_parallel_efficiency": balance * communication,
+        "mpi_useful_share": 0.5,
+        "mpi_no_core_share": 0.1,
+        "mpi_on_cpu_share": 0.3,
+        "mpi_blocked_share": 0.1,
+        "mpi_profile_cost_share": 0.002,
+    }

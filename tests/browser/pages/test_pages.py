@@ -2,10 +2,12 @@
 
 from playwright.sync_api import expect
 
+from analysis.catalogue import METRICS
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.spec import parse
 from tests.browser.accessibility import violations
+from tests.dashboard.studies_measured import SIZES, measured, profiled
 
 SETTLED = """async name => {
     const plot = document.querySelector("#c-time .plot"), source = document.getElementById(plot.dataset.figure);
@@ -190,4 +192,16 @@ def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, compla
     expect(term).to_have_accessible_description("Wall time of the MPI launch command.")
     page.keyboard.press("Enter")
     page.wait_for_url("**/help/metrics/#elapsed_s")
+    assert complaints == []
+
+
+def test_what_many_tables_say_alike_is_explained_from_its_one_place(page, complaints):
+    specification = {**SIZES, "sweep": {"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]}}
+    project = Project.objects.get(slug=DEFAULT_PROJECT)
+    page.goto(measured(project, specification, profiled).get_absolute_url())
+    terms = page.get_by_text("In MPI, off the processor", exact=True)
+    expect(terms).to_have_count(2)
+    terms.last.focus()
+    expect(page.locator("#explanation")).to_have_text(METRICS["mpi_blocked_share"].definition)
+    expect(terms.last).to_have_accessible_description(METRICS["mpi_blocked_share"].definition)
     assert complaints == []

@@ -28,7 +28,8 @@ def unexplained(document: html.HtmlElement) -> set[str]:
     marks = [each for each in document.xpath("//main//*[contains(@class, 'chip')]") if "bare" not in each.get("class")]
     named = document.xpath("//main//th | //main//dt | //main//h3")
     found = [*marks, *(each for each in named if each.text_content().strip() in NAMES)]
-    is_explained = "ancestor-or-self::*[@data-explains] | .//*[@data-explains]"
+    explains = "[@data-explains or @data-explained-by]"
+    is_explained = f"ancestor-or-self::*{explains} | .//*{explains}"
     return {" ".join(each.text_content().split()) for each in found if not each.xpath(is_explained)}
 
 

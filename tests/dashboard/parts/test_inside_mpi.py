@@ -7,35 +7,8 @@ import pytest
 from django.urls import reverse
 
 from tests.dashboard.api.clients import EXPERIMENTS
-from tests.dashboard.studies_measured import LADDER, NETWORK, measured, needing, solve
+from tests.dashboard.studies_measured import LADDER, NETWORK, SIZES, measured, needing, profiled, solve
 from tests.dashboard.texts import words_of
-
-SIZES = {
-    "name": "Water by size",
-    "workload": "water",
-    "parameters": {"molecules": 64},
-    "sweep": {"hosts": [1, 2, 4]},
-    "repetitions": 1,
-    "control": False,
-}
-
-
-def profiled(parameters):
-    hosts = parameters["hosts"]
-    balance, communication = 1.0, 1.0 - 0.15 * (hosts - 1)
-    return {
-        "elapsed_s": 10.0 / hosts,
-        "mpi_window_s": 8.0 / hosts,
-        "mpi_useful_s": 8.0 + hosts - 1,
-        "mpi_load_balance": balance,
-        "mpi_communication_efficiency": communication,
-        "mpi_parallel_efficiency": balance * communication,
-        "mpi_useful_share": 0.5,
-        "mpi_no_core_share": 0.1,
-        "mpi_on_cpu_share": 0.3,
-        "mpi_blocked_share": 0.1,
-        "mpi_profile_cost_share": 0.002,
-    }
 
 
 def test_it_shows_the_tree_by_size(page, library):
@@ -87,3 +60,25 @@ def test_it_colours_what_asks_for_attention(page, library):
 
 def test_it_stays_away_where_nothing_was_counted(page, library):
     assert "Inside MPI" not in words_of(page, measured(library, LADDER, solve))
+
+
+MANY = {**SIZES, "sweep": {"hosts": [1, 2, 4], "link.delay": ["0 ms", "1 ms", "2 ms"]}}
+POINTS = {**SIZES, "parameters": {"molecules": 64, "hosts": 2}, "sweep": {"link.delay": [f"{k} ms" for k in range(8)]}}
+
+
+@pytest.mark.parametrize("specification", [SIZES, MANY, POINTS])
+def test_what_a_line_means_stands_once(page, library, specification):
+    experiment = measured(library, specification, profiled)
+    markup = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
+    assert markup.count("Time inside MPI on a processor / windows of all ranks.") == 1
+    named = re.findall(r'data-explained-by="([^"]+)"', markup)
+    assert len(set(named)) >= 8
+    assert all(markup.count(f'id="{name}"') == 1 for name in named), "each names the one place that says it"
+
+
+def test_points_of_one_size_are_lines_of_one_table(page, library):
+    experiment = measured(library, POINTS, profiled)
+    words = words_of(page, experiment)
+    assert "of these tables are in the REST answer" not in words
+    for delay in range(8):
+        assert f"Delay {delay} ms 2 hosts, 2 ranks 85 % 100 % 85 % 50 % 10 % 30 % 10 % 0.2 % 4 s" in words
