@@ -176,6 +176,20 @@
   const clear = Object.assign(document.createElement("button"), { className: "tool", type: "button", textContent: "Clear" });
   bar.append(said, link, clear);
 
+  /* Each row of the table can be marked: its button comes from one template, since it does nothing without this script. */
+  function offer() {
+    const made = document.getElementById("mark-button");
+    for (const row of made ? document.querySelectorAll("tr[data-of]") : []) {
+      if (row.querySelector("[data-mark]")) continue;
+      const button = made.content.firstElementChild.cloneNode(true);
+      button.setAttribute("aria-label", `Mark ${row.dataset.name} in all charts`);
+      button.setAttribute("aria-pressed", pinned.has(row.dataset.of));
+      row.cells[0].append(" ", button);
+    }
+  }
+  offer();
+  document.addEventListener("htmx:afterSettle", offer);
+
   let asked = false;
   function show() {
     if (asked) return;

@@ -30,6 +30,10 @@ class Report:
     def group(self, name: str) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.group == name)
 
+    def brief(self) -> Report:
+        """Return the report without its findings and slices."""
+        return replace(self, findings=(), slices=())
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         return {

@@ -76,7 +76,13 @@ def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[d
     rows = []
     for table in tables:
         cells = {line["name"]: line["cells"][0] for line in (*table["lines"], *table["shares"])}
-        rows.append({"name": table["name"], "size": table["columns"][0], "cells": [cells.get(name, _cell(())) for name in names]})
+        rows.append(
+            {
+                "name": table["name"],
+                "size": table["columns"][0],
+                "cells": [cells.get(name, _cell(())) for name in names],
+            }
+        )
     return rows
 
 

@@ -7,7 +7,8 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, Final
 
 from django import template
 from django.forms import BoundField
@@ -108,6 +109,23 @@ def trial_square(mark: dict[str, str], point: str) -> SafeString:
     )
 
 
+_RUN_FROM: Final = 60
+"""Points of a trace from which on those at one place, of one configuration, are written once with their number."""
+
+
+def in_runs(shown: dict[str, Any]) -> dict[str, Any]:
+    """The figure with what follows itself in traces of many points as [value, how often]; static/charts.js writes it out again."""
+    return {**shown, "data": [_in_runs(trace) for trace in shown["data"]]} if "data" in shown else shown
+
+
+def _in_runs(trace: dict[str, Any]) -> dict[str, Any]:
+    long = [name for name in ("x", "of") if len(trace.get(name, ())) >= _RUN_FROM]
+    runs = {name: [[value, len(list(each))] for value, each in groupby(trace[name])] for name in long}
+    shorter = {name: each for name, each in runs.items() if 2 * len(each) <= len(trace[name])}
+    kept = {name: value for name, value in trace.items() if name not in shorter}
+    return kept | {"runs": shorter} if shorter else trace
+
+
 _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
 
 
@@ -117,7 +135,7 @@ def figure(value: dict[str, Any]) -> SafeString:
 
     Plotly takes tags in any text for markup, links with their addresses too: only those that our charts write are left.
     """
-    text = _FOREIGN_TAG.sub("&lt;", json.dumps(value, separators=(",", ":"), allow_nan=False))
+    text = _FOREIGN_TAG.sub("&lt;", json.dumps(in_runs(value), separators=(",", ":"), allow_nan=False))
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
         text = text.replace(character, escaped)
     return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)

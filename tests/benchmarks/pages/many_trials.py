@@ -6,6 +6,7 @@ catalogue and the stored analysis of a capture each), by PostgreSQL's COPY. A fe
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ def costs(slug: str) -> list[tuple[str, Cost]]:
     other = Experiment.objects.filter(published=True).earliest("pk")
     reader().get(f"/experiments/{other.slug}/")  # compiles the templates
     cache.clear()
+    gc.collect()
+    gc.freeze()  # as what gunicorn serves does
     for name, ask in addresses(slug):
         cost = cost_of(ask)
         print(f"{name:34}{cost}", flush=True)

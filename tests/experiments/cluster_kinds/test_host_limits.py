@@ -45,7 +45,7 @@ def most(experiment: Experiment) -> int:
 
 
 def next_step(experiment: Experiment) -> str:
-    findings = diagnosis_of(experiment).study.report.findings
+    findings = diagnosis_of(experiment).report.get().findings
     return next(f.next_step for f in findings if f.rule == "best_size")
 
 
