@@ -34,6 +34,8 @@ class Decoder:
         self._hosts = np.empty(MOST_HOSTS, endpoints.HOST)
         self._flow_slots = np.zeros(_FIRST_FLOW_SLOTS, endpoints.SLOT)
         self._flows = np.empty(_FIRST_FLOW_SLOTS // 2, endpoints.FLOW)
+        self._distinct = np.zeros((2, endpoints.DISTINCT_ROOM), endpoints.DISTINCT)
+        self._tables["distinct"] = self._distinct.ctypes.data
         self._filter: npt.NDArray[np.void] | None = None
         self._recent = np.zeros(endpoints.RECENT_ROOM, endpoints.RECENT)
         self._tables["recent"] = self._recent.ctypes.data
@@ -108,6 +110,8 @@ class Decoder:
         return {
             "decoder": "native",
             **{name: self._count(name) for name in counts},
+            "hosts_beyond_limit": _distinct(self._distinct["longest"][endpoints.HOSTS_BEYOND]),
+            "flows_beyond_limit": _distinct(self._distinct["longest"][endpoints.FLOWS_BEYOND]),
             "greetings_forgotten": self._greetings.forgotten,
         }
 
@@ -115,6 +119,16 @@ class Decoder:
 def _endpoints(flows: npt.NDArray[np.void]) -> npt.NDArray[np.uint16]:
     """Shape (F, 4): a view, because a copy for every table of a million flows would be most of the work."""
     return np.ndarray((len(flows), 4), np.uint16, flows, strides=(endpoints.FLOW.itemsize, 2))
+
+
+def _distinct(longest: npt.NDArray[np.uint8]) -> int:
+    """How many different ones a sketch has seen, to about 2 % (HyperLogLog; few of them by the places that none fell into)."""
+    places = len(longest)
+    empty = np.count_nonzero(longest == 0)
+    estimate = 0.7213 / (1 + 1.079 / places) * places**2 / np.exp2(-longest.astype(np.float64)).sum()
+    if estimate <= 2.5 * places and empty:
+        estimate = places * np.log(places / empty)
+    return round(float(estimate))
 
 
 def _address(high: int, low: int) -> str:

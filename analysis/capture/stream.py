@@ -15,7 +15,7 @@ from analysis.capture.formats import CaptureFormat, recognise
 from analysis.capture.source import open_source
 from analysis.errors import UnreadableCapture, UnsupportedCapture
 from analysis.kernels.frames import framing, pseudo_headers
-from analysis.numbers import plural
+from analysis.numbers import grouped, plural
 from analysis.packets import PacketTable
 
 BUFFER_BYTES: Final = 1 << 20
@@ -187,9 +187,11 @@ class CaptureReader:
             f"{plural(count, 'packet')} of {link_types.named(link)}: counted, not looked into"
             for link, count in sorted(self._unknown_links.items())
         ]
+        of_decoder = self._decoder.facts()
+        notes += _beyond_limits(of_decoder)
         return {
             **known.facts(),
-            **self._decoder.facts(),
+            **of_decoder,
             "compression": self._source.compression,
             "file_bytes": self._source.size,
             "link_types": sorted(known.link_types),
@@ -203,6 +205,20 @@ class CaptureReader:
             "unknown_links": sum(self._unknown_links.values()),
             "notes": notes,
         }
+
+
+def _beyond_limits(facts: dict[str, Any]) -> list[str]:
+    """How many hosts and flows found no room."""
+    sketched = (
+        ("hosts_beyond_limit", "addresses", "hosts", "connection or pair of hosts"),
+        ("flows_beyond_limit", "flows", "flows", "connection"),
+    )
+    return [
+        f"about {grouped(int(float(f'{facts[name]:.2g}')))} {what} found no room in the table of {table}: their packets and bytes are in "
+        f"the totals, but in no {missing}"
+        for name, what, table, missing in sketched
+        if facts.get(name)
+    ]
 
 
 def stream(

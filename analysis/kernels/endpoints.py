@@ -33,6 +33,7 @@ TABLES = np.dtype(
         ("flow_room", "i8"),
         ("recent", "i8"),
         ("filter", "i8"),
+        ("distinct", "i8"),
     ]
 )
 """Counts, and addresses and lengths of the hash tables (powers of two, entries are index + 1) and of what they index."""
@@ -52,6 +53,10 @@ FILTER = np.dtype([("bits", "u4")])
 FILTER_ROOM = 1 << 19
 """Of the largest table of flows: a bit for each of 2^24 values of a hash. What has none there is not among the flows, for a look at 2 MB
 instead of at 16: most packets of a scan are of flows that found no room."""
+DISTINCT = np.dtype([("longest", "u1")])
+DISTINCT_ROOM = 1 << 12
+"""Of each sketch of how many different ones there were: the longest run of zero bits among the hashes that fall into a place."""
+HOSTS_BEYOND, FLOWS_BEYOND = 0, 1
 RECENT = np.dtype(
     [("addresses", "u8"), ("ports", "u4"), ("flow", "i4"), ("source", "u2"), ("destination", "u2"), ("kind", "u1")],
     align=True,
@@ -69,6 +74,7 @@ flow_at = record_at(FLOW)
 slot_at = record_at(SLOT)
 recent_at = record_at(RECENT)
 filter_at = record_at(FILTER)
+distinct_at = record_at(DISTINCT)
 
 _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multiplicative hashing
 _32 = np.uint64(32)
@@ -88,6 +94,18 @@ which would be a miss of the cache for each packet of a scan."""
 def mix(value: np.uint64, word: np.uint64) -> np.uint64:
     mixed = (value ^ word) * _HASH
     return mixed ^ (mixed >> _29)
+
+
+@jit
+def note_distinct(value: np.uint64, sketch: int, known: Any) -> None:
+    """Let ``sketch`` see one more hash (Flajolet et al.: HyperLogLog, 2007)."""
+    value = mix(value, _HASH)
+    run = 1
+    while run < 52 and not (value >> np.uint64(run - 1)) & np.uint64(1):
+        run += 1
+    place = sketch * DISTINCT_ROOM + signed(value >> _52)
+    seen = distinct_at(known.distinct, 2 * DISTINCT_ROOM, place)
+    seen.longest = max(signed(seen.longest), run)
 
 
 @jit
@@ -113,6 +131,7 @@ def find_host(high: np.uint64, low: np.uint64, tables: int) -> int:
         entry = signed(slot_at(known.host_slots, known.host_slot_count, place).entry)
     if known.hosts == known.host_room or entry != 0:
         known.addresses_not_kept += 1
+        note_distinct(mix(high, low * _HASH), HOSTS_BEYOND, known)
         return signed(NO_HOST)
     host = host_at(known.host_list, known.host_room, known.hosts)
     host.high = high
@@ -180,6 +199,7 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
     value = mix(key, identity)
     if known.flows == known.flow_room and not is_perhaps_known(value, known):
         known.packets_beyond_flow_limit += 1
+        note_distinct(value, FLOWS_BEYOND, known)
         return -1
     place, tag = slot_of(value, mask), tag_of(value)
     entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
@@ -194,6 +214,7 @@ def find_flow(source: int, sport: int, destination: int, dport: int, identity: n
         entry = signed(slot_at(known.flow_slots, known.flow_slot_count, place).entry)
     if known.flows == known.flow_room or entry != 0:
         known.packets_beyond_flow_limit += 1
+        note_distinct(value, FLOWS_BEYOND, known)
         return -1
     flow = flow_at(known.flow_list, known.flow_room, known.flows)
     flow.network = identity >> _8

@@ -99,10 +99,13 @@ def read_syn(
 
 @jit
 def end_handshake(connection: Any, side: Any, peer: Any, direction: int, pure: bool, ack: int, time_ns: int) -> None:
-    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip."""
+    """The initiator's first packet after the SYN+ACK; a repeated SYN of either side leaves no unambiguous round trip.
+
+    Of a connection that was set aside meanwhile nobody knows whether one was repeated.
+    """
     if direction != connection.initiator:
         return
-    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1
+    timed = pure and ack == ((peer.isn + 1) & _MASK) and side.syns == 1 and peer.syns == 1 and not connection.resumed
     if timed:
         connection.final_ack_ns = time_ns
     connection.handshake = HANDSHAKE_DONE if timed else HANDSHAKE_UNTIMED

@@ -11,12 +11,15 @@ from analysis.kernels.opening import open_connection, scaled_window
 from analysis.kernels.pointers import record_at
 from analysis.kernels.raw import signed
 from analysis.kernels.segments import release
-from analysis.kernels.tcp_state import NO_NODE, NO_SYN, SEQUENCE_SPACE, UNKNOWN
+from analysis.kernels.tcp_state import HANDSHAKE_SYN, NO_NODE, NO_SYN, SEQUENCE_SPACE, UNKNOWN
 from analysis.packets import ACK, RST, SYN
 
 NOTHING_KEPT: Final = -2
 """In ``current``: the flow's connection was set aside and nothing of it is kept; below it, -3 - the number of its rest."""
 _FIRST_KEPT: Final = -3
+_OPENED: Final = -(1 << 30)
+"""In ``current``, from here downwards: nothing but a SYN was seen, whose number (its lower 29 bits) and direction are in the entry."""
+_SHORT: Final = (1 << 29) - 1
 
 REST: Final = np.dtype(
     [("highest", np.uint32), ("base", np.uint32), ("last_window", np.uint16), ("said", np.uint16)], align=True
@@ -83,6 +86,11 @@ def keep_rests(kept: Any, places: Any, connections: Any, sides: Any, rests: Any)
             _keep_side(rests[2 * places[i] + direction], connections[kept[i]], sides[2 * kept[i] + direction])
 
 
+def opened_entries(isn: Any, direction: Any) -> Any:
+    """Shape (n,) for ``current``: of these connections a SYN with the number ``isn`` (n,) in ``direction`` (n,) is all that was seen."""
+    return _OPENED - ((isn & _SHORT) << 1 | direction)
+
+
 @jit
 def goes_on(store: Any, entry: int, direction: int, flags: int, seq: int) -> bool:
     """Whether a packet belongs to the connection that was set aside as ``entry`` of its flow, and opens no other."""
@@ -90,6 +98,8 @@ def goes_on(store: Any, entry: int, direction: int, flags: int, seq: int) -> boo
         return True
     if entry == NOTHING_KEPT:
         return False
+    if entry <= _OPENED:
+        return _OPENED - entry == (seq & _SHORT) << 1 | direction
     rest = rest_at(store.rests, store.rest_room, 2 * (_FIRST_KEPT - entry) + direction)
     return bool(rest.said & ISN and rest.base == seq)
 
@@ -103,6 +113,10 @@ def take_up(connections: Any, sides: Any, store: Any, flow: int, entry: int) -> 
     store.resumed += 1
     if entry == NOTHING_KEPT:
         store.interrupted += 1
+        return signed(index)
+    if entry <= _OPENED:  # no byte was on its way
+        connection.initiator = (_OPENED - entry) & 1
+        connection.handshake = HANDSHAKE_SYN
         return signed(index)
     connection.rest = _FIRST_KEPT - entry
     waiting = False

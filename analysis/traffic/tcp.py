@@ -81,7 +81,7 @@ class TcpAccumulator:
         max_nodes: int = 1 << 19,
         max_samples: int = 1 << 19,
         set_aside: bool = True,
-        most_times: int = 96,
+        most_times: int = 160,
         most_steps: int = state.STEPS_AT_FIRST,
     ) -> None:
         self._times_left = most_times if set_aside and max_connections > 1 else 0
@@ -189,7 +189,9 @@ class TcpAccumulator:
         """Remember those that were alive, and say at every flow what became of its connection."""
         a, b = sides[0::2], sides[1::2]
         ended = (a["rsts"] + b["rsts"] > 0) | ((a["fins"] > 0) & (b["fins"] > 0))
-        alive = ~ended & ((a["packets"] + b["packets"] > 1) | (a["payload_bytes"] + b["payload_bytes"] > 0))
+        packets, bytes_seen = a["packets"] + b["packets"], a["payload_bytes"] + b["payload_bytes"]
+        opened = (gone["handshake"] == state.HANDSHAKE_SYN) & (packets == 1) & (bytes_seen == 0) & (gone["rest"] < 0)
+        alive = ~ended & ((packets > 1) | (bytes_seen > 0) | (gone["rest"] >= 0))
         latest = self._current[gone["flow"]] == leaving
         kept = leaving[alive & latest]
         places = gone["rest"][alive & latest].copy()
@@ -200,6 +202,9 @@ class TcpAccumulator:
             self._rests.resize(max(2 * self._rests_used, len(self._rests) + len(self._rests) // 8), refcheck=False)
         set_aside_kernel.keep_rests(kept, places, self._connections, self._sides, self._rests)
         self._current[gone["flow"][latest]] = set_aside_kernel.NOTHING_KEPT
+        isn = np.where(gone["initiator"] == 0, a["isn"], b["isn"])
+        of_opened = set_aside_kernel.opened_entries(isn, gone["initiator"])
+        self._current[gone["flow"][latest & opened]] = of_opened[latest & opened]
         self._current[self._connections["flow"][kept]] = set_aside_kernel.NOTHING_KEPT - 1 - places
         self._store["rests"], self._store["rest_room"] = self._rests.ctypes.data, len(self._rests)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import analysis
-from analysis.capture import formats
+from analysis.capture import decoder, formats
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import rates
 from analysis.traffic.matrices import MatrixAccumulator
@@ -199,3 +199,17 @@ def test_flows_that_had_room_are_found_again_among_many_that_had_none(
     np.testing.assert_array_equal(table.flow[:20_000], expected)
     np.testing.assert_array_equal(table.flow[20_000:], expected)
     assert table.source["packets_beyond_flow_limit"] == 2 * (20_000 - room)
+
+
+@pytest.mark.parametrize("beyond", [20, 5000, 200_000])
+def test_how_many_found_no_room_is_told_nearly(tmp_path: Path, beyond: int) -> None:
+    path = tmp_path / "spoofed.pcap"
+    once = hostile.spoofed_hosts(65_534 + beyond)
+    path.write_bytes(once + once[24:] if beyond < 10_000 else once)
+    measured = analysis.analyse(path)
+    assert measured.capture["hosts_beyond_limit"] == pytest.approx(beyond, rel=0.08)
+    assert measured.capture["notes"][0].startswith("about ")
+    assert "in no connection or pair of hosts" in measured.capture["notes"][0]
+    assert measured.trust.verdict == "degraded"
+    sketch = np.zeros((1 << 12,), np.uint8)
+    assert decoder._distinct(sketch) == 0

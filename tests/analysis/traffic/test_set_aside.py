@@ -158,3 +158,24 @@ def test_bytes_far_from_the_first_one_are_remembered_by_a_later_one() -> None:
     assert (int(side["base"]) + int(side["highest"])) % 2**32 == 5 + 17
     assert int(side["highest"]) == 2**32 - 1  # all that was seen before lies below it
     assert int(side["isn"]) == state.UNKNOWN
+
+
+def test_a_syn_that_is_sent_again_after_room_was_made_opens_no_other_connection() -> None:
+    def syns(begin: int, number: int = 100) -> list[Segment]:
+        return [Segment(begin + flow, 0, number + flow, 0, SYN, flow=flow) for flow in range(CONNECTIONS)]
+
+    again = followed(syns(0) + syns(10**9) + syns(2 * 10**9), max_connections=8)
+    assert again.connections == CONNECTIONS
+    assert again.limits.interrupted == 0
+    assert again.metrics()[0]["flows_without_handshake"] == 0
+    assert followed(syns(0) + syns(10**9, 900), max_connections=8).connections == 2 * CONNECTIONS
+
+
+def test_a_handshake_that_goes_on_after_room_was_made_is_complete_and_untimed() -> None:
+    opened = [opening(flow, 1_000_000 * flow) for flow in range(CONNECTIONS)]
+    segments = [part[0] for part in opened] + [segment for part in opened for segment in part[1:]]
+    limited, whole = followed(segments, max_connections=8), followed(segments)
+    assert limited.connections == whole.connections == CONNECTIONS
+    assert set(limited.records["handshake"][:-2]) <= {state.HANDSHAKE_UNTIMED, state.HANDSHAKE_DONE}
+    timed = limited.metrics()[0].get("rtt_handshake_s")
+    assert timed is None or timed in set(whole.records["rtt_handshake_s"])
