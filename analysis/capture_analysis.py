@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from analysis import freed_memory
-from analysis.capture.tables import DecoderName, OneDecoder, Progress, tables_of, with_decoder
-from analysis.kernels.rates import ALL, MPI
+from analysis.capture.tables import DecoderName, OneDecoder, Progress, with_decoder
 from analysis.numbers import SHARE, amount, grouped, plural
-from analysis.packets import PacketTable
 from analysis.traffic import legacy, trust
 from analysis.traffic.chains import ChainAccumulator
-from analysis.traffic.concurrency import Alongside, ahead
 from analysis.traffic.flows import Limits
 from analysis.traffic.interarrival import absent
-from analysis.traffic.matrices import MatrixAccumulator
-from analysis.traffic.placed_ranks import PlacedRanks
-from analysis.traffic.ports import PortAccumulator
 from analysis.traffic.rates import ScopeRates
-from analysis.traffic.roce import RoceAccumulator
-from analysis.traffic.scopes import Arrivals, Described, MpiFlows, ScopeAnalysis
-from analysis.traffic.tcp import TcpAccumulator
+from analysis.traffic.reading import MOST_FLOWS, Asked, Found, Measured, Reading
+from analysis.traffic.scopes import MpiFlows, ScopeAnalysis
 from analysis.traffic.trust import DropCounters, Trust, TrustAccumulator
 
 _JOINED: Final = "offloads joined packets: the times of single ones are not known"
-MOST_FLOWS: Final = 2_000
-"""Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
-_MANY_HOSTS: Final = 4096
-"""So many hosts, or more connections than are followed, need memory for their results that others have used before."""
 _NO_MPI = "no MPI traffic found: no port range given and no greeting of an MPI library captured"
 
 
@@ -119,12 +104,12 @@ def analyse(
     Memory stays bounded whatever the file's size. Raises CaptureError.
     """
 
-    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> _Found:
-        reading = _Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
+    def read(file: str | Path, chosen: OneDecoder, notes: tuple[str, ...]) -> Found:
+        reading = Reading(TrustAccumulator(mtu), MpiFlows(mpi_ports), ChainAccumulator(link_rate_bps))
         return reading.read(file, chosen, progress, notes, asked)
 
     freed_memory.keep()
-    asked = _Asked(bootstrap, rank_map, host_ranks or {})
+    asked = Asked(bootstrap, rank_map, host_ranks or {})
     found = with_decoder(path, decoder, read)
     reading, connected = found.reading, found.connected
     reading.facts["notes"] += _left_out(connected.count, connected.limits) + reading.notes()
@@ -154,120 +139,6 @@ def analyse(
         window_sum=rates.window_sum,
         roce=reading.roce.result(),
     )
-
-
-Rows = npt.NDArray[np.bool_]
-Measured = tuple[dict[str, float], dict[str, str]]
-"""Metrics, and why others are not available."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Connected:
-    """What the connections say, gathered beside the rates."""
-
-    count: int
-    limits: Limits
-    everything: Measured
-    mpi: Measured
-    flows: list[dict[str, Any]]
-    matrices: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the results depend on beside the capture; as in ``analyse``."""
-
-    bootstrap: int
-    rank_map: Mapping[tuple[str, int], int] | None
-    host_ranks: Mapping[str, Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A capture that has been read, and the results that take time."""
-
-    reading: _Reading
-    everything: Described
-    mpi: Described | None
-    connected: _Connected
-
-
-@dataclass(slots=True)
-class _Reading:
-    """One capture on its way through every accumulator."""
-
-    signs: TrustAccumulator
-    mpi_flows: MpiFlows
-    chains: ChainAccumulator
-    facts: dict[str, Any] = field(default_factory=dict)
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
-    matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
-    ports: PortAccumulator = field(default_factory=PortAccumulator)
-    roce: RoceAccumulator = field(default_factory=RoceAccumulator)
-
-    def read(
-        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: _Asked
-    ) -> _Found:
-        """Every packet, and then the results: each thread goes on with those of what it has followed, and waits for no other."""
-        with Alongside("capture-flows") as connections, Alongside("capture-hosts") as hosts:
-            for table in ahead(tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)):
-                table, duplicate = self.signs.update(table)
-                skip = duplicate if duplicate.any() else None
-                member = self.mpi_flows.update(table)
-                connections.submit(functools.partial(self._follow_connections, table, skip, member.copy()))
-                hosts.submit(functools.partial(self._follow_hosts, table, skip))
-                self.arrivals.update(table, member)
-            connected = connections.result_of(functools.partial(self._connected, asked))
-            if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
-                self._arrive_again(path, decoder)
-            mpi = hosts.result_of(lambda: None if self._member is None else self.arrivals.result(MPI, asked.bootstrap))
-            everything = self.arrivals.result(ALL, asked.bootstrap)
-        return _Found(self, everything, mpi(), connected())
-
-    def _arrive_again(self, path: str | Path, decoder: OneDecoder) -> None:
-        self.arrivals = Arrivals()
-        for table in ahead(tables_of(path, decoder)):
-            self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
-
-    def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
-        self.tcp.update(table, skip, member)
-        self.matrices.update(table, skip)
-
-    def _follow_hosts(self, table: PacketTable, skip: Rows | None) -> None:
-        self.ports.update(table, skip)
-        self.chains.update(table, skip)
-        self.roce.update(table)
-
-    @property
-    def _member(self) -> Rows | None:
-        return self.mpi_flows.member if self.mpi_flows.any else None
-
-    def left_out(self) -> dict[str, int]:
-        """What bounded memory left out of matrices and queue pairs."""
-        return self.matrices.left_out() | self.roce.left_out()
-
-    def notes(self) -> list[str]:
-        """What bounded memory made approximate."""
-        peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
-        sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
-        rates = self.arrivals.rates
-        told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
-        return [*self.matrices.notes(), *(note for note, holds in told if holds)]
-
-    def _connected(self, asked: _Asked) -> _Connected:
-        if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
-            freed_memory.give_back()
-        flow_set, member = self.tcp.result(), self._member
-        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)
-        return _Connected(
-            count=flow_set.connections,
-            limits=flow_set.limits,
-            everything=flow_set.metrics(),
-            mpi=({}, {}) if member is None else flow_set.metrics(member),
-            flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
-        )
 
 
 def _left_out(connections: int, limits: Limits) -> list[str]:

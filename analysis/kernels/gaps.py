@@ -19,6 +19,8 @@ _BIAS = 1023 << MANTISSA_BITS
 # Slots of the moments
 POSITIVE, ZERO, NEGATIVE = range(3)
 
+_AT_ONCE = 256
+
 LONGEST_NARROW = (1 << 31) - 1
 """2.1 s."""
 
@@ -82,3 +84,21 @@ def sum_windows(counts: Any, per_window: int, sums: Int64) -> None:
         for k in range(window * per_window, (window + 1) * per_window):
             total += counts[k]
         sums[window] = total
+
+
+@jit
+def dispersion(counts: Any, per_window: int, sums: Int64) -> tuple[float, float]:
+    """(mean, variance without bias) of sums of ``per_window`` successive counts, of which ``sums`` are made, two at least."""
+    sum_windows(counts, per_window, sums)
+    windows = len(sums)
+    total = 0
+    for k in range(windows):
+        total += sums[k]
+    mean = total / windows
+    squares = 0.0
+    for first in range(0, windows, _AT_ONCE):  # few small numbers are added to a large one
+        some = 0.0
+        for k in range(first, min(first + _AT_ONCE, windows)):
+            some += (sums[k] - mean) ** 2
+        squares += some
+    return mean, squares / (windows - 1)

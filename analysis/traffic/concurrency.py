@@ -1,102 +1,147 @@
-"""Two cores for one capture: read ahead in one thread, accumulate in others. Kernels hold no interpreter lock.
+"""Two cores for one capture: calls in lanes, taken by as few threads as there are cores for. Kernels hold no interpreter lock.
 
 Threads live inside one call and are joined before it returns or raises, so a process may fork before and after.
 """
 
 from __future__ import annotations
 
-import queue
+import functools
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
 DEPTH: Final = 2
-"""Tables that may wait between two threads: enough to smooth, few enough for memory to stay bounded."""
+"""Calls that may wait in a lane while a source goes on: enough to smooth, few enough for memory to stay bounded."""
 
 
-def ahead(produce: Iterator[T]) -> Iterator[T]:
-    """The items of ``produce``, which runs in a thread of its own up to DEPTH items ahead; its exception is raised here."""
-    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(DEPTH)
-    stop = threading.Event()
+class Later(Generic[T]):
+    """What a call will have returned once the crew is done."""
 
-    def run() -> None:
-        last: tuple[bool, Any] = (False, None)
-        try:
-            for item in produce:
-                waiting.put((True, item))
-                if stop.is_set():
-                    return
-        except BaseException as error:  # handed to the consumer, whatever it is
-            last = (False, error)
-        waiting.put(last)
+    def __init__(self) -> None:
+        self._values: list[T] = []
 
-    thread = threading.Thread(target=run, name="capture-reader", daemon=True)
-    thread.start()
-    try:
-        while True:
-            more, item = waiting.get()
-            if not more:
-                if item is not None:
-                    raise item
-                return
-            yield item
-    finally:
-        stop.set()
-        while thread.is_alive():  # a producer that waits for room must find some to see that nobody listens
-            _drain(waiting)
-            thread.join(0.01)
+    def put(self, value: T) -> None:
+        self._values.append(value)
+
+    def __call__(self) -> T:
+        return self._values[0]
 
 
-def _drain(waiting: queue.Queue[Any]) -> None:
-    try:
-        while True:
-            waiting.get_nowait()
-    except queue.Empty:
-        return
+class Lane:
+    """Calls that run one after the other, in the order given, in whatever thread of the crew has time."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self.waiting: deque[Callable[[], object]] = deque()
+        self.busy = False
+
+    def submit(self, call: Callable[[], object]) -> None:
+        self._crew.submit(self, call)
+
+    def result_of(self, call: Callable[[], T]) -> Later[T]:
+        """Submit ``call``; returns what gives its result after ``Crew.run``."""
+        later: Later[T] = Later()
+        self.submit(lambda: later.put(call()))
+        return later
 
 
-class Alongside:
-    """Calls, one after the other in the order given, in a thread of their own. Use as a context manager.
+class Crew:
+    """Lanes of calls and the threads that take them, the one that calls ``run`` among them.
 
-    ``submit`` waits while DEPTH calls are outstanding and raises what an earlier call raised; leaving joins the thread.
+    A thread that has done a call takes the next of any lane, so that as many threads as cores suffice: one for each lane would
+    take turns on them, and wait for the system to wake it at every table.
     """
 
-    def __init__(self, name: str) -> None:
-        """``name`` is that of the thread, for whoever looks at the process."""
-        self._waiting: queue.Queue[Callable[[], object] | None] = queue.Queue(DEPTH)
+    def __init__(self, threads: int = 2) -> None:
+        self._changed = threading.Condition()
+        self._lanes: list[Lane] = []
+        self._source: Callable[[], bool] | None = None
+        self._drawing = False
+        self._idle = 0
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._threads = threads
 
-    def __enter__(self) -> Alongside:
-        self._thread.start()
-        return self
+    def lane(self) -> Lane:
+        """Lanes asked for first are served first. Calls may ask for more."""
+        with self._changed:
+            self._lanes.append(Lane(self))
+            return self._lanes[-1]
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._waiting.put(None)
-        self._thread.join()
-        if kind is None:
-            self._raise()
+    def draw(self, items: Iterable[T], lane: Lane, take: Callable[[T], object], behind: Callable[[], object]) -> None:
+        """Hand every item to ``take`` in ``lane``, drawn while no lane has DEPTH calls waiting; call ``behind`` there after the last."""
+        left = iter(items)
 
-    def _run(self) -> None:
-        for call in iter(self._waiting.get, None):
-            if self._failure is None:
-                try:
-                    call()
-                except BaseException as failure:  # raised by the thread that submits
-                    self._failure = failure
+        def one() -> bool:
+            for item in left:
+                lane.submit(functools.partial(take, item))
+                return True
+            lane.submit(behind)
+            return False
 
-    def _raise(self) -> None:
+        self._source = one
+
+    def submit(self, lane: Lane, call: Callable[[], object]) -> None:
+        with self._changed:
+            lane.waiting.append(call)
+            if self._idle:
+                self._changed.notify()
+
+    def run(self) -> None:
+        """Until every lane is empty and the source has ended. Raises what the first call raised that failed, and ends the others."""
+        others = [threading.Thread(target=self._work, name=f"capture-{number}") for number in range(1, self._threads)]
+        for thread in others:
+            thread.start()
+        try:
+            self._work()
+        except BaseException as interruption:  # of this thread, while it waits
+            self._fail(interruption)
+        for thread in others:
+            thread.join()
+        self._source = None  # with the file that it reads
         if self._failure is not None:
             raise self._failure
 
-    def submit(self, call: Callable[[], object]) -> None:
-        self._raise()
-        self._waiting.put(call)
+    def _work(self) -> None:
+        while (taken := self._next()) is not None:
+            lane, call = taken
+            more = False
+            try:
+                more = bool(call())
+            except BaseException as failure:  # raised by ``run``, whatever it is
+                self._fail(failure)
+            with self._changed:
+                if lane is None:
+                    self._drawing = False
+                    self._source = self._source if more else None
+                else:
+                    lane.busy = False
+                if self._idle:
+                    self._changed.notify()
 
-    def result_of(self, call: Callable[[], T]) -> Callable[[], T]:
-        """Submit ``call``; returns what gives its result, to be asked after leaving."""
-        returned: list[T] = []
-        self.submit(lambda: returned.append(call()))
-        return lambda: returned[0]
+    def _fail(self, failure: BaseException) -> None:
+        with self._changed:
+            self._failure = self._failure or failure
+            self._changed.notify_all()
+
+    def _next(self) -> tuple[Lane | None, Callable[[], object]] | None:
+        """The next call, its lane (or the source) marked as busy; None once there will be no more."""
+        with self._changed:
+            while self._failure is None:
+                for lane in self._lanes:
+                    if lane.waiting and not lane.busy:
+                        lane.busy = True
+                        return lane, lane.waiting.popleft()
+                if self._source is None:
+                    if not any(lane.busy for lane in self._lanes):
+                        break
+                elif not self._drawing and all(len(lane.waiting) < DEPTH for lane in self._lanes):
+                    self._drawing = True
+                    return None, self._source
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+            self._changed.notify_all()
+            return None

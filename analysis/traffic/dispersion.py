@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
 from analysis.kernels import rates
+from analysis.numbers import amount
 
 Counts = npt.NDArray[np.int64] | npt.NDArray[np.int32]
 
@@ -25,25 +26,53 @@ _NEARLY_STRONGEST: Final = 0.75
 _FEWEST_SCALES: Final = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Bunching:
+    """Metrics, why others are not available, and ``details`` (idc, hurst)."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    not_available: dict[str, str] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def bunching(counts: Counts, bin_ns: int) -> Bunching:
+    """Of packets per ``bin_ns``, from the bin of a scope's first packet to that of its last."""
+    found = Bunching(details={"idc": index_of_dispersion(counts, bin_ns)})
+    period_s, why_not = iteration_period(counts, bin_ns)
+    if period_s is not None:
+        found.metrics["iteration_period_s"] = period_s
+        found.not_available["hurst"] = (
+            f"a period of {amount(period_s, 's')} was found: periodic traffic has no self-similar tail to estimate"
+        )
+        return found
+    found.not_available["iteration_period_s"] = why_not
+    estimate, why_not = hurst(counts)
+    if estimate is None:
+        found.not_available["hurst"] = why_not
+    else:
+        found.metrics["hurst"] = estimate["estimate"]
+        found.details["hurst"] = estimate
+    return found
+
+
 def index_of_dispersion(counts: Counts, bin_ns: int) -> dict[str, list[float]]:
     """Var N(w) / E N(w) for w = 1, 3, 10, 30 ... ms up to T/20 (Gusella 1991); {"window_s": [...], "idc": [...]}."""
     windows, values = [], []
-    narrower: dict[int, Counts] = {}
+    narrower: dict[int, npt.NDArray[np.int64]] = {}
     for step in range(16):
         width_ns = (1, 3)[step % 2] * 10 ** (6 + step // 2)
         if width_ns % bin_ns:
             continue
-        per_window = width_ns // bin_ns
-        if len(counts) < _FEWEST_WINDOWS * per_window:
+        if len(counts) < _FEWEST_WINDOWS * (width_ns // bin_ns):
             break
         part_ns = width_ns // 3 if step % 2 else width_ns // 10
         part = narrower.get(part_ns)
-        numbers = _summed(counts, per_window) if part is None else _summed(part, width_ns // part_ns)
-        narrower[width_ns] = numbers
-        mean = float(numbers.mean())
+        parts, per_window = (counts, width_ns // bin_ns) if part is None else (part, width_ns // part_ns)
+        narrower[width_ns] = np.empty(len(parts) // per_window, np.int64)
+        mean, variance = kernel.dispersion(parts, per_window, narrower[width_ns])
         if mean > 0:
             windows.append(width_ns / 1e9)
-            values.append(float(numbers.var(ddof=1)) / mean)
+            values.append(variance / mean)
     return {"window_s": windows, "idc": values}
 
 
@@ -94,7 +123,7 @@ def iteration_period(counts: Counts, bin_ns: int) -> tuple[float | None, str]:
     if len(counts) < _FEWEST_BINS_FOR_LAGS:
         return None, f"the capture is too short: fewer than {_FEWEST_BINS_FOR_LAGS} bins"
     per_bin = -(-len(counts) // _MOST_BINS_FOR_LAGS)
-    binned = _summed(counts, per_bin)
+    binned = counts if per_bin == 1 else _summed(counts, per_bin)
     r = autocorrelation(binned)
     best = _Peak(0.0, 0.0, True)
     for width in (1, 4, 16, 64):

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.kernels import gaps as kernel
-from analysis.numbers import amount
-from analysis.traffic import dispersion, fits
+from analysis.traffic import fits
 from analysis.traffic.gap_order import GapOrder
 
 Gaps = npt.NDArray[np.int64]
@@ -96,15 +95,11 @@ def absent(reason: str) -> dict[str, str]:
 
 
 class InterarrivalResult:
-    """What follows from the gaps and the packets per bin of one scope.
+    """What follows from the gaps of one scope; ``duration_ns`` is T > 0."""
 
-    ``counts`` are packets per ``bin_ns`` from the scope's first packet to its last; ``duration_ns`` is T > 0.
-    """
-
-    def __init__(self, gaps: GapStore, counts: dispersion.Counts, bin_ns: int, duration_ns: int) -> None:
+    def __init__(self, gaps: GapStore, duration_ns: int) -> None:
         self._gaps = gaps
         self._duration_ns = duration_ns
-        self._counts, self._bin_ns = counts, bin_ns
         self._order = gaps.in_order() if gaps.exact else None
         self._grouped = gaps.grouped()
         self.metrics: dict[str, float] = {}
@@ -112,7 +107,7 @@ class InterarrivalResult:
         self.details: dict[str, Any] = {}
 
     def compute(self, bootstrap: int = 0) -> InterarrivalResult:
-        """Fill ``metrics``, ``not_available`` and ``details`` (ccdf, idc, hurst, fits)."""
+        """Fill ``metrics``, ``not_available`` and ``details`` (ccdf, fits)."""
         mean_ns = self._duration_ns / self._gaps.count
         self.metrics["interarrival_mean_s"] = mean_ns / 1e9
         for identifier, share in QUANTILES.items():
@@ -122,8 +117,6 @@ class InterarrivalResult:
         self.details["exact"] = self._gaps.exact
         self.details["zero_share"] = self._gaps.zero_share
         self.details["ccdf"] = self._ccdf()
-        self.details["idc"] = dispersion.index_of_dispersion(self._counts, self._bin_ns)
-        self._rhythm()
         self._fit(bootstrap)
         return self
 
@@ -144,22 +137,6 @@ class InterarrivalResult:
         longer = 1 - (np.cumsum(counts) + self._gaps.below_positive()) / self._gaps.count
         chosen = np.unique(np.linspace(0, len(values) - 1, min(_CURVE_POINTS, len(values))).round().astype(np.int64))
         return {"gap_s": (values[chosen] / 1e9).tolist(), "share_longer": np.maximum(longer[chosen], 0).tolist()}
-
-    def _rhythm(self) -> None:
-        period_s, why_not = dispersion.iteration_period(self._counts, self._bin_ns)
-        if period_s is not None:
-            self.metrics["iteration_period_s"] = period_s
-            self.not_available["hurst"] = (
-                f"a period of {amount(period_s, 's')} was found: periodic traffic has no self-similar tail to estimate"
-            )
-            return
-        self.not_available["iteration_period_s"] = why_not
-        estimate, why_not = dispersion.hurst(self._counts)
-        if estimate is None:
-            self.not_available["hurst"] = why_not
-        else:
-            self.metrics["hurst"] = estimate["estimate"]
-            self.details["hurst"] = estimate
 
     def _fit(self, bootstrap: int) -> None:
         """Zero gaps lie below the clock's resolution and negative ones are none; neither has a likelihood."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy.typing as npt
 
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import interarrival
+from analysis.traffic.concurrency import Lane
+from analysis.traffic.dispersion import bunching
 from analysis.traffic.interarrival import GapStore, InterarrivalResult
 from analysis.traffic.rates import RateAccumulator, ScopeRates
 
@@ -83,20 +87,30 @@ class Arrivals:
         for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
             store.add(gaps)
 
-    def result(self, scope: int, bootstrap: int) -> Described:
-        """Of ALL or MPI traffic; ``bootstrap`` replicates for the fits' p-values."""
+    def result(self, scope: int, bootstrap: int, beside: Lane) -> Callable[[], Described]:
+        """Of ALL or MPI traffic; ``bootstrap`` replicates for the fits' p-values. ``beside`` does half of it: ask when it has."""
         rates = self.rates.scope(scope)
+        reason = rates.without_time()
+        bunched = None
+        if reason is None:
+            bunched = beside.result_of(functools.partial(bunching, rates.counts(), rates.bin_ns))
         metrics, missing = rates.result()
         sizes, packets = rates.size_histogram()
         histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
         result = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
-        reason = rates.without_time()
-        if reason is not None:
+        if reason is None:
+            arrivals = InterarrivalResult(self.gaps[scope], rates.duration_ns).compute(bootstrap)
+            metrics.update(arrivals.metrics)
+            missing.update(arrivals.not_available)
+            result.interarrival.update(arrivals.details)
+        else:
             missing.update(interarrival.absent(reason))
+
+        def both() -> Described:
+            if bunched is not None:
+                metrics.update(bunched().metrics)
+                missing.update(bunched().not_available)
+                result.interarrival.update(bunched().details)
             return result, rates
-        arrivals = InterarrivalResult(self.gaps[scope], rates.counts(), rates.bin_ns, rates.duration_ns)
-        arrivals.compute(bootstrap)
-        metrics.update(arrivals.metrics)
-        missing.update(arrivals.not_available)
-        result.interarrival.update(arrivals.details)
-        return result, rates
+
+        return both

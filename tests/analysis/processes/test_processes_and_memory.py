@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import analysis
-from analysis import capture_analysis
 from analysis.capture.stream import CaptureReader
-from analysis.traffic.concurrency import Alongside, ahead
+from analysis.traffic import reading
+from analysis.traffic.concurrency import DEPTH, Crew
 from tests.analysis import capture_files as files
 from tests.analysis.capture import hostile
 from tests.analysis.capture_files import Frame
@@ -83,26 +85,6 @@ def test_threads_of_one_process_analyse_side_by_side(mpi_capture: Path) -> None:
     assert len(set(counts)) == 1
 
 
-class InTurn:
-    """In place of ``Alongside``: every call at once, in the thread that submits it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> InTurn:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def submit(self, call: Callable[[], object]) -> None:
-        call()
-
-    def result_of(self, call: Callable[[], object]) -> Callable[[], object]:
-        returned = call()
-        return lambda: returned
-
-
 def as_json(path: Path) -> str:
     return json.dumps(analysis.analyse(path).to_dict(), sort_keys=True)
 
@@ -116,9 +98,9 @@ def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(CaptureReader.__init__, "__kwdefaults__", {"buffer_bytes": 1 << 14, "most_rows": 300})
     beside = [as_json(path) for path in paths]
     assert max(json.loads(answer)["metrics"]["packets"] for answer in beside) > 10 * 300
-    monkeypatch.setattr(capture_analysis, "Alongside", InTurn)
-    monkeypatch.setattr(capture_analysis, "ahead", lambda tables: tables)
-    assert [as_json(path) for path in paths] == beside
+    for threads in (1, 4):
+        monkeypatch.setattr(reading, "Crew", functools.partial(Crew, threads))
+        assert [as_json(path) for path in paths] == beside
 
 
 def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path: Path) -> None:
@@ -127,29 +109,61 @@ def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path:
     bad.write_bytes(b"not a capture, but longer than a header")
     with pytest.raises(analysis.UnreadableCapture):
         analysis.analyse(bad)
-    assert not [t for t in threading.enumerate() if t.name.startswith("capture-")]
+    assert not capture_threads()
 
 
-def test_a_failure_in_the_other_thread_is_raised_here() -> None:
-    def produce() -> object:
+def capture_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("capture-")]
+
+
+def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_them() -> None:
+    crew = Crew()
+    one, other = crew.lane(), crew.lane()
+    met = threading.Barrier(2, timeout=20)
+    done: list[str] = []
+    drawn: list[int] = []
+
+    def take(item: int) -> None:
+        assert len(drawn) - item <= DEPTH + 2, "no more waits than memory has room for"
+        done.append(f"one {item}")
+        if item == 0:
+            other.submit(met.wait)
+            met.wait()
+        other.submit(lambda: done.append(f"other {item}"))
+
+    def produce() -> Iterator[int]:
+        for number in range(20):
+            drawn.append(number)
+            yield number
+
+    crew.draw(produce(), one, take, lambda: done.append("one behind"))
+    later = other.result_of(lambda: len(drawn))
+    crew.run()
+    assert later() <= 20
+    assert [text for text in done if text.startswith("one")] == [*(f"one {n}" for n in range(20)), "one behind"]
+    assert [text for text in done if text.startswith("other")] == [f"other {n}" for n in range(20)]
+    assert not capture_threads()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> None:
+    def produce() -> Iterator[int]:
         yield 1
-        raise KeyError("from the reader")
+        raise KeyError("from the source")
 
-    with pytest.raises(KeyError, match="from the reader"):
-        list(ahead(produce()))  # type: ignore[arg-type]
+    crew = Crew(threads)
+    crew.draw(produce(), crew.lane(), str, str)
+    with pytest.raises(KeyError, match="from the source"):
+        crew.run()
 
-    def fail() -> None:
-        raise KeyError("from the side")
+    def fail(item: int) -> None:
+        raise KeyError(f"from item {item}")
 
-    with pytest.raises(KeyError, match="from the side"), Alongside("side") as side:
-        side.submit(fail)
-
-
-def test_leaving_early_ends_the_reader() -> None:
-    endless = ahead(iter(int, 1))
-    assert next(endless) == 0
-    endless.close()  # type: ignore[attr-defined]
-    assert not [t for t in threading.enumerate() if t.name == "capture-reader"]
+    crew = Crew(threads)
+    crew.draw(itertools.count(), crew.lane(), fail, str)
+    with pytest.raises(KeyError, match="from item 0"):
+        crew.run()
+    assert not capture_threads()
 
 
 def test_the_table_takes_at_most_120_bytes_per_packet(mpi_capture: Path) -> None:

@@ -1,0 +1,173 @@
+"""One capture on its way through every accumulator, and the results of each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis import freed_memory
+from analysis.capture.tables import OneDecoder, Progress, tables_of
+from analysis.kernels.rates import ALL, MPI
+from analysis.packets import PacketTable
+from analysis.traffic.chains import ChainAccumulator
+from analysis.traffic.concurrency import Crew, Later
+from analysis.traffic.flows import Limits
+from analysis.traffic.matrices import MatrixAccumulator
+from analysis.traffic.placed_ranks import PlacedRanks
+from analysis.traffic.ports import PortAccumulator
+from analysis.traffic.roce import RoceAccumulator
+from analysis.traffic.scopes import Arrivals, Described, MpiFlows
+from analysis.traffic.tcp import TcpAccumulator
+from analysis.traffic.trust import TrustAccumulator
+
+MOST_FLOWS: Final = 2_000
+"""Connections that get a row of their own; with a hundred thousand the rows alone would take a gigabyte."""
+_MANY_HOSTS: Final = 4096
+"""So many hosts, or more connections than are followed, need memory for their results that others have used before."""
+
+Rows = npt.NDArray[np.bool_]
+Measured = tuple[dict[str, float], dict[str, str]]
+"""Metrics, and why others are not available."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What the connections say, gathered beside the rates."""
+
+    count: int
+    limits: Limits
+    everything: Measured
+    mpi: Measured
+    flows: list[dict[str, Any]]
+    matrices: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the results depend on beside the capture; as in ``analyse``."""
+
+    bootstrap: int
+    rank_map: Mapping[tuple[str, int], int] | None
+    host_ranks: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A capture that has been read, and the results that take time."""
+
+    reading: Reading
+    everything: Described
+    mpi: Described | None
+    connected: Connected
+
+
+@dataclass(slots=True)
+class Reading:
+    """One capture on its way through every accumulator."""
+
+    signs: TrustAccumulator
+    mpi_flows: MpiFlows
+    chains: ChainAccumulator
+    facts: dict[str, Any] = field(default_factory=dict)
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    tcp: TcpAccumulator = field(default_factory=TcpAccumulator)
+    matrices: MatrixAccumulator = field(default_factory=MatrixAccumulator)
+    ports: PortAccumulator = field(default_factory=PortAccumulator)
+    roce: RoceAccumulator = field(default_factory=RoceAccumulator)
+
+    def read(
+        self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
+    ) -> Found:
+        """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
+        crew = Crew()
+        hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
+        results: list[Any] = []
+
+        def arrive(table: PacketTable) -> None:
+            table, duplicate = self.signs.update(table)
+            skip = duplicate if duplicate.any() else None
+            member = self.mpi_flows.update(table)
+            connections.submit(functools.partial(self._follow_connections, table, skip, member.copy()))
+            hosts.submit(functools.partial(self._follow_hosts, table, skip))
+            self.arrivals.update(table, member)
+
+        def conclude() -> None:
+            if not self.mpi_flows.found_late:
+                results.extend(self._described(crew, asked))
+            results.append(connections.result_of(functools.partial(self._connected, asked)))
+
+        crew.draw(
+            tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes), arriving, arrive, conclude
+        )
+        crew.run()
+        connected = results.pop()()
+        if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
+            results.extend(self._arrive_again(path, decoder, asked))
+        return Found(self, results[0]()(), results[1]()() if len(results) > 1 else None, connected)
+
+    def _described(self, crew: Crew, asked: Asked) -> Sequence[Later[Callable[[], Described]]]:
+        """What the arrivals say of all traffic, and of MPI's."""
+        scopes = (ALL,) if self._member is None else (ALL, MPI)
+        return [
+            crew.lane().result_of(functools.partial(self.arrivals.result, scope, asked.bootstrap, crew.lane()))
+            for scope in scopes
+        ]
+
+    def _arrive_again(
+        self, path: str | Path, decoder: OneDecoder, asked: Asked
+    ) -> Sequence[Later[Callable[[], Described]]]:
+        self.arrivals = Arrivals()
+        crew = Crew()
+        results: list[Later[Callable[[], Described]]] = []
+
+        def arrive(table: PacketTable) -> None:
+            self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
+
+        crew.draw(tables_of(path, decoder), crew.lane(), arrive, lambda: results.extend(self._described(crew, asked)))
+        crew.run()
+        return results
+
+    def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
+        self.tcp.update(table, skip, member)
+        self.matrices.update(table, skip)
+
+    def _follow_hosts(self, table: PacketTable, skip: Rows | None) -> None:
+        self.ports.update(table, skip)
+        self.chains.update(table, skip)
+        self.roce.update(table)
+
+    @property
+    def _member(self) -> Rows | None:
+        return self.mpi_flows.member if self.mpi_flows.any else None
+
+    def left_out(self) -> dict[str, int]:
+        """What bounded memory left out of matrices and queue pairs."""
+        return self.matrices.left_out() | self.roce.left_out()
+
+    def notes(self) -> list[str]:
+        """What bounded memory made approximate."""
+        peaks = "peak rates are lower bounds: more time stamps lie within a window than are kept"
+        sizes = "frames are of so many sizes beyond 64 KiB that those are grouped, to 0.05 %"
+        rates = self.arrivals.rates
+        told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
+        return [*self.matrices.notes(), *(note for note, holds in told if holds)]
+
+    def _connected(self, asked: Asked) -> Connected:
+        if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
+            freed_memory.give_back()
+        flow_set, member = self.tcp.result(), self._member
+        placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)
+        return Connected(
+            count=flow_set.connections,
+            limits=flow_set.limits,
+            everything=flow_set.metrics(),
+            mpi=({}, {}) if member is None else flow_set.metrics(member),
+            flows=flow_set.flows(limit=MOST_FLOWS),
+            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
+        )
