@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from analysis import freed_memory
 from analysis.capture.tables import OneDecoder, Progress, tables_of
-from analysis.kernels.rates import ALL, MPI
 from analysis.packets import PacketTable
 from analysis.traffic.chains import ChainAccumulator
 from analysis.traffic.concurrency import Crew, Later
@@ -87,7 +86,8 @@ class Reading:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
         crew = Crew()
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
-        results: list[Any] = []
+        arrived: list[Callable[[], list[Described]]] = []
+        connected: list[Later[Connected]] = []
 
         def arrive(table: PacketTable) -> None:
             table, duplicate = self.signs.update(table)
@@ -98,40 +98,32 @@ class Reading:
             self.arrivals.update(table, member)
 
         def conclude() -> None:
+            connected.append(connections.result_of(functools.partial(self._connected, asked)))
             if not self.mpi_flows.found_late:
-                results.extend(self._described(crew, asked))
-            results.append(connections.result_of(functools.partial(self._connected, asked)))
+                arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
 
-        crew.draw(
-            tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes), arriving, arrive, conclude
-        )
+        tables = tables_of(path, decoder, facts=self.facts, progress=progress, notes=notes)
+        crew.draw(tables, arriving, arrive, conclude)
         crew.run()
-        connected = results.pop()()
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
-            results.extend(self._arrive_again(path, decoder, asked))
-        return Found(self, results[0]()(), results[1]()() if len(results) > 1 else None, connected)
+            arrived.append(self._arrive_again(path, decoder, asked))
+        everything, *mpi = arrived[0]()
+        return Found(self, everything, mpi[0] if mpi else None, connected[0]())
 
-    def _described(self, crew: Crew, asked: Asked) -> Sequence[Later[Callable[[], Described]]]:
-        """What the arrivals say of all traffic, and of MPI's."""
-        scopes = (ALL,) if self._member is None else (ALL, MPI)
-        return [
-            crew.lane().result_of(functools.partial(self.arrivals.result, scope, asked.bootstrap, crew.lane()))
-            for scope in scopes
-        ]
-
-    def _arrive_again(
-        self, path: str | Path, decoder: OneDecoder, asked: Asked
-    ) -> Sequence[Later[Callable[[], Described]]]:
+    def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
         crew = Crew()
-        results: list[Later[Callable[[], Described]]] = []
+        arrived: list[Callable[[], list[Described]]] = []
 
         def arrive(table: PacketTable) -> None:
             self.arrivals.update(self.signs.again(table), self.mpi_flows.member)
 
-        crew.draw(tables_of(path, decoder), crew.lane(), arrive, lambda: results.extend(self._described(crew, asked)))
+        def conclude() -> None:
+            arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
+
+        crew.draw(tables_of(path, decoder), crew.lane(), arrive, conclude)
         crew.run()
-        return results
+        return arrived[0]
 
     def _follow_connections(self, table: PacketTable, skip: Rows | None, member: Rows) -> None:
         self.tcp.update(table, skip, member)

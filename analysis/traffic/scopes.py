@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.kernels.rates import ALL, MPI
 from analysis.packets import NO_FLOW, PacketTable
 from analysis.traffic import interarrival
-from analysis.traffic.concurrency import Lane
-from analysis.traffic.dispersion import bunching
+from analysis.traffic.concurrency import Crew
+from analysis.traffic.dispersion import Bunching, are_few, bunching, bunching_of_both
 from analysis.traffic.interarrival import GapStore, InterarrivalResult
 from analysis.traffic.rates import RateAccumulator, ScopeRates
 
@@ -87,30 +88,50 @@ class Arrivals:
         for store, gaps in zip(self.gaps, self.rates.update(table, member), strict=True):
             store.add(gaps)
 
-    def result(self, scope: int, bootstrap: int, beside: Lane) -> Callable[[], Described]:
-        """Of ALL or MPI traffic; ``bootstrap`` replicates for the fits' p-values. ``beside`` does half of it: ask when it has."""
-        rates = self.rates.scope(scope)
-        reason = rates.without_time()
-        bunched = None
-        if reason is None:
-            bunched = beside.result_of(functools.partial(bunching, rates.counts(), rates.bin_ns))
-        metrics, missing = rates.result()
-        sizes, packets = rates.size_histogram()
-        histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
-        result = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
-        if reason is None:
-            arrivals = InterarrivalResult(self.gaps[scope], rates.duration_ns).compute(bootstrap)
-            metrics.update(arrivals.metrics)
-            missing.update(arrivals.not_available)
-            result.interarrival.update(arrivals.details)
-        else:
-            missing.update(interarrival.absent(reason))
+    def results(self, with_mpi: bool, bootstrap: int, crew: Crew) -> Callable[[], list[Described]]:
+        """Of all traffic, and of MPI's where there is any, to be asked for once ``crew`` is done; ``bootstrap`` replicates for p-values."""
+        scopes = [self.rates.scope(scope) for scope in ((ALL, MPI) if with_mpi else (ALL,))]
+        bunched = _bunchings([rates for rates in scopes if rates.without_time() is None], crew)
+        described = [
+            crew.lane().result_of(functools.partial(_described, rates, gaps, bootstrap))
+            for rates, gaps in zip(scopes, self.gaps, strict=False)
+        ]
 
-        def both() -> Described:
-            if bunched is not None:
-                metrics.update(bunched().metrics)
-                missing.update(bunched().not_available)
-                result.interarrival.update(bunched().details)
-            return result, rates
+        def joined() -> list[Described]:
+            found = iter(bunched())
+            for result in (later() for later in described):
+                if "interarrival_mean_s" in result.metrics:
+                    bunching = next(found)
+                    result.metrics.update(bunching.metrics)
+                    result.not_available.update(bunching.not_available)
+                    result.interarrival.update(bunching.details)
+            return [(later(), rates) for later, rates in zip(described, scopes, strict=True)]
 
-        return both
+        return joined
+
+
+def _bunchings(scopes: list[ScopeRates], crew: Crew) -> Callable[[], Sequence[Bunching]]:
+    """Of one scope, or of all traffic and MPI's: in one call where one follows from the other."""
+    if len(scopes) == 2:
+        counts, others = scopes[ALL].counts_beside(scopes[MPI])
+        if are_few(others):
+            return crew.lane().result_of(functools.partial(bunching_of_both, counts, others, scopes[ALL].bin_ns))
+    single = [crew.lane().result_of(functools.partial(bunching, rates.counts(), rates.bin_ns)) for rates in scopes]
+    return lambda: [later() for later in single]
+
+
+def _described(rates: ScopeRates, gaps: GapStore, bootstrap: int) -> ScopeAnalysis:
+    """But for what the bunching of packets adds."""
+    metrics, missing = rates.result()
+    sizes, packets = rates.size_histogram()
+    histogram = {"orig_len": sizes.tolist(), "packets": packets.tolist()}
+    result = ScopeAnalysis(metrics, missing, rates.series(), size_histogram=histogram)
+    reason = rates.without_time()
+    if reason is not None:
+        missing.update(interarrival.absent(reason))
+        return result
+    arrivals = InterarrivalResult(gaps, rates.duration_ns).compute(bootstrap)
+    metrics.update(arrivals.metrics)
+    missing.update(arrivals.not_available)
+    result.interarrival.update(arrivals.details)
+    return result
