@@ -21,6 +21,7 @@ from analysis.packets import PacketTable
 BUFFER_BYTES: Final = 1 << 20
 """Small enough to stay in the processor's cache between reading and decoding."""
 MOST_ROWS: Final = 1 << 15
+_FIRST_SHIFT: Final = 2
 """Packets of one table: enough to make the cost per table vanish, few enough for two threads to share the work."""
 _HEADER_BYTES: Final = 24
 """A pcap header; no pcapng section header block is shorter."""
@@ -69,7 +70,8 @@ class CaptureReader:
     def tables(self) -> Iterator[PacketTable]:
         """Tables of at most ``most_rows`` packets, until the present end of the file."""
         while True:
-            block = Block(self._most_rows)
+            # whoever follows packets begins with the first table, and waits for it
+            block = Block(self._most_rows if self.packets else max(self._most_rows >> _FIRST_SHIFT, 1))
             rows, more = self._fill_block(block)
             if rows:
                 table = self._decoder.table(block, rows)

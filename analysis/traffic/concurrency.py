@@ -5,7 +5,9 @@ Threads live inside one call and are joined before it returns or raises, so a pr
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -15,6 +17,17 @@ T = TypeVar("T")
 
 DEPTH: Final = 2
 """Calls that may wait in a lane while a source goes on: enough to smooth, few enough for memory to stay bounded."""
+
+
+def _stay_on(cores: list[int], part: int, parts: int) -> None:
+    """From now on this thread uses one of ``parts`` equal shares of ``cores`` alone, where there are enough.
+
+    Threads that wake each other, as they do for the interpreter's lock, are kept on one core by the system while others are idle:
+    33 to 42 ms of wall time for 44 ms of work, and 28 on a core each.
+    """
+    if len(cores) >= parts:
+        with contextlib.suppress(OSError):  # a core was taken away meanwhile
+            os.sched_setaffinity(0, cores[part::parts])
 
 
 class Later(Generic[T]):
@@ -55,14 +68,16 @@ class Crew:
     take turns on them, and wait for the system to wake it at every table.
     """
 
-    def __init__(self, threads: int = 2) -> None:
+    def __init__(self, threads: int = 2, *, apart: bool = True) -> None:
+        """``apart``: each thread on cores of its own. Programs that calls start would stay there, too."""
         self._changed = threading.Condition()
         self._lanes: list[Lane] = []
         self._source: Callable[[], bool] | None = None
+        self._feed: Lane | None = None
         self._drawing = False
         self._idle = 0
         self._failure: BaseException | None = None
-        self._threads = threads
+        self._threads, self._apart = threads, apart
 
     def lane(self) -> Lane:
         """Lanes asked for first are served first. Calls may ask for more."""
@@ -81,7 +96,7 @@ class Crew:
             lane.submit(behind)
             return False
 
-        self._source = one
+        self._source, self._feed = one, lane
 
     def submit(self, lane: Lane, call: Callable[[], object]) -> None:
         with self._changed:
@@ -91,18 +106,28 @@ class Crew:
 
     def run(self) -> None:
         """Until every lane is empty and the source has ended. Raises what the first call raised that failed, and ends the others."""
-        others = [threading.Thread(target=self._work, name=f"capture-{number}") for number in range(1, self._threads)]
-        for thread in others:
-            thread.start()
+        cores = sorted(os.sched_getaffinity(0)) if self._apart and hasattr(os, "sched_getaffinity") else []
+        others = [
+            threading.Thread(target=self._beside, args=(cores, number), name=f"capture-{number}")
+            for number in range(1, self._threads)
+        ]
         try:
+            _stay_on(cores, 0, self._threads)
+            for thread in others:
+                thread.start()
             self._work()
         except BaseException as interruption:  # of this thread, while it waits
             self._fail(interruption)
         for thread in others:
             thread.join()
+        _stay_on(cores, 0, 1)  # all of them
         self._source = None  # with the file that it reads
         if self._failure is not None:
             raise self._failure
+
+    def _beside(self, cores: list[int], number: int) -> None:
+        _stay_on(cores, number, self._threads)
+        self._work()
 
     def _work(self) -> None:
         while (taken := self._next()) is not None:
@@ -126,20 +151,23 @@ class Crew:
             self._failure = self._failure or failure
             self._changed.notify_all()
 
+    def _room_for_more(self) -> bool:
+        """Whether no item waits to be taken, and few calls that items have led to."""
+        return not (self._feed and self._feed.waiting) and all(len(lane.waiting) < DEPTH for lane in self._lanes)
+
     def _next(self) -> tuple[Lane | None, Callable[[], object]] | None:
         """The next call, its lane (or the source) marked as busy; None once there will be no more."""
         with self._changed:
             while self._failure is None:
+                if self._source is not None and not self._drawing and self._room_for_more():
+                    self._drawing = True  # first of all, so that nobody waits for the next item
+                    return None, self._source
                 for lane in self._lanes:
                     if lane.waiting and not lane.busy:
                         lane.busy = True
                         return lane, lane.waiting.popleft()
-                if self._source is None:
-                    if not any(lane.busy for lane in self._lanes):
-                        break
-                elif not self._drawing and all(len(lane.waiting) < DEPTH for lane in self._lanes):
-                    self._drawing = True
-                    return None, self._source
+                if self._source is None and not any(lane.busy for lane in self._lanes):
+                    break
                 self._idle += 1
                 self._changed.wait()
                 self._idle -= 1

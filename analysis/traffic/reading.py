@@ -84,7 +84,7 @@ class Reading:
         self, path: str | Path, decoder: OneDecoder, progress: Progress | None, notes: tuple[str, ...], asked: Asked
     ) -> Found:
         """Every packet, and then the results: each lane goes on with those of what it has followed, and waits for no other."""
-        crew = Crew()
+        crew = Crew(apart=decoder == "native")
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
         connected: list[Later[Connected]] = []
@@ -112,7 +112,7 @@ class Reading:
 
     def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
-        crew = Crew()
+        crew = Crew(apart=decoder == "native")
         arrived: list[Callable[[], list[Described]]] = []
 
         def arrive(table: PacketTable) -> None:

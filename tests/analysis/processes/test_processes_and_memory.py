@@ -145,6 +145,26 @@ def test_a_lane_keeps_its_order_lanes_run_side_by_side_and_a_source_waits_for_th
     assert not capture_threads()
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+@pytest.mark.parametrize("apart", [True, False])
+def test_threads_have_cores_of_their_own_while_they_work(apart: bool) -> None:
+    before = os.sched_getaffinity(0)
+    crew = Crew(apart=apart)
+    met = threading.Barrier(2, timeout=20)
+    cores: list[set[int]] = []
+
+    def note() -> None:
+        met.wait()
+        cores.append(os.sched_getaffinity(0))
+
+    crew.lane().submit(note)
+    crew.lane().submit(note)
+    crew.run()
+    one, other = cores
+    assert (one | other, one & other) == ((before, set()) if apart else (before, before))
+    assert os.sched_getaffinity(0) == before
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_failure_is_raised_where_the_crew_is_asked_to_run(threads: int) -> None:
     def produce() -> Iterator[int]:
