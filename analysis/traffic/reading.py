@@ -87,7 +87,7 @@ class Reading:
         crew = Crew(apart=decoder == "native")
         hosts, connections, arriving = crew.lane(), crew.lane(), crew.lane()
         arrived: list[Callable[[], list[Described]]] = []
-        connected: list[Later[Connected]] = []
+        connected: list[Later[Callable[[], Connected]]] = []
 
         def arrive(table: PacketTable) -> None:
             table, duplicate = self.signs.update(table)
@@ -98,7 +98,7 @@ class Reading:
             self.arrivals.update(table, member)
 
         def conclude() -> None:
-            connected.append(connections.result_of(functools.partial(self._connected, asked)))
+            connected.append(connections.result_of(functools.partial(self._connected, asked, crew)))
             if not self.mpi_flows.found_late:
                 arrived.append(self.arrivals.results(self.mpi_flows.any, asked.bootstrap, crew))
 
@@ -108,7 +108,7 @@ class Reading:
         if self.mpi_flows.found_late:  # rare: exactness is worth a second reading
             arrived.append(self._arrive_again(path, decoder, asked))
         everything, *mpi = arrived[0]()
-        return Found(self, everything, mpi[0] if mpi else None, connected[0]())
+        return Found(self, everything, mpi[0] if mpi else None, connected[0]()())
 
     def _arrive_again(self, path: str | Path, decoder: OneDecoder, asked: Asked) -> Callable[[], list[Described]]:
         self.arrivals = Arrivals()
@@ -150,16 +150,18 @@ class Reading:
         told = ((peaks, rates.peaks_are_bounds), (sizes, rates.sizes_are_grouped))
         return [*self.matrices.notes(), *(note for note, holds in told if holds)]
 
-    def _connected(self, asked: Asked) -> Connected:
+    def _connected(self, asked: Asked, crew: Crew) -> Callable[[], Connected]:
+        """To be asked for once ``crew`` is done."""
         if self.matrices.hosts > _MANY_HOSTS or self.tcp.has_set_aside:
             freed_memory.give_back()
         flow_set, member = self.tcp.result(), self._member
+        flows = crew.lane().result_of(functools.partial(flow_set.flows, limit=MOST_FLOWS))
+        everything = crew.lane().result_of(flow_set.metrics)
+        mpi: Callable[[], Measured] = lambda: ({}, {})  # noqa: E731
+        if member is not None:
+            mpi = crew.lane().result_of(functools.partial(flow_set.metrics, member))
         placed = PlacedRanks.in_flows(flow_set, member, asked.host_ranks)
-        return Connected(
-            count=flow_set.connections,
-            limits=flow_set.limits,
-            everything=flow_set.metrics(),
-            mpi=({}, {}) if member is None else flow_set.metrics(member),
-            flows=flow_set.flows(limit=MOST_FLOWS),
-            matrices=self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed),
+        matrices = self.matrices.result(flow_set, rank_map=asked.rank_map, placed=placed)
+        return lambda: Connected(
+            flow_set.connections, flow_set.limits, everything=everything(), mpi=mpi(), flows=flows(), matrices=matrices
         )
