@@ -55,31 +55,45 @@ def _bucket(value: int) -> int:
 @jit
 def group_pairs(values: Any, begins: Any) -> None:
     """Order the values of series 2k and 2k + 1 together by bucket, for every k with more than a few; `describe` relies on it."""
-    counts = np.empty(_BUCKETS, np.int64)
+    counts = np.empty((2, _BUCKETS), np.int64)
     pairs = len(begins) // 2
     most = 0
     for k in range(pairs):
         most = max(most, begins[2 * k + 2] - begins[2 * k])
-    scratch = np.empty(most, np.int64)
+    scratch, buckets = np.empty(most, np.int64), np.empty(most, np.uint16)
     for k in range(pairs):
         if begins[2 * k + 2] - begins[2 * k] > _FEW:
-            _group(values[begins[2 * k] : begins[2 * k + 2]], counts, scratch)
+            _group(values[begins[2 * k] : begins[2 * k + 2]], counts, scratch, buckets)
 
 
 @jit
-def _group(values: Any, counts: Any, scratch: Any) -> None:
+def _group(values: Any, counts: Any, scratch: Any, buckets: Any) -> None:
+    """Each half is counted by itself: many successive values fall into one bucket, and an addition waits for the one before."""
     counts[:] = 0
-    for value in values:
-        counts[_bucket(value)] += 1
+    half = len(values) // 2
+    for i in range(half):
+        one, other = _bucket(values[i]), _bucket(values[half + i])
+        buckets[i], buckets[half + i] = one, other
+        counts[0, one] += 1
+        counts[1, other] += 1
+    for i in range(2 * half, len(values)):
+        buckets[i] = _bucket(values[i])
+        counts[1, buckets[i]] += 1
     place = 0
     for bucket in range(_BUCKETS):
-        size = counts[bucket]
-        counts[bucket] = place
-        place += size
-    for value in values:
-        bucket = _bucket(value)
-        scratch[counts[bucket]] = value
-        counts[bucket] += 1
+        for part in range(2):
+            size = counts[part, bucket]
+            counts[part, bucket] = place
+            place += size
+    for i in range(half):
+        one, other = buckets[i], buckets[half + i]
+        scratch[counts[0, one]] = values[i]
+        counts[0, one] += 1
+        scratch[counts[1, other]] = values[half + i]
+        counts[1, other] += 1
+    for i in range(2 * half, len(values)):
+        scratch[counts[1, buckets[i]]] = values[i]
+        counts[1, buckets[i]] += 1
     values[:] = scratch[: len(values)]
 
 

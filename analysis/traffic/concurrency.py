@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -17,6 +18,9 @@ T = TypeVar("T")
 
 DEPTH: Final = 2
 """Calls that may wait in a lane while a source goes on: enough to smooth, few enough for memory to stay bounded."""
+
+_SWITCH_S: Final = 5e-4
+"""Between kernels of 0.1 to 1 ms nobody should wait 5 for the interpreter."""
 
 
 def _stay_on(cores: list[int], part: int, parts: int) -> None:
@@ -111,7 +115,9 @@ class Crew:
             threading.Thread(target=self._beside, args=(cores, number), name=f"capture-{number}")
             for number in range(1, self._threads)
         ]
+        interval = sys.getswitchinterval()
         try:
+            sys.setswitchinterval(min(interval, _SWITCH_S))
             _stay_on(cores, 0, self._threads)
             for thread in others:
                 thread.start()
@@ -120,6 +126,7 @@ class Crew:
             self._fail(interruption)
         for thread in others:
             thread.join()
+        sys.setswitchinterval(interval)
         _stay_on(cores, 0, 1)  # all of them
         self._source = None  # with the file that it reads
         if self._failure is not None:
